@@ -1,0 +1,82 @@
+//! What happened, in the past tense, in one order.
+
+use serde::{Deserialize, Serialize};
+
+use crate::finding::Finding;
+use crate::load_line::{GateResult, SearchResult};
+use crate::plan::{Facts, Plan};
+use crate::reading::Readings;
+use crate::trial::{Trial, TrialSpec};
+use crate::verdict::{Verdict, VoidReason};
+use crate::window::Window;
+
+/// Major version of the run log; a reader refuses a higher one.
+pub const FORMAT_MAJOR: u32 = 1;
+/// Minor version of the run log; a reader ignores what it does not know.
+pub const FORMAT_MINOR: u32 = 0;
+
+/// First event of every run log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Major version of the format.
+    pub format_major: u32,
+    /// Minor version of the format.
+    pub format_minor: u32,
+    /// The command: `run` or `limit`.
+    pub command: String,
+    /// Wall-clock start as RFC 3339 text, UTC.
+    pub started_at: String,
+    /// The plan, redacted.
+    pub plan: Plan,
+    /// The machine: kernel, cores, memory, limits.
+    pub host: Facts,
+    /// Versions of this tool and of what it was built with.
+    pub versions: Facts,
+}
+
+/// One line of the run log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "event", content = "data")]
+pub enum Event {
+    /// The run began.
+    RunStarted(Box<Header>),
+    /// A trial began at this second of run time.
+    TrialStarted {
+        /// Position of the trial in the run.
+        index: u32,
+        /// First second of the trial.
+        second: u32,
+        /// How it is carried out.
+        spec: TrialSpec,
+    },
+    /// A second of results was complete.
+    WindowClosed(Box<Window>),
+    /// The probes were read.
+    ReadingsTaken(Readings),
+    /// A trial was judged.
+    TrialEnded(Box<Trial>),
+    /// Something the reader of the report must know.
+    NoteMade {
+        /// Second of run time.
+        second: u32,
+        /// A sentence.
+        text: String,
+    },
+    /// The search ended.
+    SearchEnded(Box<SearchResult>),
+    /// The gate was decided.
+    GateEnded(GateResult),
+    /// Limits were named.
+    FindingsMade(Vec<Finding>),
+    /// The run ended.
+    RunEnded {
+        /// The judgement.
+        verdict: Verdict,
+        /// Why the measurement is not valid; empty when it is.
+        void: Vec<VoidReason>,
+        /// CPU time of the whole process over the run, µs.
+        process_cpu_us: u64,
+        /// Highest resident memory of the process, bytes.
+        rss_bytes_max: u64,
+    },
+}

@@ -1,0 +1,71 @@
+//! A named limit with the evidence for it.
+
+use serde::{Deserialize, Serialize};
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    /// Weak or indirect evidence.
+    Possible,
+    /// Evidence fits; not tried.
+    Suspected,
+    /// The resource itself refused or overflowed.
+    Explicit,
+    /// Relaxing the limit raised the line.
+    Confirmed,
+}
+
+/// How strongly a symptom points to its limit (science: E, Q, U, D).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Strength {
+    /// Explicit refusal or overflow.
+    Explicit,
+    /// A queue or wait with the capacity gauge at its maximum.
+    Queue,
+    /// High utilisation.
+    Utilisation,
+    /// Decomposition of time.
+    Decomposition,
+}
+
+/// A series in the three windows that a finding compares.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// Name of the series.
+    pub series: String,
+    /// What it says, for people.
+    pub label: String,
+    /// Unit as in [`crate::reading::SeriesInfo`].
+    pub unit: String,
+    /// Mean at the anchor (low load); `None` when not measured.
+    pub base: Option<f64>,
+    /// Mean at the highest passing load.
+    pub passing: Option<f64>,
+    /// Mean at the lowest failing load.
+    pub failing: Option<f64>,
+    /// The bound that was crossed, where the rule has one.
+    pub bound: Option<f64>,
+}
+
+/// A limit, named.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Id of the rule, such as `N1`.
+    pub rule: String,
+    /// The limit, such as `accept backlog of 127.0.0.1:8080`.
+    pub limit: String,
+    /// How sure.
+    pub certainty: Certainty,
+    /// Strength × onset, 0 to 1; findings are ordered by it.
+    pub score: f64,
+    /// One sentence with the numbers.
+    pub sentence: String,
+    /// What to do.
+    pub remedy: String,
+    /// Series and numbers.
+    pub evidence: Vec<Evidence>,
+    /// Follows from another finding further down the call path.
+    pub consequence_of: Option<String>,
+}

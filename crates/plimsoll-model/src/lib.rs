@@ -1,0 +1,22 @@
+//! The nouns of Plimsoll and their pure arithmetic.
+//!
+//! Data flows one way through them: [`plan::Plan`] → [`schedule::Schedule`] yields [`schedule::Arrival`] →
+//! [`window::Window`] and [`reading::Readings`] → [`event::Event`] → [`run::Run`] → finding and verdict.
+//!
+//! This crate does no I/O, reads no clock and has no randomness but from a seed handed in.
+//! It never averages a percentile: histograms are merged by adding counts.
+
+pub mod event;
+pub mod finding;
+pub mod histogram;
+pub mod load_line;
+pub mod objective;
+pub mod outcome;
+pub mod plan;
+pub mod reading;
+pub mod run;
+pub mod schedule;
+pub mod seed;
+pub mod trial;
+pub mod verdict;
+pub mod window;

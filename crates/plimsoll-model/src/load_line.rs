@@ -1,0 +1,158 @@
+//! The answer of a search: the highest load that meets the objective, as an interval with evidence.
+
+use serde::{Deserialize, Serialize};
+
+/// Highest load that meets the objective.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadLine {
+    /// Half of the trials at this rate would break the objective, 1/s.
+    pub median: f64,
+    /// Lower end of the 90 % credible interval, 1/s.
+    pub low: f64,
+    /// Upper end of the 90 % credible interval, 1/s.
+    pub high: f64,
+    /// Rate at which fresh trials were made to confirm, 1/s.
+    pub verified: f64,
+    /// Fresh trials at the verified rate.
+    pub confirmed_trials: u32,
+    /// Of these, passed.
+    pub confirmed_passes: u32,
+    /// With 95 % confidence a trial at the verified rate passes with at least this probability
+    /// (one-sided Clopper–Pearson).
+    pub pass_probability_low: f64,
+    /// Lowest rate at which trials failed, and how many of how many: (rate, failed, trials).
+    pub broken: Option<(f64, u32, u32)>,
+    /// Seconds that one trial was judged.
+    pub trial_s: u32,
+}
+
+/// Why a search has no load line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum NoLine {
+    /// The objective is missed even at the lowest rate: even one user at a time is too slow.
+    MissedAtOnce {
+        /// Response time at the objective's quantile of one client alone, µs; `None` when requests failed.
+        alone_us: Option<u64>,
+        /// Share of requests that failed, 0 to 1.
+        errors: f64,
+    },
+    /// No rate the generator can offer breaks the objective.
+    NotReached {
+        /// Highest rate that passed, 1/s.
+        highest_passed: f64,
+    },
+    /// Trials or time ran out before the interval was narrow enough.
+    GaveUp {
+        /// Lower end of the interval so far, 1/s.
+        low: f64,
+        /// Median so far, 1/s.
+        median: f64,
+        /// Upper end of the interval so far, 1/s.
+        high: f64,
+        /// Why the search ended.
+        because: String,
+    },
+    /// The lower edge could not be confirmed.
+    NotConfirmed {
+        /// Rate at which too few trials passed, 1/s.
+        rate: f64,
+        /// Passed trials.
+        passes: u32,
+        /// Trials.
+        trials: u32,
+    },
+    /// The target did not recover after an overload.
+    DoesNotRecover {
+        /// Highest rate from which it did recover, 1/s, if any.
+        recovered_from: Option<f64>,
+    },
+    /// Too many trials were void.
+    Void {
+        /// The reason that was seen most.
+        reason: crate::verdict::VoidReason,
+        /// Void trials.
+        void_trials: u32,
+    },
+    /// Nothing ever connected.
+    Unreachable,
+    /// Stopped by the user.
+    Interrupted,
+}
+
+/// What a search found beside the line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Remark {
+    /// Equal trials differ much: trials are longer and the interval wider.
+    NoisyMachine {
+        /// Robust coefficient of variation of the median response time, 0 to 1.
+        variation: f64,
+    },
+    /// The target changed while it was measured.
+    Drift {
+        /// What changed: a sentence fragment such as `p50 of the anchors`.
+        what: String,
+        /// Total relative change, 0.05 for +5 %.
+        change: f64,
+    },
+    /// Something grows with every request.
+    Leak {
+        /// What grows.
+        what: String,
+        /// Growth per thousand requests, in the series' unit.
+        per_thousand_requests: f64,
+        /// Seconds until the limit at the verified rate, when a limit is known.
+        seconds_to_limit: Option<f64>,
+    },
+    /// Time the target needed after an overload.
+    Recovery {
+        /// Rate of the overload, 1/s.
+        rate: f64,
+        /// Seconds until five good seconds began; `None` when it did not recover in time.
+        seconds: Option<u32>,
+    },
+    /// The verdict at the line depends on whether the load came from below or from above.
+    Hysteresis {
+        /// The rate, 1/s.
+        rate: f64,
+        /// Passed when approached from below.
+        from_below: bool,
+        /// Passed when approached from above.
+        from_above: bool,
+    },
+    /// Generator and target share this machine.
+    SharedMachine {
+        /// Share of the machine's CPU that the generator took at the line, 0 to 1.
+        generator_share: f64,
+    },
+    /// Something the reader must know, in a sentence.
+    Note {
+        /// The sentence.
+        text: String,
+    },
+}
+
+/// Result of a search.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SearchResult {
+    /// The line, or why there is none.
+    pub line: Result<LoadLine, NoLine>,
+    /// What was found beside it.
+    pub remarks: Vec<Remark>,
+}
+
+/// Result of a CI gate: is the line at least this high?
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GateResult {
+    /// The rate asked for, 1/s.
+    pub rate: f64,
+    /// `Some(true)` accepted, `Some(false)` rejected, `None` undecided.
+    pub accepted: Option<bool>,
+    /// Valid trials.
+    pub trials: u32,
+    /// Of these, passed.
+    pub passes: u32,
+    /// Sum of the log likelihood ratios.
+    pub log_likelihood_ratio: f64,
+}

@@ -1,0 +1,175 @@
+//! What counts as good: latency bounds at quantiles, and a share of errors.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+
+/// At least a share `quantile` of all requests must be answered well within `within_us`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyBound {
+    /// Share of requests, above 0 and below 1 (0.95 for p95).
+    pub quantile: f64,
+    /// Response time in µs, counted from the moment the request was due.
+    pub within_us: u64,
+}
+
+/// All bounds must hold. A failed request counts as infinitely slow in every latency bound.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Objective {
+    /// Latency bounds; may be empty when only errors are judged.
+    pub latency: Vec<LatencyBound>,
+    /// Highest share of failed requests, 0 to 1; `None` when errors are judged by latency bounds only.
+    pub errors_max: Option<f64>,
+}
+
+/// Requests of a stretch of time, as an objective sees them.
+#[derive(Clone, Copy, Debug)]
+pub struct Answers<'a> {
+    /// Response times of good answers, µs.
+    pub good: &'a Histogram,
+    /// Requests that failed.
+    pub failed: u64,
+}
+
+impl Answers<'_> {
+    /// All requests.
+    pub fn total(&self) -> u64 {
+        self.good.count() + self.failed
+    }
+
+    /// Requests that failed or took longer than `within_us`.
+    pub fn bad(&self, within_us: u64) -> u64 {
+        self.failed + self.good.count_above(within_us)
+    }
+}
+
+impl LatencyBound {
+    /// Requests out of `total` that may be bad while the bound holds.
+    pub fn bad_allowed(&self, total: f64) -> f64 {
+        (1.0 - self.quantile) * total
+    }
+
+    /// Whether the bound holds over `answers`.
+    pub fn holds(&self, answers: Answers<'_>) -> bool {
+        answers.bad(self.within_us) as f64 <= self.bad_allowed(answers.total() as f64)
+    }
+
+    /// The quantile as people write it: `p95`, `p99.9`.
+    pub fn quantile_name(&self) -> String {
+        let percent = (self.quantile * 1e6).round() / 1e4;
+        format!("p{percent}")
+    }
+}
+
+impl Objective {
+    /// Whether every bound holds over `answers`; vacuously true without requests.
+    pub fn holds(&self, answers: Answers<'_>) -> bool {
+        self.latency.iter().all(|bound| bound.holds(answers)) && self.errors_hold(answers)
+    }
+
+    /// Whether the share of failed requests is within bounds.
+    pub fn errors_hold(&self, answers: Answers<'_>) -> bool {
+        self.errors_max
+            .is_none_or(|max| answers.failed as f64 <= max * answers.total() as f64)
+    }
+
+    /// The bound with the highest quantile: it needs the most requests to be judged.
+    pub fn strictest(&self) -> Option<LatencyBound> {
+        self.latency
+            .iter()
+            .copied()
+            .max_by(|a, b| a.quantile.total_cmp(&b.quantile))
+    }
+}
+
+impl fmt::Display for Objective {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for bound in &self.latency {
+            write!(
+                f,
+                "{separator}{} < {}",
+                bound.quantile_name(),
+                millis(bound.within_us)
+            )?;
+            separator = ", ";
+        }
+        if let Some(max) = self.errors_max {
+            write!(f, "{separator}errors < {}%", (max * 1e8).round() / 1e6)?;
+        }
+        Ok(())
+    }
+}
+
+/// A bound as people write it: whole milliseconds without a fraction.
+fn millis(us: u64) -> String {
+    if us.is_multiple_of(1000) {
+        format!("{}ms", us / 1000)
+    } else {
+        format!("{us}us")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn good(values_us: &[(u64, u64)]) -> Histogram {
+        let mut histogram = Histogram::new();
+        for &(value, count) in values_us {
+            histogram.record(value, count);
+        }
+        histogram
+    }
+
+    fn p95(within_us: u64) -> Objective {
+        Objective {
+            latency: vec![LatencyBound {
+                quantile: 0.95,
+                within_us,
+            }],
+            errors_max: Some(0.01),
+        }
+    }
+
+    #[test]
+    fn a_failure_is_infinitely_slow() {
+        let fast = good(&[(10, 95)]);
+        let objective = Objective {
+            errors_max: None,
+            ..p95(1000)
+        };
+        assert!(objective.holds(Answers {
+            good: &fast,
+            failed: 5
+        }));
+        assert!(!objective.holds(Answers {
+            good: &fast,
+            failed: 6
+        }));
+    }
+
+    #[test]
+    fn errors_have_a_bound_of_their_own() {
+        let fast = good(&[(10, 98)]);
+        assert!(!p95(1000).holds(Answers {
+            good: &fast,
+            failed: 2
+        }));
+    }
+
+    #[test]
+    fn writes_itself_as_people_do() {
+        assert_eq!(p95(500_000).to_string(), "p95 < 500ms, errors < 1%");
+        let tail = Objective {
+            latency: vec![LatencyBound {
+                quantile: 0.999,
+                within_us: 2500,
+            }],
+            errors_max: None,
+        };
+        assert_eq!(tail.to_string(), "p99.9 < 2500us");
+    }
+}

@@ -1,0 +1,228 @@
+//! What to do, resolved and valid: no option left open, the seed inside.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::objective::Objective;
+use crate::schedule::{Phase, Spacing};
+use crate::seed::Seed;
+
+/// Everything a run needs to know.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Short name for files and headings.
+    pub name: String,
+    /// Where requests go.
+    pub target: Target,
+    /// What each request says.
+    pub request: RequestPlan,
+    /// How connections are made and kept.
+    pub transport: Transport,
+    /// How much load.
+    pub load: Load,
+    /// What counts as good; `None` when the run judges nothing.
+    pub objective: Option<Objective>,
+    /// Statuses that count as good.
+    pub good: GoodStatus,
+    /// Seed of all randomness of the run.
+    pub seed: Seed,
+    /// Event loops.
+    pub cores: u32,
+    /// Batch what is due within one tick into one wake-up; `None` sends each request at its own moment.
+    pub tick: Option<Duration>,
+    /// Leading part of the run that is recorded and not judged.
+    pub warmup: Duration,
+    /// Bounds of the answer classes of the report, ms (fast, slow): < 800, 800-1,200, > 1,200 by default.
+    pub classes_ms: [u64; 2],
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The URL as the user gave it, without credentials.
+    pub url: String,
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// Name for TLS and the default `Host` header.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Addresses to connect to, used in turn. Empty only with `unix_socket`.
+    pub addresses: Vec<SocketAddr>,
+    /// Connect to this socket instead of an address.
+    pub unix_socket: Option<PathBuf>,
+}
+
+/// Which URL of several comes next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathOrder {
+    /// In the order of the file, again from the start at its end.
+    #[default]
+    Circular,
+    /// Each drawn at random.
+    Random,
+}
+
+/// What each request says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestPlan {
+    /// Method, as in HTTP.
+    pub method: String,
+    /// Path and query of each URL; at least one.
+    pub paths: Vec<String>,
+    /// Order in which the paths are asked for.
+    pub order: PathOrder,
+    /// Headers in order, `Host` included. Secret values are redacted wherever the plan is stored or shown.
+    pub headers: Vec<(String, String)>,
+    /// Body, empty for none.
+    #[serde(with = "body_text")]
+    pub body: Vec<u8>,
+    /// Redirects followed at most; 0 takes a redirect as the answer.
+    pub redirects_max: u32,
+}
+
+/// How connections are made and kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transport {
+    /// A request not answered this long after it was due has failed.
+    pub timeout: Duration,
+    /// A connection not made this long after it was begun has failed.
+    pub connect_timeout: Duration,
+    /// Connections open at most.
+    pub connections_max: u32,
+    /// Requests on one connection before it is closed; 0 for no bound, 1 for a new connection each time.
+    pub requests_per_connection: u32,
+    /// Local addresses to connect from, used in turn; empty for the system's choice.
+    pub sources: Vec<IpAddr>,
+    /// Certificates to trust instead of the system's, a PEM file.
+    pub ca_file: Option<PathBuf>,
+    /// Accept any certificate.
+    pub insecure: bool,
+    /// Longest body accepted, bytes; a longer one is a protocol failure.
+    pub body_len_max: u64,
+}
+
+/// How much load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Load {
+    /// Arrivals that do not wait for answers.
+    Open {
+        /// Rates over time.
+        phases: Vec<Phase>,
+        /// Spread of arrivals.
+        spacing: Spacing,
+    },
+    /// Users that each wait for their answer, think, and ask again.
+    Closed {
+        /// Connections, one user each.
+        connections: u32,
+        /// Pause between an answer and the next request.
+        think: Duration,
+        /// How long.
+        lasting: Duration,
+    },
+}
+
+/// Statuses that count as good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GoodStatus {
+    /// Inclusive ranges.
+    pub ranges: Vec<(u16, u16)>,
+}
+
+impl Load {
+    /// How long requests become due.
+    pub fn lasting(&self) -> Duration {
+        match self {
+            Self::Open { phases, .. } => {
+                Duration::from_nanos(phases.iter().map(|phase| phase.lasting_ns).sum())
+            }
+            Self::Closed { lasting, .. } => *lasting,
+        }
+    }
+
+    /// Whether arrivals are independent of answers.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Open { .. })
+    }
+}
+
+impl Default for GoodStatus {
+    fn default() -> Self {
+        Self {
+            ranges: vec![(200, 399)],
+        }
+    }
+}
+
+impl GoodStatus {
+    /// Whether `status` counts as good.
+    pub fn contains(&self, status: u16) -> bool {
+        self.ranges
+            .iter()
+            .any(|&(low, high)| (low..=high).contains(&status))
+    }
+}
+
+/// Names of headers whose values are secrets.
+const SECRET_HEADERS: [&str; 5] = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "x-api-key",
+    "x-auth-token",
+];
+
+/// What stands in place of a secret.
+pub const REDACTED: &str = "[redacted]";
+
+impl Plan {
+    /// The plan as it may be stored and shown: secret headers and the body's content replaced.
+    #[must_use]
+    pub fn redacted(&self) -> Self {
+        let mut plan = self.clone();
+        for (name, value) in &mut plan.request.headers {
+            if is_secret(name) {
+                REDACTED.clone_into(value);
+            }
+        }
+        if !plan.request.body.is_empty() {
+            plan.request.body = format!("[{} bytes]", self.request.body.len()).into_bytes();
+        }
+        plan
+    }
+}
+
+/// Whether a header or query parameter of this name carries a secret.
+pub fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_HEADERS.contains(&name.as_str())
+        || [
+            "token", "secret", "password", "passwd", "api_key", "apikey", "session",
+        ]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+/// Versions and machine facts recorded with a run.
+pub type Facts = BTreeMap<String, String>;
+
+mod body_text {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(body: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&String::from_utf8_lossy(body))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        String::deserialize(deserializer).map(String::into_bytes)
+    }
+}

@@ -1,0 +1,181 @@
+//! Values read by probes, once a second, in columns.
+//!
+//! A series is named as in OpenTelemetry and written as in Prometheus: `system.cpu.utilization{cpu.mode=user}`.
+//! The unit is part of the metric's definition in the probe and stands beside the name in [`SeriesInfo`].
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// How the values of a series behave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SeriesKind {
+    /// A level at a moment.
+    Gauge,
+    /// Increase during the second that ends at the reading (probes turn counters into increases).
+    Delta,
+}
+
+/// What a series means.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesInfo {
+    /// Level or increase.
+    pub kind: SeriesKind,
+    /// UCUM-like unit as in OpenTelemetry: `1` (a share), `By`, `s`, `{thread}`.
+    pub unit: String,
+}
+
+/// All values read at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Readings {
+    /// The second of run time whose end these values describe; joins them to the window of that second.
+    pub second: u32,
+    /// Series name → value.
+    pub values: BTreeMap<String, f64>,
+    /// Definitions of the series that appear here for the first time in this run.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub new_series: BTreeMap<String, SeriesInfo>,
+}
+
+/// Values of many series over a run: one row a second, NaN where nothing was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesTable {
+    seconds: Vec<u32>,
+    columns: BTreeMap<String, Column>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Column {
+    info: SeriesInfo,
+    values: Vec<f64>,
+}
+
+impl SeriesTable {
+    /// Appends the readings of one second. Seconds must ascend; a repeated or earlier second is ignored.
+    pub fn push(&mut self, readings: &Readings) {
+        if self
+            .seconds
+            .last()
+            .is_some_and(|&last| readings.second <= last)
+        {
+            return;
+        }
+        let rows = self.seconds.len();
+        self.seconds.push(readings.second);
+        for (name, &value) in &readings.values {
+            if !self.columns.contains_key(name) {
+                let info = readings.new_series.get(name).cloned();
+                let info = info.unwrap_or(SeriesInfo {
+                    kind: SeriesKind::Gauge,
+                    unit: "1".to_owned(),
+                });
+                self.columns.insert(
+                    name.clone(),
+                    Column {
+                        info,
+                        values: vec![f64::NAN; rows],
+                    },
+                );
+            }
+            if let Some(column) = self.columns.get_mut(name) {
+                column.values.push(value);
+            }
+        }
+        for column in self.columns.values_mut() {
+            column.values.resize(rows + 1, f64::NAN);
+        }
+    }
+
+    /// Seconds of run time with readings, ascending.
+    pub fn seconds(&self) -> &[u32] {
+        &self.seconds
+    }
+
+    /// Names of all series, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.keys().map(String::as_str)
+    }
+
+    /// Names of the series whose metric (the part before `{`) is `metric`.
+    pub fn names_of<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = &'a str> {
+        self.names()
+            .filter(move |name| name.split('{').next() == Some(metric))
+    }
+
+    /// Values of a series, one per entry of [`SeriesTable::seconds`]; NaN where nothing was read.
+    pub fn values(&self, name: &str) -> Option<&[f64]> {
+        self.columns
+            .get(name)
+            .map(|column| column.values.as_slice())
+    }
+
+    /// Kind and unit of a series.
+    pub fn info(&self, name: &str) -> Option<&SeriesInfo> {
+        self.columns.get(name).map(|column| &column.info)
+    }
+
+    /// Values of a series at seconds in `[from, to)`, gaps left out.
+    pub fn between(&self, name: &str, from: u32, to: u32) -> Vec<f64> {
+        let Some(values) = self.values(name) else {
+            return Vec::new();
+        };
+        let inside = self
+            .seconds
+            .iter()
+            .zip(values)
+            .filter(|(second, _)| (from..to).contains(second));
+        inside
+            .map(|(_, &value)| value)
+            .filter(|value| !value.is_nan())
+            .collect()
+    }
+}
+
+/// The value of a label in a series name: `label("x{a=1,b=2}", "b")` is `Some("2")`.
+pub fn label<'a>(series: &'a str, name: &str) -> Option<&'a str> {
+    let inside = series.split_once('{')?.1.strip_suffix('}')?;
+    inside
+        .split(',')
+        .filter_map(|pair| pair.split_once('='))
+        .find(|pair| pair.0 == name)
+        .map(|pair| pair.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn readings(second: u32, values: &[(&str, f64)]) -> Readings {
+        let values = values
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value))
+            .collect();
+        Readings {
+            second,
+            values,
+            new_series: BTreeMap::new(),
+        }
+    }
+
+    #[test]
+    fn late_and_missing_series_leave_gaps() {
+        let mut table = SeriesTable::default();
+        table.push(&readings(1, &[("a", 1.0)]));
+        table.push(&readings(2, &[("b", 2.0)]));
+        table.push(&readings(4, &[("a", 4.0), ("b", 5.0)]));
+        assert_eq!(table.seconds(), [1, 2, 4]);
+        assert_eq!(table.between("a", 0, 9), [1.0, 4.0]);
+        assert_eq!(table.between("b", 2, 4), [2.0]);
+        assert!(table.values("b").unwrap()[0].is_nan());
+    }
+
+    #[test]
+    fn labels_are_found_by_name() {
+        assert_eq!(
+            label("system.cpu.utilization{cpu.mode=user,cpu=1}", "cpu"),
+            Some("1")
+        );
+        assert_eq!(label("system.cpu.utilization", "cpu"), None);
+    }
+}

@@ -1,0 +1,104 @@
+//! A recorded execution of a plan: the only durable artefact. Reports are functions of it.
+
+use crate::event::{Event, Header};
+use crate::finding::Finding;
+use crate::load_line::{GateResult, SearchResult};
+use crate::reading::SeriesTable;
+use crate::trial::{Trial, TrialSpec};
+use crate::verdict::{Verdict, VoidReason};
+use crate::window::Window;
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ending {
+    /// The judgement.
+    pub verdict: Verdict,
+    /// Why the measurement is not valid; empty when it is.
+    pub void: Vec<VoidReason>,
+    /// CPU time of the whole process over the run, µs.
+    pub process_cpu_us: u64,
+    /// Highest resident memory of the process, bytes.
+    pub rss_bytes_max: u64,
+}
+
+/// Everything a run log holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Plan, host, versions.
+    pub header: Header,
+    /// Seconds of results, ascending; gaps between trials.
+    pub windows: Vec<Window>,
+    /// Values of the probes.
+    pub readings: SeriesTable,
+    /// Trials that began: (index, first second, how).
+    pub trials_started: Vec<(u32, u32, TrialSpec)>,
+    /// Trials that were judged.
+    pub trials: Vec<Trial>,
+    /// Notes with their second of run time.
+    pub notes: Vec<(u32, String)>,
+    /// Result of the search, when there was one and it ended.
+    pub search: Option<SearchResult>,
+    /// Result of the gate, when there was one and it ended.
+    pub gate: Option<GateResult>,
+    /// Named limits, best first.
+    pub findings: Vec<Finding>,
+    /// `None` when the log was cut off.
+    pub ending: Option<Ending>,
+}
+
+impl Run {
+    /// A run of which only the header is known.
+    pub fn new(header: Header) -> Self {
+        Self {
+            header,
+            windows: Vec::new(),
+            readings: SeriesTable::default(),
+            trials_started: Vec::new(),
+            trials: Vec::new(),
+            notes: Vec::new(),
+            search: None,
+            gate: None,
+            findings: Vec::new(),
+            ending: None,
+        }
+    }
+
+    /// Folds one more event in.
+    pub fn apply(&mut self, event: Event) {
+        match event {
+            Event::RunStarted(header) => self.header = *header,
+            Event::TrialStarted {
+                index,
+                second,
+                spec,
+            } => self.trials_started.push((index, second, spec)),
+            Event::WindowClosed(window) => self.windows.push(*window),
+            Event::ReadingsTaken(readings) => self.readings.push(&readings),
+            Event::TrialEnded(trial) => self.trials.push(*trial),
+            Event::NoteMade { second, text } => self.notes.push((second, text)),
+            Event::SearchEnded(result) => self.search = Some(*result),
+            Event::GateEnded(result) => self.gate = Some(result),
+            Event::FindingsMade(findings) => self.findings = findings,
+            Event::RunEnded {
+                verdict,
+                void,
+                process_cpu_us,
+                rss_bytes_max,
+            } => {
+                self.ending = Some(Ending {
+                    verdict,
+                    void,
+                    process_cpu_us,
+                    rss_bytes_max,
+                });
+            }
+        }
+    }
+
+    /// Windows of the seconds `[from, to)`.
+    pub fn windows_between(&self, from: u32, to: u32) -> &[Window] {
+        let start = self.windows.partition_point(|window| window.second < from);
+        let end = self.windows.partition_point(|window| window.second < to);
+        &self.windows[start..end.max(start)]
+    }
+}

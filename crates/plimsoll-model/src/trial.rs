@@ -1,0 +1,147 @@
+//! One measurement at one load.
+
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::TrialVerdict;
+
+/// What a trial is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialKind {
+    /// The generator against a server that does nothing.
+    SelfTest,
+    /// One client in a closed loop: the response time without any queue, R₀.
+    Single,
+    /// Equal trials at a low rate, to learn how noisy the machine is (A/A).
+    Noise,
+    /// Doubling the rate until the objective breaks.
+    Bracket,
+    /// Narrowing the interval.
+    Refine,
+    /// Fresh trials at the lower edge.
+    Confirm,
+    /// A short trial at a low rate, to see drift and leaks.
+    Anchor,
+    /// After a failure: how long until the target is well again.
+    Recovery,
+    /// Approach of the line from above, to see hysteresis.
+    Hysteresis,
+    /// A long trial a little below the line.
+    Soak,
+    /// A trial of the CI gate.
+    Gate,
+}
+
+impl TrialKind {
+    /// Whether the verdict tells where the load line lies.
+    pub fn counts_for_line(self) -> bool {
+        matches!(
+            self,
+            Self::Bracket | Self::Refine | Self::Confirm | Self::Hysteresis | Self::Gate
+        )
+    }
+
+    /// The name in JSON and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SelfTest => "self_test",
+            Self::Single => "single",
+            Self::Noise => "noise",
+            Self::Bracket => "bracket",
+            Self::Refine => "refine",
+            Self::Confirm => "confirm",
+            Self::Anchor => "anchor",
+            Self::Recovery => "recovery",
+            Self::Hysteresis => "hysteresis",
+            Self::Soak => "soak",
+            Self::Gate => "gate",
+        }
+    }
+}
+
+/// How to carry out one trial.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// What it is for.
+    pub kind: TrialKind,
+    /// Offered rate, 1/s. For [`TrialKind::Single`] the rate is whatever one connection yields, and this is 0.
+    pub rate: f64,
+    /// Seconds from the previous rate to this one.
+    pub ramp_s: u32,
+    /// Seconds after the ramp that are not judged.
+    pub warmup_s: u32,
+    /// Seconds that are judged.
+    pub measure_s: u32,
+    /// A failure that is certain ends the trial at once.
+    pub stop_early: bool,
+    /// Requests in flight at which the trial has failed.
+    pub in_flight_cap: u64,
+}
+
+/// A finished trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Position in the run, from 0.
+    pub index: u32,
+    /// How it was carried out.
+    pub spec: TrialSpec,
+    /// First second of run time that the trial used, ramp included.
+    pub start_second: u32,
+    /// Seconds of run time that were judged, half-open, after the warm-up cut.
+    pub judged: (u32, u32),
+    /// The judgement.
+    pub verdict: TrialVerdict,
+    /// Requests that ended in the judged seconds.
+    pub requests: u64,
+    /// Of these, failed or slower than the strictest latency bound.
+    pub bad: u64,
+    /// Of these, failed.
+    pub errors: u64,
+    /// Completions per second in the judged seconds.
+    pub throughput: f64,
+    /// Response times of good answers in the judged seconds, µs.
+    pub response_us: Percentiles,
+    /// The objective's strictest quantile with failures as infinitely slow, µs; `None` when that is a failure.
+    pub objective_us: Option<u64>,
+    /// Mean requests in flight in the judged seconds.
+    pub in_flight_mean: f64,
+    /// 99th percentile of the generator's lag, µs.
+    pub lag_us_p99: u64,
+    /// Share of its event loops' CPU that the generator used, 0 to 1.
+    pub generator_cpu: f64,
+}
+
+/// The percentiles every report shows, µs; zeros without observations.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Percentiles {
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 95th percentile.
+    pub p95: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p999: u64,
+    /// Highest.
+    pub max: u64,
+    /// Mean.
+    pub mean: f64,
+}
+
+impl Percentiles {
+    /// Percentiles of a histogram.
+    pub fn of(histogram: &crate::histogram::Histogram) -> Self {
+        let at = |quantile| histogram.quantile(quantile).unwrap_or(0);
+        Self {
+            p50: at(0.50),
+            p90: at(0.90),
+            p95: at(0.95),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: histogram.max().unwrap_or(0),
+            mean: histogram.mean().unwrap_or(0.0),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Judgements: of one trial, and of a whole run.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a measurement says nothing about the target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum VoidReason {
+    /// The generator took arrivals up too late.
+    GeneratorLag {
+        /// 99th percentile of the lag, ms.
+        lag_ms_p99: f64,
+        /// Highest lag that is still valid, ms.
+        bound_ms: f64,
+    },
+    /// The generator had no CPU to spare.
+    GeneratorCpu {
+        /// Share of its cores that it used, 0 to 1.
+        share: f64,
+    },
+    /// The generator ran out of local ports.
+    GeneratorPorts {
+        /// Connections that failed for it.
+        failures: u64,
+    },
+    /// The generator ran out of file descriptors.
+    GeneratorDescriptors {
+        /// Connections that failed for it.
+        failures: u64,
+    },
+    /// The hypervisor gave this machine's CPU to others.
+    Steal {
+        /// Share of seconds with more than 5 % stolen.
+        seconds_share: f64,
+    },
+    /// No steady state was found, even after the trial was extended.
+    NotSteady,
+    /// Too few requests for the objective's quantile.
+    TooFewRequests {
+        /// Requests measured.
+        requests: u64,
+        /// Requests needed.
+        needed: u64,
+    },
+    /// Requests in flight do not agree with throughput times response time (Little's law).
+    LittlesLaw {
+        /// Measured in flight over throughput × response time.
+        ratio: f64,
+    },
+    /// The generator alone, against a server that does nothing, cannot offer twice the rate.
+    SelfTest {
+        /// Rate the generator reached, 1/s.
+        reached: f64,
+        /// Rate it would need, 1/s.
+        needed: f64,
+    },
+    /// The measurement was cut short.
+    Interrupted,
+}
+
+impl std::fmt::Display for VoidReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::GeneratorLag {
+                lag_ms_p99,
+                bound_ms,
+            } => write!(
+                f,
+                "the generator was late: p99 of the lag {lag_ms_p99:.1} ms, {bound_ms:.1} ms is the most that is \
+                 valid; give it more cores (--cores) or a machine of its own"
+            ),
+            Self::GeneratorCpu { share } => write!(
+                f,
+                "the generator used {:.0} % of its CPU, 85 % is the most that is valid; give it more cores \
+                 (--cores) or a machine of its own",
+                share * 100.0
+            ),
+            Self::GeneratorPorts { failures } => write!(
+                f,
+                "the generator ran out of local ports {failures} times; keep connections alive, add source \
+                 addresses (--source) or widen net.ipv4.ip_local_port_range"
+            ),
+            Self::GeneratorDescriptors { failures } => write!(
+                f,
+                "the generator ran out of file descriptors {failures} times; raise its limit (ulimit -n) or lower \
+                 --max-connections"
+            ),
+            Self::Steal { seconds_share } => write!(
+                f,
+                "the hypervisor took more than 5 % of the CPU in {:.0} % of the seconds; use a machine of your own",
+                seconds_share * 100.0
+            ),
+            Self::NotSteady => {
+                f.write_str("response times found no steady state; measure longer (--thorough)")
+            }
+            Self::TooFewRequests { requests, needed } => write!(
+                f,
+                "{requests} requests are too few for the objective's quantile, {needed} are needed; measure longer"
+            ),
+            Self::LittlesLaw { ratio } => write!(
+                f,
+                "requests in flight are {ratio:.2} times throughput × response time, 0.95 to 1.05 is valid; the \
+                 clock or the machine was disturbed"
+            ),
+            Self::SelfTest { reached, needed } => write!(
+                f,
+                "the generator reaches {reached:.0}/s against a server that does nothing, {needed:.0}/s are \
+                 needed; give it more cores (--cores) or a machine of its own"
+            ),
+            Self::Interrupted => f.write_str("the measurement was interrupted"),
+        }
+    }
+}
+
+/// Why a trial broke the objective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailReason {
+    /// Too many requests were slow or failed.
+    Latency,
+    /// Too many requests failed.
+    Errors,
+    /// Requests pile up: the number in flight grows steadily.
+    Backlog,
+    /// More requests in flight than the cap.
+    InFlightCap,
+}
+
+/// Judgement of one trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "verdict")]
+pub enum TrialVerdict {
+    /// The objective was met.
+    Pass,
+    /// The objective was broken.
+    Fail {
+        /// First reason that held.
+        reason: FailReason,
+    },
+    /// Neither: the measurement is not valid.
+    Void {
+        /// Every reason that held.
+        reasons: Vec<VoidReason>,
+    },
+}
+
+impl TrialVerdict {
+    /// Whether the objective was met.
+    pub fn is_pass(&self) -> bool {
+        matches!(self, Self::Pass)
+    }
+
+    /// Whether the objective was broken.
+    pub fn is_fail(&self) -> bool {
+        matches!(self, Self::Fail { .. })
+    }
+
+    /// Whether the measurement is not valid.
+    pub fn is_void(&self) -> bool {
+        matches!(self, Self::Void { .. })
+    }
+
+    /// `pass`, `fail` or `void`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail { .. } => "fail",
+            Self::Void { .. } => "void",
+        }
+    }
+}
+
+/// Judgement of a whole run; its exit code is the door's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Objective met, or nothing to judge.
+    Met,
+    /// Objective missed.
+    Missed,
+    /// Too little evidence either way.
+    Undecided,
+    /// Nothing ever connected.
+    Unreachable,
+    /// The measurement is not valid.
+    Void,
+    /// Stopped by the user.
+    Interrupted,
+}

@@ -1,0 +1,128 @@
+//! One second of results. Windows of several loops merge by adding.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::histogram::Histogram;
+use crate::outcome::OutcomeCounts;
+
+/// What happened in the second `[second, second + 1)` of run time.
+///
+/// A request belongs to the window of its `done`; `offered` and `lag` belong to the window in which the arrival
+/// was due.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Seconds since the start of the run.
+    pub second: u32,
+    /// Arrivals due in this second.
+    pub offered: u64,
+    /// Requests written to a connection in this second, redirects and retries included.
+    pub sent: u64,
+    /// Requests that ended in this second, by outcome.
+    pub outcomes: OutcomeCounts,
+    /// Answers by HTTP status.
+    pub status: BTreeMap<u16, u64>,
+    /// Response time (done − due) of good answers, µs.
+    pub response: Histogram,
+    /// Service time (done − sent) of good answers, µs.
+    pub service: Histogram,
+    /// Response time of requests that failed, µs.
+    pub failed: Histogram,
+    /// How late the generator itself took up an arrival (taken up − due), µs. Empty for closed load.
+    pub lag: Histogram,
+    /// Requests due and not finished at the end of the second, waiting ones included.
+    pub in_flight: u64,
+    /// The same, averaged over the second.
+    pub in_flight_mean: f64,
+    /// Requests due that wait for a connection at the end of the second.
+    pub waiting: u64,
+    /// Connections open at the end of the second.
+    pub connections: u64,
+    /// Connections opened in this second.
+    pub connections_opened: u64,
+    /// TLS handshakes completed in this second.
+    pub handshakes: u64,
+    /// Bytes read from connections, heads included, after TLS.
+    pub bytes_in: u64,
+    /// Bytes written to connections, heads included, before TLS.
+    pub bytes_out: u64,
+    /// Answers with a gzip body.
+    pub gzip: u64,
+    /// Answers with a brotli body.
+    pub brotli: u64,
+    /// Redirects followed.
+    pub redirects: u64,
+    /// Requests sent again because a kept connection was closed under them before any answer.
+    pub retries: u64,
+    /// What the generator itself used.
+    pub generator: GeneratorUse,
+}
+
+/// The generator's own resources in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GeneratorUse {
+    /// CPU time of the event loops, summed, µs.
+    pub loop_cpu_us: u64,
+    /// CPU time of the busiest event loop, µs.
+    pub loop_cpu_us_max: u64,
+    /// Connections that failed because no local port was free (EADDRNOTAVAIL).
+    pub ports_exhausted: u64,
+    /// Connections that failed because no file descriptor was free (EMFILE, ENFILE).
+    pub descriptors_exhausted: u64,
+}
+
+impl Window {
+    /// An empty window for `second`.
+    pub fn new(second: u32) -> Self {
+        Self {
+            second,
+            ..Self::default()
+        }
+    }
+
+    /// Requests that ended.
+    pub fn completed(&self) -> u64 {
+        self.outcomes.total()
+    }
+
+    /// Adds what another loop saw in the same second.
+    pub fn merge(&mut self, other: &Self) {
+        debug_assert_eq!(
+            self.second, other.second,
+            "windows of different seconds do not merge"
+        );
+        self.offered += other.offered;
+        self.sent += other.sent;
+        self.outcomes.merge(&other.outcomes);
+        for (&status, &count) in &other.status {
+            *self.status.entry(status).or_default() += count;
+        }
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.failed.merge(&other.failed);
+        self.lag.merge(&other.lag);
+        self.in_flight += other.in_flight;
+        self.in_flight_mean += other.in_flight_mean;
+        self.waiting += other.waiting;
+        self.connections += other.connections;
+        self.connections_opened += other.connections_opened;
+        self.handshakes += other.handshakes;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.gzip += other.gzip;
+        self.brotli += other.brotli;
+        self.redirects += other.redirects;
+        self.retries += other.retries;
+        self.generator.merge(other.generator);
+    }
+}
+
+impl GeneratorUse {
+    fn merge(&mut self, other: Self) {
+        self.loop_cpu_us += other.loop_cpu_us;
+        self.loop_cpu_us_max = self.loop_cpu_us_max.max(other.loop_cpu_us_max);
+        self.ports_exhausted += other.ports_exhausted;
+        self.descriptors_exhausted += other.descriptors_exhausted;
+    }
+}
