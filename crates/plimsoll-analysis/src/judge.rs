@@ -1,0 +1,1 @@
+//! To come in the commit that follows.

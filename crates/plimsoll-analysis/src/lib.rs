@@ -1,0 +1,10 @@
+//! Pure: a run goes in; summary, findings and verdict come out.
+//!
+//! Nothing here does I/O or reads a clock, so the search that drives real trials can be driven just as well by a
+//! simulated queue, and is.
+
+pub mod findings;
+pub mod judge;
+pub mod search;
+pub mod stats;
+pub mod summary;

@@ -1,0 +1,1 @@
+//! Runs experiments: starts the parts in order, searches, owns the run log.

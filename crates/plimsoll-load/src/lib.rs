@@ -1,0 +1,1 @@
+//! Carries out a schedule against a target and closes windows.

@@ -1,0 +1,1 @@
+//! Reads host, cgroup, process and TCP state into readings.

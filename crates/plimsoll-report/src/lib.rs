@@ -1,0 +1,1 @@
+//! Run and findings to HTML, JSON, CSV, Parquet, JUnit and text.

@@ -1,0 +1,1 @@
+//! The sample site of the demo: a small server-rendered news site over SQLite.

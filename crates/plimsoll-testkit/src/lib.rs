@@ -1,0 +1,4 @@
+//! For tests: origins with a known service law, a queue simulator in virtual time, builders.
+
+pub mod origin;
+pub mod queue;

@@ -1,0 +1,1 @@
+//! Origins on real sockets.

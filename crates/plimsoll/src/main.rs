@@ -1,0 +1,2 @@
+//! The door: arguments, messages, exit codes.
+fn main() {}
