@@ -1,1 +1,12 @@
-//! What people write: units, objectives, status sets, with spans and the nearest right word; no I/O.
+//! What people write, turned into the model's nouns: durations, rates, sizes, objectives, status sets, loads.
+//!
+//! No I/O. Every fault is a [`Problem`] that names the place, what is wrong, the valid range and the nearest right
+//! word. Plan files get their reader here too.
+
+pub mod load;
+pub mod objective;
+pub mod problem;
+pub mod status;
+pub mod units;
+
+pub use problem::Problem;

@@ -1,0 +1,200 @@
+//! Objectives as people write them: `p95 < 500ms, errors < 1%`, and in k6's wording `p(95)<500, rate<0.01`.
+
+use plimsoll_model::objective::{LatencyBound, Objective};
+
+use crate::problem::split_trimmed;
+use crate::{Problem, units};
+
+const VALID: &str = "a list such as `p95 < 500ms, errors < 1%`";
+const WORDS: [&str; 8] = [
+    "p50", "p90", "p95", "p99", "p99.9", "median", "errors", "rate",
+];
+/// Most bounds in one objective.
+const BOUNDS_MAX: usize = 16;
+
+enum Subject {
+    Quantile(f64),
+    Errors,
+}
+
+/// Reads an objective.
+///
+/// # Errors
+/// The first part that cannot be read, with its column.
+pub fn objective(text: &str) -> Result<Objective, Problem> {
+    let mut objective = Objective {
+        latency: Vec::new(),
+        errors_max: None,
+    };
+    for (offset, part) in split_trimmed(text, ',') {
+        bound(part, &mut objective).map_err(|problem| problem.within(text, offset))?;
+    }
+    if objective.latency.len() > BOUNDS_MAX {
+        return Err(Problem::new(
+            text,
+            0..text.len(),
+            "there are too many bounds",
+            "at most 16 bounds",
+        ));
+    }
+    Ok(objective)
+}
+
+fn bound(part: &str, objective: &mut Objective) -> Result<(), Problem> {
+    let Some(at) = part.find('<') else {
+        let fault = if part.is_empty() {
+            "nothing is written"
+        } else {
+            "there is no `<` here"
+        };
+        return Err(Problem::new(part, 0..part.len(), fault, VALID));
+    };
+    let written = part[..at].trim();
+    let right = part[at + 1..].strip_prefix('=').unwrap_or(&part[at + 1..]);
+    let value = right.trim();
+    let value_at = part.len() - right.trim_start().len();
+    match subject(part, written)? {
+        Subject::Errors if objective.errors_max.is_some() => Err(Problem::new(
+            part,
+            0..written.len(),
+            "errors are bounded twice",
+            "one bound on errors",
+        )),
+        Subject::Errors => {
+            let max = units::share(value).map_err(|problem| problem.within(part, value_at))?;
+            objective.errors_max = Some(max);
+            Ok(())
+        }
+        Subject::Quantile(quantile) => {
+            let within_us =
+                microseconds(value).map_err(|problem| problem.within(part, value_at))?;
+            objective.latency.push(LatencyBound {
+                quantile,
+                within_us,
+            });
+            Ok(())
+        }
+    }
+}
+
+/// A latency bound; a bare number is in milliseconds, as in k6.
+fn microseconds(value: &str) -> Result<u64, Problem> {
+    let bare = !value.is_empty()
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let lasting = if bare {
+        units::duration_above_zero(&format!("{value}ms")).map_err(|mut problem| {
+            value.clone_into(&mut problem.input);
+            problem.span = 0..value.len();
+            problem
+        })?
+    } else {
+        units::duration_above_zero(value)?
+    };
+    match u64::try_from(lasting.as_micros()) {
+        Ok(us) if us > 0 => Ok(us),
+        _ => Err(Problem::new(
+            value,
+            0..value.len(),
+            "this is too short",
+            "1us or more",
+        )),
+    }
+}
+
+fn subject(part: &str, written: &str) -> Result<Subject, Problem> {
+    let lower = written.to_lowercase();
+    match lower.as_str() {
+        "errors" | "error" | "rate" | "http_req_failed" => return Ok(Subject::Errors),
+        "median" | "med" => return Ok(Subject::Quantile(0.5)),
+        _ => {}
+    }
+    let span = 0..written.len();
+    let Some(number) = lower.strip_prefix('p') else {
+        let fault = "this is neither a percentile nor errors";
+        return Err(Problem::new(part, span, fault, VALID).with_nearest(&WORDS));
+    };
+    let number = number.trim_start_matches('(').trim_end_matches(')');
+    match number.parse::<f64>() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(Subject::Quantile(percent / 100.0)),
+        Ok(_) => {
+            let valid = "above p0 and below p100, such as p95 or p99.9";
+            Err(Problem::new(
+                part,
+                span,
+                "this percentile does not exist",
+                valid,
+            ))
+        }
+        Err(_) => {
+            Err(Problem::new(part, span, "this is not a percentile", VALID).with_nearest(&WORDS))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn people_and_k6_write_the_same() {
+        let ours = objective("p95 < 500ms, errors < 1%").unwrap();
+        assert_eq!(
+            ours.latency,
+            [LatencyBound {
+                quantile: 0.95,
+                within_us: 500_000
+            }]
+        );
+        assert_eq!(ours.errors_max, Some(0.01));
+        assert_eq!(objective("p(95)<500, rate<0.01").unwrap(), ours);
+    }
+
+    #[test]
+    fn several_percentiles_and_fine_ones() {
+        let objective = objective("p50<20ms,p99.9 <= 1.5s").unwrap();
+        assert_eq!(objective.latency[1].within_us, 1_500_000);
+        assert!((objective.latency[1].quantile - 0.999).abs() < 1e-12);
+        assert_eq!(objective.errors_max, None);
+    }
+
+    #[test]
+    fn faults_point_into_the_text() {
+        let check = |text: &str, at: &str, word: &str| {
+            let problem = objective(text).unwrap_err();
+            assert_eq!(&problem.input, text);
+            assert_eq!(&text[problem.span.clone()], at, "{problem}");
+            assert!(problem.to_string().contains(word), "{problem}");
+        };
+        check("p95 < 500ms, erors < 1%", "erors", "did you mean `errors`");
+        check("p95 < 500 parsec", "parsec", "not known");
+        check("p100 < 1s", "p100", "does not exist");
+        check("p95 500ms", "p95 500ms", "no `<`");
+        check("", "", "nothing");
+        check("p95 < 0ms", "0ms", "more than zero");
+        check("errors < 1%, errors < 2%", "errors", "twice");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,40}") {
+            if let Err(problem) = objective(&text) {
+                let _ = problem.to_string();
+            }
+        }
+
+        #[test]
+        fn what_is_written_out_is_read_back(percent in 1_u32..999, us in 1_u64..100_000_000, errors in 0_u32..100) {
+            let written = Objective {
+                latency: vec![LatencyBound { quantile: f64::from(percent) / 1000.0, within_us: us }],
+                errors_max: Some(f64::from(errors) / 100.0),
+            };
+            let read = objective(&written.to_string()).unwrap();
+            prop_assert_eq!(read.latency[0].within_us, us);
+            prop_assert!((read.latency[0].quantile - written.latency[0].quantile).abs() < 1e-6);
+            prop_assert!((read.errors_max.unwrap() - written.errors_max.unwrap()).abs() < 1e-6);
+        }
+    }
+}

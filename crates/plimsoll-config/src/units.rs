@@ -1,0 +1,259 @@
+//! Durations as `800ms`, rates as `300/s`, sizes as `64MiB`, shares as `1%`.
+
+use std::time::Duration;
+
+use crate::Problem;
+
+const DURATION_UNITS: [(&str, f64); 6] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("ms", 1e-3),
+    ("s", 1.0),
+    ("m", 60.0),
+    ("h", 3600.0),
+];
+const SIZE_UNITS: [(&str, f64); 7] = [
+    ("B", 1.0),
+    ("kB", 1e3),
+    ("KiB", 1024.0),
+    ("MB", 1e6),
+    ("MiB", 1024.0 * 1024.0),
+    ("GB", 1e9),
+    ("GiB", 1024.0 * 1024.0 * 1024.0),
+];
+
+const DURATION_VALID: &str = "a number with ns, us, ms, s, m or h, such as 800ms, 10s or 1.5m";
+const RATE_VALID: &str = "a number per second, minute or hour, such as 300/s or 20/m";
+const SIZE_VALID: &str = "a number with B, kB, KiB, MB, MiB, GB or GiB, such as 64MiB";
+
+/// Longest duration accepted: a year.
+pub const DURATION_MAX: Duration = Duration::from_hours(8760);
+/// Highest rate accepted, 1/s.
+pub const RATE_MAX: f64 = 10_000_000.0;
+
+/// A number at the start of `text` and the byte at which it ends.
+fn number(text: &str, valid: &str) -> Result<(f64, usize), Problem> {
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(text.len());
+    let digits = text[..end].replace('_', "");
+    match digits.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok((value, end)),
+        _ => {
+            let fault = if text.is_empty() {
+                "nothing is written"
+            } else {
+                "this is not a number"
+            };
+            let span = 0..end.max(text.chars().next().map_or(0, char::len_utf8));
+            Err(Problem::new(text, span, fault, valid))
+        }
+    }
+}
+
+fn with_unit(text: &str, units: &[(&str, f64)], valid: &str) -> Result<f64, Problem> {
+    let (value, end) = number(text, valid)?;
+    let unit = text[end..].trim_start();
+    let start = text.len() - unit.len();
+    if let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) {
+        return Ok(value * factor);
+    }
+    let fault = if unit.is_empty() {
+        "the unit is missing"
+    } else {
+        "this unit is not known"
+    };
+    let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
+    let problem = Problem::new(text, start..text.len(), fault, valid);
+    Err(if unit.is_empty() {
+        problem
+    } else {
+        problem.with_nearest(&names)
+    })
+}
+
+/// `800ms`, `10s`, `1.5m`, `2h`; `0` alone needs no unit. At most a year.
+///
+/// # Errors
+/// When the number or the unit is missing or unknown, or the duration is longer than a year.
+pub fn duration(text: &str) -> Result<Duration, Problem> {
+    if text == "0" {
+        return Ok(Duration::ZERO);
+    }
+    let seconds = with_unit(text, &DURATION_UNITS, DURATION_VALID)?;
+    if seconds > DURATION_MAX.as_secs_f64() {
+        let fault = "this is longer than a year";
+        return Err(Problem::new(text, 0..text.len(), fault, "0 to 8760h"));
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+/// A duration that is not zero.
+///
+/// # Errors
+/// As [`duration`], and when it is zero.
+pub fn duration_above_zero(text: &str) -> Result<Duration, Problem> {
+    match duration(text)? {
+        Duration::ZERO => Err(Problem::new(
+            text,
+            0..text.len(),
+            "this must be more than zero",
+            "1us to 8760h",
+        )),
+        lasting => Ok(lasting),
+    }
+}
+
+/// `300/s`, `20/m`, `100/h`; a bare number is per second. The result is per second.
+///
+/// # Errors
+/// When the number or the unit is unknown, or the rate is above ten million a second.
+pub fn rate(text: &str) -> Result<f64, Problem> {
+    let (value, end) = number(text, RATE_VALID)?;
+    let per_second = match text[end..].replace(' ', "").as_str() {
+        "" | "/s" | "/sec" | "/second" => value,
+        "/m" | "/min" | "/minute" => value / 60.0,
+        "/h" | "/hour" => value / 3600.0,
+        _ => {
+            let problem = Problem::new(text, end..text.len(), "this unit is not known", RATE_VALID);
+            return Err(problem.with_nearest(&["/s", "/m", "/h"]));
+        }
+    };
+    if per_second > RATE_MAX {
+        let fault = "this rate is too high";
+        return Err(Problem::new(
+            text,
+            0..text.len(),
+            fault,
+            "0/s to 10000000/s",
+        ));
+    }
+    Ok(per_second)
+}
+
+/// A rate that is not zero.
+///
+/// # Errors
+/// As [`rate`], and when it is zero.
+pub fn rate_above_zero(text: &str) -> Result<f64, Problem> {
+    let per_second = rate(text)?;
+    if per_second <= 0.0 {
+        let fault = "this must be more than zero";
+        return Err(Problem::new(
+            text,
+            0..text.len(),
+            fault,
+            "above 0/s, up to 10000000/s",
+        ));
+    }
+    Ok(per_second)
+}
+
+/// `64MiB`, `20kB`; a bare number is in bytes.
+///
+/// # Errors
+/// When the number or the unit is unknown.
+pub fn size(text: &str) -> Result<u64, Problem> {
+    let bytes = if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        number(text, SIZE_VALID)?.0
+    } else {
+        with_unit(text, &SIZE_UNITS, SIZE_VALID)?
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative; a float too large becomes the largest size"
+    )]
+    Ok(bytes as u64)
+}
+
+/// `1%` or `0.01`, as a share from 0 to 1.
+///
+/// # Errors
+/// When it is not a number or not between 0 and 1 (0 % and 100 %).
+pub fn share(text: &str) -> Result<f64, Problem> {
+    const VALID: &str = "0% to 100%, or 0 to 1, such as 1% or 0.01";
+    let (value, end) = number(text, VALID)?;
+    let share = match text[end..].trim() {
+        "%" => value / 100.0,
+        "" => value,
+        _ => {
+            return Err(Problem::new(
+                text,
+                end..text.len(),
+                "a share ends here or in %",
+                VALID,
+            ));
+        }
+    };
+    if share > 1.0 {
+        return Err(Problem::new(
+            text,
+            0..text.len(),
+            "this is more than everything",
+            VALID,
+        ));
+    }
+    Ok(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn durations_are_read_with_their_unit() {
+        assert_eq!(duration("800ms"), Ok(Duration::from_millis(800)));
+        assert_eq!(duration("1.5m"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("10 s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("0"), Ok(Duration::ZERO));
+    }
+
+    #[test]
+    fn faults_name_place_and_remedy() {
+        let missing = duration("10").unwrap_err();
+        assert_eq!(missing.span, 2..2);
+        assert!(
+            missing.to_string().contains("the unit is missing"),
+            "{missing}"
+        );
+        let unknown = duration("10sek").unwrap_err().to_string();
+        assert!(
+            unknown.contains("column 3") && unknown.contains("800ms"),
+            "{unknown}"
+        );
+        assert_eq!(size("64Mib").unwrap_err().nearest.as_deref(), Some("MiB"));
+        assert!(
+            duration("10000h")
+                .unwrap_err()
+                .to_string()
+                .contains("8760h")
+        );
+    }
+
+    #[test]
+    fn rates_are_per_second() {
+        assert_eq!(rate("300/s"), Ok(300.0));
+        assert_eq!(rate("90/m"), Ok(1.5));
+        assert_eq!(rate("12"), Ok(12.0));
+        assert!(rate("5/fortnight").is_err());
+        assert!(rate_above_zero("0/s").is_err());
+    }
+
+    #[test]
+    fn sizes_and_shares() {
+        assert_eq!(size("64MiB"), Ok(64 << 20));
+        assert_eq!(size("20kB"), Ok(20_000));
+        assert_eq!(share("1%"), Ok(0.01));
+        assert_eq!(share("0.01"), Ok(0.01));
+        assert!(share("150%").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,12}") {
+            let _ = (duration(&text), rate(&text), size(&text), share(&text));
+        }
+    }
+}
