@@ -1,1 +1,371 @@
-//! To come in the commit that follows.
+//! What a run measured, in the few numbers that every report shows.
+//!
+//! A summary is a pure function of a [`Run`], made over its *judged* windows: for a plain run the windows after
+//! the warm-up, for a search the judged seconds of every valid trial against the target. It never averages a
+//! percentile; histograms are merged by adding counts. Where nothing was measured it says `None`, never zero.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::objective::{Answers, LatencyBound, Objective};
+use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::plan::Plan;
+use plimsoll_model::run::Run;
+use plimsoll_model::trial::{Percentiles, Trial, TrialKind};
+use plimsoll_model::verdict::{Verdict, VoidReason};
+use plimsoll_model::window::Window;
+
+pub mod timeline;
+
+/// The numbers of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Judged seconds in which requests became due.
+    pub seconds: f64,
+    /// Arrivals due per second.
+    pub offered: f64,
+    /// Complete answers per second, good or not, while requests became due.
+    pub completed: f64,
+    /// Requests that ended, the drain included.
+    pub requests: u64,
+    /// The same by outcome.
+    pub outcomes: OutcomeCounts,
+    /// Answers by HTTP status.
+    pub status: BTreeMap<u16, u64>,
+    /// Response time (done − due) of good answers, µs; `None` without any.
+    pub response_us: Option<Percentiles>,
+    /// Service time (done − sent) of good answers, µs; `None` without any.
+    pub service_us: Option<Percentiles>,
+    /// Requests by how long their answer took.
+    pub classes: Classes,
+    /// What the generator itself used.
+    pub generator: GeneratorSummary,
+    /// The objective over all judged windows; `None` without an objective, and for a search, which judges trials.
+    pub objective: Option<ObjectiveResult>,
+    /// The run's judgement; `None` when its log was cut off.
+    pub verdict: Option<Verdict>,
+    /// Why the measurement is not valid; empty when it is.
+    pub void: Vec<VoidReason>,
+}
+
+/// Requests by how long their answer took, as newspapers count them: good, near the limit, over it, failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Classes {
+    /// The two bounds, ms.
+    pub bounds_ms: [u64; 2],
+    /// Good answers below the first bound.
+    pub fast: u64,
+    /// Good answers from the first to the second bound.
+    pub middle: u64,
+    /// Good answers above the second bound.
+    pub slow: u64,
+    /// Requests that failed.
+    pub failed: u64,
+}
+
+/// What the generator itself used.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct GeneratorSummary {
+    /// CPU of the whole process over the whole run, by request, µs; `None` when the log was cut off or no
+    /// request ended.
+    pub cpu_us_per_request: Option<f64>,
+    /// 99th percentile of the generator's own lag (taken up − due), µs; `None` for closed load.
+    pub lag_us_p99: Option<u64>,
+    /// Highest resident memory, bytes; `None` when the log was cut off.
+    pub rss_bytes: Option<u64>,
+}
+
+/// An objective over what was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ObjectiveResult {
+    /// Every latency bound.
+    pub latency: Vec<BoundResult>,
+    /// The bound on the share of failures: (highest share, share measured, whether it holds).
+    pub errors: Option<(f64, f64, bool)>,
+    /// Whether every bound holds.
+    pub met: bool,
+}
+
+/// A latency bound over what was measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundResult {
+    /// The bound.
+    pub bound: LatencyBound,
+    /// The quantile with failures as infinitely slow, µs; `None` when it is a failure.
+    pub measured_us: Option<u64>,
+    /// Whether the bound holds.
+    pub holds: bool,
+}
+
+impl Summary {
+    /// The numbers of `run`.
+    pub fn of(run: &Run) -> Self {
+        let plan = &run.header.plan;
+        let spans = judged_spans(run);
+        let total = Totals::of(spans.iter().flat_map(|span| span.windows(run)));
+        let seconds: f64 = spans.iter().map(|span| span.seconds).sum();
+        let answered: u64 = spans
+            .iter()
+            .flat_map(|span| span.due_windows(run))
+            .map(answered)
+            .sum();
+        let per_second = |count: u64| {
+            if seconds > 0.0 {
+                count as f64 / seconds
+            } else {
+                0.0
+            }
+        };
+        let objective = plan.objective.as_ref().filter(|_| run.trials.is_empty());
+        let objective = objective.filter(|_| total.outcomes.total() > 0);
+        Self {
+            seconds,
+            offered: per_second(total.offered),
+            completed: per_second(answered),
+            requests: total.outcomes.total(),
+            response_us: percentiles(&total.response),
+            service_us: percentiles(&total.service),
+            classes: total.classes(plan.classes_ms),
+            generator: GeneratorSummary::of(run, &total.lag),
+            objective: objective.map(|objective| ObjectiveResult::of(objective, total.answers())),
+            outcomes: total.outcomes,
+            status: total.status,
+            verdict: run.ending.as_ref().map(|ending| ending.verdict),
+            void: run
+                .ending
+                .as_ref()
+                .map(|ending| ending.void.clone())
+                .unwrap_or_default(),
+        }
+    }
+
+    /// Share of requests that failed, 0 to 1; 0 without requests.
+    pub fn error_share(&self) -> f64 {
+        share(self.outcomes.failed(), self.requests)
+    }
+}
+
+/// Complete answers of a window, good or not; a refused connection or a time-out completes nothing.
+pub fn answered(window: &Window) -> u64 {
+    let count = |outcome| window.outcomes.get(outcome);
+    count(Outcome::Ok) + count(Outcome::WrongStatus) + count(Outcome::Expectation)
+}
+
+/// Percentiles of a histogram that holds something.
+pub fn percentiles(histogram: &Histogram) -> Option<Percentiles> {
+    (!histogram.is_empty()).then(|| Percentiles::of(histogram))
+}
+
+/// Smallest bucket value in µs that a share `quantile` of all requests stays within, failures being infinitely
+/// slow; `None` when the quantile falls on a failure, or nothing was measured.
+pub fn quantile_with_failures(answers: Answers<'_>, quantile: f64) -> Option<u64> {
+    let good = answers.good.count();
+    // What `LatencyBound::holds` allows to be bad, counted from the other end.
+    let rank = answers.total() as f64 * quantile * (1.0 - 1e-12);
+    let rank = rank.ceil().max(1.0);
+    if good == 0 || rank > good as f64 {
+        return None;
+    }
+    let mut seen = 0;
+    for &(top, count) in answers.good.buckets() {
+        seen += count;
+        if seen as f64 >= rank {
+            return Some(top);
+        }
+    }
+    None
+}
+
+/// Answer classes of the judged seconds of one trial.
+pub fn trial_classes(run: &Run, trial: &Trial) -> Classes {
+    let windows = run.windows_between(trial.judged.0, trial.judged.1);
+    Totals::of(windows.iter()).classes(run.header.plan.classes_ms)
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+/// Seconds whose windows are judged together.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    /// First second.
+    from: u32,
+    /// End of the seconds in which requests became due.
+    due_until: u32,
+    /// End of the seconds in which requests ended.
+    until: u32,
+    /// Length of the stretch in which requests became due, s.
+    seconds: f64,
+}
+
+impl Span {
+    fn windows<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Window> + use<'a> {
+        run.windows_between(self.from, self.until).iter()
+    }
+
+    fn due_windows<'a>(&self, run: &'a Run) -> impl Iterator<Item = &'a Window> + use<'a> {
+        run.windows_between(self.from, self.due_until).iter()
+    }
+}
+
+/// The judged stretches of a run.
+fn judged_spans(run: &Run) -> Vec<Span> {
+    if run.trials_started.is_empty() && run.trials.is_empty() {
+        return plain_span(&run.header.plan, &run.windows)
+            .into_iter()
+            .collect();
+    }
+    let valid = run
+        .trials
+        .iter()
+        .filter(|trial| trial.spec.kind != TrialKind::SelfTest && !trial.verdict.is_void());
+    valid
+        .map(|trial| Span {
+            from: trial.judged.0,
+            due_until: trial.judged.1,
+            until: trial.judged.1,
+            seconds: f64::from(trial.judged.1.saturating_sub(trial.judged.0)),
+        })
+        .collect()
+}
+
+fn plain_span(plan: &Plan, windows: &[Window]) -> Option<Span> {
+    let until = windows.last()?.second + 1;
+    let from = whole_seconds(plan.warmup);
+    let lasting = plan.load.lasting().as_secs_f64().min(f64::from(until));
+    let due_until = whole_seconds(plan.load.lasting()).min(until);
+    (from < until).then(|| Span {
+        from,
+        due_until,
+        until,
+        seconds: (lasting - f64::from(from)).max(0.0),
+    })
+}
+
+/// A duration in seconds, rounded up.
+fn whole_seconds(duration: Duration) -> u32 {
+    let rounded = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    u32::try_from(rounded).unwrap_or(u32::MAX)
+}
+
+/// Everything a summary adds up over windows.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    offered: u64,
+    outcomes: OutcomeCounts,
+    status: BTreeMap<u16, u64>,
+    response: Histogram,
+    service: Histogram,
+    lag: Histogram,
+}
+
+impl Totals {
+    fn of<'a>(windows: impl Iterator<Item = &'a Window>) -> Self {
+        let mut total = Self::default();
+        for window in windows {
+            total.offered += window.offered;
+            total.outcomes.merge(&window.outcomes);
+            for (&status, &count) in &window.status {
+                *total.status.entry(status).or_default() += count;
+            }
+            total.response.merge(&window.response);
+            total.service.merge(&window.service);
+            total.lag.merge(&window.lag);
+        }
+        total
+    }
+
+    fn answers(&self) -> Answers<'_> {
+        Answers {
+            good: &self.response,
+            failed: self.outcomes.failed(),
+        }
+    }
+
+    fn classes(&self, bounds_ms: [u64; 2]) -> Classes {
+        // A bucket's top stands for its values: 800 ms itself is not below 800 ms.
+        let below = (bounds_ms[0] * 1000).saturating_sub(1);
+        let fast = self.response.count() - self.response.count_above(below);
+        let slow = self.response.count_above(bounds_ms[1] * 1000);
+        Classes {
+            bounds_ms,
+            fast,
+            middle: (self.response.count() - slow).saturating_sub(fast),
+            slow,
+            failed: self.outcomes.failed(),
+        }
+    }
+}
+
+impl Classes {
+    /// All requests.
+    pub fn total(&self) -> u64 {
+        self.fast + self.middle + self.slow + self.failed
+    }
+
+    /// Name and count of each class, from fast to failed.
+    pub fn named(&self) -> [(String, u64); 4] {
+        let [fast, slow] = self.bounds_ms;
+        [
+            (format!("below {fast} ms"), self.fast),
+            (format!("{fast} to {slow} ms"), self.middle),
+            (format!("above {slow} ms"), self.slow),
+            ("failed".to_owned(), self.failed),
+        ]
+    }
+
+    /// Adds the counts of `other`, which has the same bounds.
+    pub fn merge(&mut self, other: &Self) {
+        debug_assert_eq!(
+            self.bounds_ms, other.bounds_ms,
+            "classes of different bounds do not merge"
+        );
+        self.fast += other.fast;
+        self.middle += other.middle;
+        self.slow += other.slow;
+        self.failed += other.failed;
+    }
+}
+
+impl GeneratorSummary {
+    fn of(run: &Run, lag: &Histogram) -> Self {
+        // The process' CPU covers the whole run, so it is shared out over all of its requests.
+        let requests: u64 = run.windows.iter().map(Window::completed).sum();
+        let ending = run.ending.as_ref();
+        Self {
+            cpu_us_per_request: ending
+                .filter(|_| requests > 0)
+                .map(|ending| ending.process_cpu_us as f64 / requests as f64),
+            lag_us_p99: lag.quantile(0.99),
+            rss_bytes: ending.map(|ending| ending.rss_bytes_max),
+        }
+    }
+}
+
+impl ObjectiveResult {
+    fn of(objective: &Objective, answers: Answers<'_>) -> Self {
+        let bound = |&bound: &LatencyBound| BoundResult {
+            bound,
+            measured_us: quantile_with_failures(answers, bound.quantile),
+            holds: bound.holds(answers),
+        };
+        let errors = objective.errors_max.map(|max| {
+            let measured = share(answers.failed, answers.total());
+            (max, measured, objective.errors_hold(answers))
+        });
+        Self {
+            latency: objective.latency.iter().map(bound).collect(),
+            errors,
+            met: objective.holds(answers),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

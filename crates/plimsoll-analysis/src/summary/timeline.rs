@@ -1,0 +1,129 @@
+//! Windows and readings on one shared time axis, merged to as many points as a picture can show.
+//!
+//! Points are merged honestly: histograms and counts by adding, levels by mean and maximum side by side. A point
+//! that covers no window does not exist, so a gap in the measurement stays a gap in the picture.
+
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::run::Run;
+use plimsoll_model::trial::Percentiles;
+use plimsoll_model::window::Window;
+
+use super::{answered, percentiles};
+
+/// Steps that read well on an axis, s.
+const STEPS_S: [u32; 11] = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800];
+
+/// A run on one time axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Timeline {
+    /// Seconds that one point covers.
+    pub step_s: u32,
+    /// Points in time order; where nothing was measured there is none.
+    pub points: Vec<Point>,
+}
+
+/// `step_s` seconds of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// First second, a multiple of the step.
+    pub second: u32,
+    /// Arrivals due per second.
+    pub offered: f64,
+    /// Complete answers per second.
+    pub completed: f64,
+    /// Failed requests per second.
+    pub failed: f64,
+    /// Response time of good answers, µs; `None` without any.
+    pub response_us: Option<Percentiles>,
+    /// Requests due and not finished: highest end of a second.
+    pub in_flight_max: u64,
+    /// CPU of the event loops in cores: mean.
+    pub generator_cores: f64,
+}
+
+/// Mean and maximum of a series over the seconds of one point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Highest value.
+    pub max: f64,
+}
+
+impl Timeline {
+    /// The whole run in at most `points_max` points.
+    ///
+    /// # Panics
+    /// When `points_max` is 0.
+    pub fn of(run: &Run, points_max: u32) -> Self {
+        assert!(points_max > 0, "a timeline needs at least one point");
+        let last_window = run.windows.last().map(|window| window.second);
+        let last = last_window.max(run.readings.seconds().last().copied());
+        let seconds = last.map_or(0, |second| second + 1);
+        let fits = |step: &u32| seconds.div_ceil(*step) <= points_max;
+        let step_s = STEPS_S
+            .into_iter()
+            .find(fits)
+            .unwrap_or_else(|| seconds.div_ceil(points_max));
+        let chunks = run
+            .windows
+            .chunk_by(|a, b| a.second / step_s == b.second / step_s);
+        Self {
+            step_s,
+            points: chunks.map(|chunk| Point::of(chunk, step_s)).collect(),
+        }
+    }
+
+    /// A series of readings at the same points as (first second, level); points without a value are left out.
+    pub fn levels(&self, run: &Run, series: &str) -> Vec<(u32, Level)> {
+        let Some(values) = run.readings.values(series) else {
+            return Vec::new();
+        };
+        let rows = run.readings.seconds().iter().copied().zip(values.iter());
+        levels_of(rows.map(|(second, &value)| (second, value)), self.step_s)
+    }
+}
+
+/// Values by second, merged into steps; NaN is a gap.
+pub fn levels_of(rows: impl Iterator<Item = (u32, f64)>, step_s: u32) -> Vec<(u32, Level)> {
+    let rows: Vec<(u32, f64)> = rows.filter(|row| !row.1.is_nan()).collect();
+    rows.chunk_by(|a, b| a.0 / step_s == b.0 / step_s)
+        .map(|chunk| {
+            let sum: f64 = chunk.iter().map(|row| row.1).sum();
+            let level = Level {
+                mean: sum / chunk.len() as f64,
+                max: chunk
+                    .iter()
+                    .map(|row| row.1)
+                    .fold(f64::NEG_INFINITY, f64::max),
+            };
+            (chunk[0].0 / step_s * step_s, level)
+        })
+        .collect()
+}
+
+impl Point {
+    /// The point of a chunk of windows, which is not empty.
+    fn of(windows: &[Window], step_s: u32) -> Self {
+        let seconds = windows.len() as f64;
+        let per_second =
+            |count: fn(&Window) -> u64| windows.iter().map(count).sum::<u64>() as f64 / seconds;
+        let mut response = Histogram::new();
+        for window in windows {
+            response.merge(&window.response);
+        }
+        Self {
+            second: windows[0].second / step_s * step_s,
+            offered: per_second(|window| window.offered),
+            completed: per_second(answered),
+            failed: per_second(|window| window.outcomes.failed()),
+            response_us: percentiles(&response),
+            in_flight_max: windows
+                .iter()
+                .map(|window| window.in_flight)
+                .max()
+                .unwrap_or(0),
+            generator_cores: per_second(|window| window.generator.loop_cpu_us) / 1e6,
+        }
+    }
+}
