@@ -10,6 +10,7 @@ pub mod event;
 pub mod finding;
 pub mod histogram;
 pub mod load_line;
+pub mod metric;
 pub mod objective;
 pub mod outcome;
 pub mod plan;
