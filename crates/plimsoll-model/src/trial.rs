@@ -1,7 +1,10 @@
 //! One measurement at one load.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
+use crate::schedule::Phase;
 use crate::verdict::TrialVerdict;
 
 /// What a trial is for.
@@ -78,6 +81,31 @@ pub struct TrialSpec {
     pub in_flight_cap: u64,
 }
 
+impl TrialSpec {
+    /// The open load that carries this trial out after a load of `previous_rate`: ramp, then warm-up and judged
+    /// seconds at one rate. A ramp never starts above its end, so that what was left of a higher load is not
+    /// added to this one; only an approach from above starts there, on purpose.
+    pub fn phases(&self, previous_rate: f64) -> Vec<Phase> {
+        let from = match self.kind {
+            TrialKind::Hysteresis => previous_rate,
+            _ => previous_rate.min(self.rate),
+        };
+        let seconds = |count: u32| Duration::from_secs(u64::from(count));
+        let mut phases = Vec::with_capacity(2);
+        if self.ramp_s > 0 {
+            phases.push(Phase::ramp(from, self.rate, seconds(self.ramp_s)));
+        }
+        let level_s = self.warmup_s + self.measure_s;
+        phases.push(Phase::constant(self.rate, seconds(level_s)));
+        phases
+    }
+
+    /// Seconds in which requests become due: ramp, warm-up and judged seconds, without the drain.
+    pub const fn offered_s(&self) -> u32 {
+        self.ramp_s + self.warmup_s + self.measure_s
+    }
+}
+
 /// A finished trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -91,7 +119,7 @@ pub struct Trial {
     pub judged: (u32, u32),
     /// The judgement.
     pub verdict: TrialVerdict,
-    /// Requests that ended in the judged seconds.
+    /// Requests that were due in the judged seconds, whenever they ended.
     pub requests: u64,
     /// Of these, failed or slower than the strictest latency bound.
     pub bad: u64,
@@ -99,7 +127,7 @@ pub struct Trial {
     pub errors: u64,
     /// Completions per second in the judged seconds.
     pub throughput: f64,
-    /// Response times of good answers in the judged seconds, µs.
+    /// Response times of good answers to requests that were due in the judged seconds, µs.
     pub response_us: Percentiles,
     /// The objective's strictest quantile with failures as infinitely slow, µs; `None` when that is a failure.
     pub objective_us: Option<u64>,
