@@ -192,6 +192,11 @@ impl Plan {
                 REDACTED.clone_into(value);
             }
         }
+        for path in &mut plan.request.paths {
+            if let Some((start, query)) = path.split_once('?') {
+                *path = format!("{start}?{}", redact_query(query));
+            }
+        }
         if !plan.request.body.is_empty() {
             plan.request.body = format!("[{} bytes]", self.request.body.len()).into_bytes();
         }
@@ -210,6 +215,19 @@ pub fn is_secret(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
+/// A query string with the values of secret parameters replaced.
+pub fn redact_query(query: &str) -> String {
+    let parameter = |pair: &str| match pair.split_once('=') {
+        Some((name, _)) if is_secret(name) => format!("{name}={REDACTED}"),
+        _ => pair.to_owned(),
+    };
+    query
+        .split('&')
+        .map(parameter)
+        .collect::<Vec<_>>()
+        .join("&")
+}
+
 /// Versions and machine facts recorded with a run.
 pub type Facts = BTreeMap<String, String>;
 
@@ -224,5 +242,36 @@ mod body_text {
         deserializer: D,
     ) -> Result<Vec<u8>, D::Error> {
         String::deserialize(deserializer).map(String::into_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_known_by_their_names() {
+        for name in [
+            "Authorization",
+            "X-Api-Key",
+            "csrf_token",
+            "PASSWORD",
+            "sessionid",
+        ] {
+            assert!(is_secret(name), "{name}");
+        }
+        assert!(!is_secret("Accept"));
+        assert_eq!(
+            redact_query("page=2&access_token=abc&x"),
+            "page=2&access_token=[redacted]&x"
+        );
+    }
+
+    #[test]
+    fn good_statuses_are_ranges() {
+        let good = GoodStatus::default();
+        assert!(
+            good.contains(200) && good.contains(399) && !good.contains(400) && !good.contains(199)
+        );
     }
 }
