@@ -1,1 +1,28 @@
-//! Origins on real sockets.
+//! Origins on real sockets: servers whose behaviour is known, to hold measurements against.
+//!
+//! [`known_law`] serves by a queueing law (FIFO, c servers, deterministic or exponential service), so that the right
+//! answer is a formula. [`fault`] misbehaves in one named way. Both listen on a free port of the loopback address
+//! unless told otherwise, run on threads of their own, and stop when the handle is dropped.
+//!
+//! They speak as much HTTP/1 as their purpose needs and are no example of a web server.
+
+mod clock;
+pub mod fault;
+pub mod known_law;
+mod request;
+
+use std::io;
+
+/// Raises this process's soft limit of open descriptors to its hard limit, and returns that limit.
+///
+/// An origin in the test's own process costs a second descriptor per connection; a thousand connections do not fit
+/// into the usual soft limit of 1,024.
+///
+/// # Errors
+/// When the kernel refuses the new limit.
+pub fn raise_descriptor_limit() -> io::Result<u64> {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = limit.maximum;
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit)?;
+    Ok(limit.maximum.unwrap_or(u64::MAX))
+}

@@ -1,0 +1,173 @@
+//! One connection to a fault origin.
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use socket2::Socket;
+
+use super::{BODY_LEN, Fault, Shared, answer};
+use crate::origin::request::{Front, REQUEST_SIZE_MAX, front};
+
+/// What follows an answer.
+#[derive(PartialEq, Eq)]
+enum Next {
+    KeepAlive,
+    Close,
+}
+
+pub(super) struct Session {
+    socket: Socket,
+    id: u64,
+    shared: Arc<Shared>,
+}
+
+impl Session {
+    pub(super) fn new(socket: Socket, id: u64, shared: Arc<Shared>) -> Self {
+        Self { socket, id, shared }
+    }
+
+    pub(super) fn run(self) {
+        let Self { socket, id, shared } = self;
+        // A unix socket has no such delay.
+        let _ = socket.set_tcp_nodelay(true);
+        // The peer's end of the connection is data to the test, not a failure of the origin.
+        let _ = match &shared.identity {
+            Some(identity) => identity
+                .accept(socket)
+                .and_then(|mut stream| serve(&mut stream, &shared)),
+            None if shared.fault == Fault::ClosesAtOnce => Ok(()),
+            None if shared.fault == Fault::Resets => reset(&socket, &shared),
+            None => serve(&mut &socket, &shared),
+        };
+        shared.forget(id);
+    }
+}
+
+/// Closes with a reset instead of a farewell once a request has been read.
+fn reset(socket: &Socket, shared: &Shared) -> io::Result<()> {
+    read_request(&mut &*socket, &mut Vec::new(), shared)?;
+    socket.set_linger(Some(Duration::ZERO))
+}
+
+fn serve(stream: &mut (impl Read + Write), shared: &Shared) -> io::Result<()> {
+    let mut unread = Vec::new();
+    let mut served = 0;
+    while let Some(request) = read_request(stream, &mut unread, shared)? {
+        let next = respond(stream, shared, &request, served)?;
+        served += 1;
+        if next == Next::Close || !request.keep_alive {
+            break;
+        }
+    }
+    Ok(())
+}
+
+struct Request {
+    keep_alive: bool,
+    path: String,
+    /// Its place among all requests to this origin, from 0.
+    seq: u64,
+}
+
+/// Reads until a request is complete; `None` at the end of the connection.
+fn read_request(
+    stream: &mut impl Read,
+    unread: &mut Vec<u8>,
+    shared: &Shared,
+) -> io::Result<Option<Request>> {
+    let mut scratch = [0; 4_096];
+    loop {
+        match front(unread) {
+            Front::Request {
+                size,
+                keep_alive,
+                path,
+                ..
+            } => {
+                unread.drain(..size);
+                return Ok(Some(Request {
+                    keep_alive,
+                    path,
+                    seq: shared.requests.fetch_add(1, Ordering::AcqRel),
+                }));
+            }
+            Front::Unreadable => return Ok(None),
+            Front::Incomplete => {}
+        }
+        let size = stream.read(&mut scratch)?;
+        if size == 0 || unread.len() + size > REQUEST_SIZE_MAX {
+            return Ok(None);
+        }
+        unread.extend_from_slice(&scratch[..size]);
+    }
+}
+
+fn respond(
+    stream: &mut impl Write,
+    shared: &Shared,
+    request: &Request,
+    served: u32,
+) -> io::Result<Next> {
+    let good = || answer::whole(200, &[], &answer::body());
+    let (bytes, next) = match &shared.fault {
+        Fault::None | Fault::Tls(_) => (good(), Next::KeepAlive),
+        Fault::Garbage => (
+            b"\x16\x03\x01 not HTTP \xff\xfe\r\n\r\n".to_vec(),
+            Next::Close,
+        ),
+        Fault::ClosesInBody => {
+            let mut bytes = good();
+            bytes.truncate(bytes.len() - BODY_LEN / 2);
+            (bytes, Next::Close)
+        }
+        Fault::SlowBody(pause) => return slow_body(stream, shared, *pause),
+        Fault::RedirectLoop => (answer::redirect(&request.path), Next::KeepAlive),
+        Fault::RedirectTo(location) => (answer::redirect(location), Next::KeepAlive),
+        Fault::Status(status) => (
+            answer::whole(*status, &[], &answer::body()),
+            Next::KeepAlive,
+        ),
+        Fault::Alternating(statuses) => {
+            let turn = usize::try_from(request.seq).expect("a test sends fewer than 2^64 requests")
+                % statuses.len();
+            (
+                answer::whole(statuses[turn], &[], &answer::body()),
+                Next::KeepAlive,
+            )
+        }
+        Fault::Chunked(chunk_size) => (answer::chunked(*chunk_size), Next::KeepAlive),
+        Fault::Gzip => (answer::gzip(), Next::KeepAlive),
+        Fault::Brotli => (answer::brotli(), Next::KeepAlive),
+        Fault::Http10Close => (answer::until_close(), Next::Close),
+        Fault::ClosesAfter(count) => (
+            good(),
+            if served + 1 < *count {
+                Next::KeepAlive
+            } else {
+                Next::Close
+            },
+        ),
+        Fault::NeverAnswers => return Ok(Next::KeepAlive),
+        Fault::Refuses | Fault::FullBacklog | Fault::ClosesAtOnce | Fault::Resets => {
+            unreachable!("these faults show before a request is answered")
+        }
+    };
+    stream.write_all(&bytes)?;
+    stream.flush()?;
+    Ok(next)
+}
+
+fn slow_body(stream: &mut impl Write, shared: &Shared, pause: Duration) -> io::Result<Next> {
+    let bytes = answer::whole(200, &[], &answer::body());
+    let (head, body) = bytes.split_at(bytes.len() - BODY_LEN);
+    stream.write_all(head)?;
+    for byte in body {
+        if !shared.wait(pause) {
+            return Ok(Next::Close);
+        }
+        stream.write_all(&[*byte])?;
+    }
+    Ok(Next::KeepAlive)
+}
