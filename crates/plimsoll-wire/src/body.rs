@@ -1,0 +1,238 @@
+//! The body of an answer, counted and thrown away: sized, chunked, or up to the end of the connection.
+
+use crate::fault::Fault;
+
+/// Longest chunk line accepted, extensions included, bytes.
+pub const CHUNK_LINE_MAX: u16 = 4096;
+
+/// Longest trailers accepted, bytes.
+pub const TRAILERS_MAX: u16 = 16 * 1024;
+
+/// Reads one body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// So many bytes are still to come.
+    Sized(u64),
+    Chunked(Chunked),
+    UntilClose,
+}
+
+/// Bytes of the body without framing, and how many there may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Content {
+    pub(crate) len: u64,
+    pub(crate) len_max: u64,
+}
+
+impl Content {
+    fn add(&mut self, len: usize) -> Result<(), Fault> {
+        self.len = self.len.saturating_add(len as u64);
+        if self.len > self.len_max {
+            return Err(Fault::BodyTooLong);
+        }
+        Ok(())
+    }
+}
+
+/// What has been read of a chunked body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunked {
+    place: Place,
+    /// Bytes of the current line or of all trailers so far; guards their limits.
+    line: u16,
+    /// Bytes of the current chunk: the size while it is being read, then what is still to come.
+    chunk: u64,
+}
+
+/// Where in a chunked body the next byte stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Before the first digit of a size.
+    SizeStart,
+    /// Within the digits of a size.
+    Size,
+    /// Within an extension, up to the carriage return.
+    Extension,
+    /// At the line feed of a chunk line.
+    SizeLineFeed,
+    Data,
+    /// At the carriage return after the data.
+    DataReturn,
+    /// At the line feed after the data.
+    DataLineFeed,
+    /// At the start of a trailer line.
+    TrailerStart,
+    /// Within a trailer line.
+    Trailer,
+    /// At the line feed of a trailer line.
+    TrailerLineFeed,
+    /// At the line feed of the empty line that ends everything.
+    LastLineFeed,
+    Complete,
+}
+
+impl Body {
+    pub(crate) fn chunked() -> Self {
+        Self::Chunked(Chunked {
+            place: Place::SizeStart,
+            line: 0,
+            chunk: 0,
+        })
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        match self {
+            Self::Sized(left) => *left == 0,
+            Self::Chunked(chunked) => chunked.place == Place::Complete,
+            Self::UntilClose => false,
+        }
+    }
+
+    /// Takes what belongs to the body from the start of `input`, and says how much that was; of it, `content`
+    /// counts the bytes without framing.
+    pub(crate) fn take(&mut self, input: &[u8], content: &mut Content) -> Result<usize, Fault> {
+        match self {
+            Self::Sized(left) => {
+                let taken = usize::try_from(*left)
+                    .unwrap_or(usize::MAX)
+                    .min(input.len());
+                *left -= taken as u64;
+                content.add(taken)?;
+                Ok(taken)
+            }
+            Self::Chunked(chunked) => chunked.take(input, content),
+            Self::UntilClose => {
+                content.add(input.len())?;
+                Ok(input.len())
+            }
+        }
+    }
+}
+
+impl Chunked {
+    fn take(&mut self, input: &[u8], content: &mut Content) -> Result<usize, Fault> {
+        let mut at = 0;
+        while at < input.len() && self.place != Place::Complete {
+            if self.place == Place::Data {
+                let left = usize::try_from(self.chunk).unwrap_or(usize::MAX);
+                let taken = left.min(input.len() - at);
+                self.chunk -= taken as u64;
+                content.add(taken)?;
+                at += taken;
+                if self.chunk == 0 {
+                    self.place = Place::DataReturn;
+                }
+            } else {
+                self.step(input[at])?;
+                at += 1;
+            }
+        }
+        Ok(at)
+    }
+
+    /// Takes one byte of framing.
+    fn step(&mut self, byte: u8) -> Result<(), Fault> {
+        self.place = match (self.place, byte) {
+            (Place::SizeStart | Place::Size, byte) if byte.is_ascii_hexdigit() => {
+                self.shift_in(byte)?;
+                Place::Size
+            }
+            (Place::Size | Place::Extension, b'\r') => Place::SizeLineFeed,
+            // Blanks before the semicolon are an old habit of some servers (RFC 9112, 7.1.1: BWS).
+            (Place::Size, b';' | b' ' | b'\t') => {
+                self.lengthen(CHUNK_LINE_MAX, Place::Extension)?
+            }
+            (Place::Extension | Place::Trailer | Place::TrailerStart, b'\n') => {
+                return Err(Fault::BareLineFeed);
+            }
+            (Place::Extension, _) => self.lengthen(CHUNK_LINE_MAX, Place::Extension)?,
+            (Place::SizeLineFeed, b'\n') => {
+                self.line = 0;
+                if self.chunk == 0 {
+                    Place::TrailerStart
+                } else {
+                    Place::Data
+                }
+            }
+            (Place::DataReturn, b'\r') => Place::DataLineFeed,
+            (Place::DataLineFeed, b'\n') => {
+                self.chunk = 0;
+                Place::SizeStart
+            }
+            (Place::TrailerStart, b'\r') => Place::LastLineFeed,
+            (Place::Trailer, b'\r') => Place::TrailerLineFeed,
+            (Place::TrailerStart | Place::Trailer, _) => {
+                self.lengthen(TRAILERS_MAX, Place::Trailer)?
+            }
+            (Place::TrailerLineFeed, b'\n') => Place::TrailerStart,
+            (Place::LastLineFeed, b'\n') => Place::Complete,
+            (Place::Size, b'\n') => return Err(Fault::BareLineFeed),
+            _ => return Err(Fault::Chunk),
+        };
+        Ok(())
+    }
+
+    /// Adds a digit to the size.
+    fn shift_in(&mut self, digit: u8) -> Result<(), Fault> {
+        let digit = char::from(digit).to_digit(16).ok_or(Fault::Chunk)?;
+        if self.chunk >> 60 != 0 {
+            return Err(Fault::Chunk);
+        }
+        self.chunk = self.chunk << 4 | u64::from(digit);
+        // Leading zeros do not grow the size, and must end somewhere too.
+        self.lengthen(CHUNK_LINE_MAX, Place::Size).map(drop)
+    }
+
+    fn lengthen(&mut self, limit: u16, next: Place) -> Result<Place, Fault> {
+        self.line += 1;
+        if self.line > limit {
+            Err(Fault::ChunkTooLong)
+        } else {
+            Ok(next)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &str) -> Result<(usize, u64, bool), Fault> {
+        let mut body = Body::chunked();
+        let mut content = Content {
+            len: 0,
+            len_max: 100,
+        };
+        let taken = body.take(input.as_bytes(), &mut content)?;
+        Ok((taken, content.len, body.is_complete()))
+    }
+
+    #[test]
+    fn chunks_are_counted_to_the_last_byte() {
+        assert_eq!(read("5\r\nhello\r\n0\r\n\r\nNEXT"), Ok((15, 5, true)));
+        assert_eq!(
+            read("00A;name=\"v\"\r\n0123456789\r\n0\r\nA: b\r\nC: d\r\n\r\n"),
+            Ok((43, 10, true))
+        );
+        assert_eq!(read("5\r\nhel"), Ok((6, 3, false)));
+    }
+
+    #[test]
+    fn broken_framing_is_refused() {
+        assert_eq!(read("5\nhello"), Err(Fault::BareLineFeed));
+        assert_eq!(read("\r\n"), Err(Fault::Chunk));
+        assert_eq!(read("x\r\n"), Err(Fault::Chunk));
+        assert_eq!(read("5\r\nhello0\r\n"), Err(Fault::Chunk));
+        assert_eq!(read("0\r\nA: b\n"), Err(Fault::BareLineFeed));
+        assert_eq!(read("10000000000000000\r\n"), Err(Fault::Chunk));
+        assert_eq!(read(&"0".repeat(5000)), Err(Fault::ChunkTooLong));
+        assert_eq!(
+            read(&format!("1;{}", "x".repeat(5000))),
+            Err(Fault::ChunkTooLong)
+        );
+        assert_eq!(
+            read(&format!("0\r\n{}", "A: b\r\n".repeat(5000))),
+            Err(Fault::ChunkTooLong)
+        );
+    }
+}

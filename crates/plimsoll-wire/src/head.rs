@@ -1,0 +1,381 @@
+//! The head of an answer: found, checked, and what of it matters for framing and counting.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use httparse::{Header, ParserConfig, Response};
+
+use crate::fault::Fault;
+
+/// Longest head accepted, bytes.
+pub const HEAD_LEN_MAX: usize = 64 * 1024;
+
+/// Most headers accepted in one head.
+pub const HEADERS_MAX: usize = 128;
+
+/// How every answer starts.
+const PREFIX: &[u8] = b"HTTP/1.";
+
+/// Content coding of a body, as far as it is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coding {
+    /// None, or one that is not counted.
+    #[default]
+    Other,
+    /// `gzip` or `x-gzip`.
+    Gzip,
+    /// `br`.
+    Brotli,
+}
+
+/// What the head says about the length of a body, before status and method have their say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// `Content-Length`.
+    Sized(u64),
+    /// `Transfer-Encoding: chunked`.
+    Chunked,
+    /// Neither: the body ends with the connection.
+    Unsaid,
+}
+
+/// What matters of one head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// Status code, 100 to 999.
+    pub status: u16,
+    /// Whether the connection may be used again, if the body allows.
+    pub keep_alive: bool,
+    /// Length of the body.
+    pub length: Length,
+    /// Content coding of the body.
+    pub coding: Coding,
+    /// Where in the head the value of `Location` lies, as (start, end).
+    location: Option<(u32, u32)>,
+}
+
+impl Head {
+    /// Where in the head's bytes the value of `Location` lies.
+    pub fn location(&self) -> Option<Range<usize>> {
+        self.location
+            .map(|(start, end)| start as usize..end as usize)
+    }
+}
+
+/// Length of the head at the start of `bytes`, its empty line included; `None` while it is incomplete.
+///
+/// The first `scanned` bytes were seen before and held no end. Bytes beyond [`HEAD_LEN_MAX`] are not looked at.
+///
+/// # Errors
+/// When the bytes can no longer become a head, at the first byte that says so.
+pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Fault> {
+    let start = bytes.len().min(PREFIX.len());
+    if bytes[..start] != PREFIX[..start] {
+        return Err(Fault::NotHttp);
+    }
+    let within = &bytes[..bytes.len().min(HEAD_LEN_MAX)];
+    for line_feed in memchr::memchr_iter(b'\n', &within[scanned..]) {
+        // The prefix holds no line feed, so at least its seven bytes stand before this one.
+        let end = scanned + line_feed;
+        if within[end - 1] != b'\r' {
+            return Err(Fault::BareLineFeed);
+        }
+        if within[end - 2] == b'\n' {
+            return Ok(Some(end + 1));
+        }
+    }
+    if within.len() == HEAD_LEN_MAX {
+        return Err(Fault::HeadTooLong);
+    }
+    Ok(None)
+}
+
+/// Parses a complete head, as delimited by [`find_end`].
+///
+/// # Errors
+/// When the head breaks the grammar or a limit, or could be framed in two ways.
+pub fn parse(bytes: &[u8]) -> Result<Head, Fault> {
+    let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
+    let mut response = Response::new(&mut []);
+    match ParserConfig::default().parse_response_with_uninit_headers(
+        &mut response,
+        bytes,
+        &mut headers,
+    ) {
+        Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
+        // An empty line in the midst cannot be, `find_end` would have ended there; nor can a missing one.
+        Ok(_) => return Err(Fault::Head(httparse::Error::NewLine)),
+        Err(httparse::Error::TooManyHeaders) => return Err(Fault::TooManyHeaders),
+        Err(error) => return Err(Fault::Head(error)),
+    }
+    let status = response.code.unwrap_or(0);
+    if status < 100 {
+        return Err(Fault::Status);
+    }
+    let mut found = Found::default();
+    for header in response.headers.iter() {
+        found.take(header, bytes)?;
+    }
+    found.head(status, response.version == Some(1))
+}
+
+/// What the headers said so far.
+#[derive(Default)]
+struct Found {
+    sized: Option<u64>,
+    chunked: bool,
+    close: bool,
+    keep_alive: bool,
+    coding: Coding,
+    location: Option<(u32, u32)>,
+}
+
+impl Found {
+    fn take(&mut self, header: &Header<'_>, bytes: &[u8]) -> Result<(), Fault> {
+        let (name, value) = (header.name, header.value);
+        // The length sorts out nearly every header without comparing letters.
+        match name.len() {
+            14 if name.eq_ignore_ascii_case("content-length") => self.take_length(value)?,
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                    return Err(Fault::TransferEncoding);
+                }
+                self.chunked = true;
+            }
+            10 if name.eq_ignore_ascii_case("connection") => {
+                for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+                    self.close |= token.eq_ignore_ascii_case(b"close");
+                    self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+                }
+            }
+            16 if name.eq_ignore_ascii_case("content-encoding") => {
+                self.coding = coding(value.trim_ascii());
+            }
+            8 if self.location.is_none() && name.eq_ignore_ascii_case("location") => {
+                self.location = span(bytes, value);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_length(&mut self, value: &[u8]) -> Result<(), Fault> {
+        // A list of equal values is how some intermediaries fold a repeated header (RFC 9112, 6.3).
+        for item in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            let length = decimal(item).ok_or(Fault::ContentLength)?;
+            if self.sized.is_some_and(|seen| seen != length) {
+                return Err(Fault::ContentLengthsDiffer);
+            }
+            self.sized = Some(length);
+        }
+        Ok(())
+    }
+
+    fn head(self, status: u16, is_1_1: bool) -> Result<Head, Fault> {
+        let length = match (self.sized, self.chunked) {
+            (Some(_), true) => return Err(Fault::TwoFramings),
+            (None, true) if !is_1_1 => return Err(Fault::TransferEncoding),
+            (None, true) => Length::Chunked,
+            (Some(length), false) => Length::Sized(length),
+            (None, false) => Length::Unsaid,
+        };
+        Ok(Head {
+            status,
+            keep_alive: !self.close && (is_1_1 || self.keep_alive),
+            length,
+            coding: self.coding,
+            location: self.location,
+        })
+    }
+}
+
+fn coding(value: &[u8]) -> Coding {
+    if value.eq_ignore_ascii_case(b"gzip") || value.eq_ignore_ascii_case(b"x-gzip") {
+        Coding::Gzip
+    } else if value.eq_ignore_ascii_case(b"br") {
+        Coding::Brotli
+    } else {
+        Coding::Other
+    }
+}
+
+fn decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &digit| {
+        let digit = char::from(digit).to_digit(10)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// Where `value`, a part of `bytes`, lies in it.
+fn span(bytes: &[u8], value: &[u8]) -> Option<(u32, u32)> {
+    let start = (value.as_ptr() as usize).checked_sub(bytes.as_ptr() as usize)?;
+    let end = start + value.len();
+    (end <= bytes.len())
+        .then(|| Some((u32::try_from(start).ok()?, u32::try_from(end).ok()?)))
+        .flatten()
+}
+
+/// The last head, remembered: a server's answers to the same request have byte for byte the same head until
+/// its clock ticks, and comparing it costs a twentieth of parsing it.
+#[derive(Debug, Default)]
+pub struct HeadMemo {
+    bytes: Vec<u8>,
+    head: Option<Head>,
+}
+
+impl HeadMemo {
+    /// Longest head that is remembered, bytes.
+    const LEN_MAX: usize = 4096;
+
+    /// The head at the start of `input`, with its length, when it is the one remembered.
+    #[inline]
+    pub fn recall(&self, input: &[u8]) -> Option<(usize, Head)> {
+        // A remembered head ends with the first empty line of its bytes, so equal bytes end there too.
+        let head = self.head?;
+        input
+            .starts_with(&self.bytes)
+            .then_some((self.bytes.len(), head))
+    }
+
+    /// Remembers what [`parse`] made of `bytes`.
+    pub fn store(&mut self, bytes: &[u8], head: Head) {
+        if bytes.len() <= Self::LEN_MAX {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(bytes);
+            self.head = Some(head);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(head: &str) -> Result<Head, Fault> {
+        let bytes = head.as_bytes();
+        let end = find_end(bytes, 0)?.expect("the head is complete");
+        assert_eq!(end, bytes.len());
+        parse(bytes)
+    }
+
+    fn with(headers: &str) -> Result<Head, Fault> {
+        check(&format!("HTTP/1.1 200 OK\r\n{headers}\r\n"))
+    }
+
+    #[test]
+    fn a_usual_head_is_understood() {
+        let head = "HTTP/1.1 301 Moved Permanently\r\nServer: nginx\r\nContent-Length: 1024\r\n\
+                    Location: /home?x=1\r\nContent-Encoding: gzip\r\n\r\n";
+        let parsed = check(head).unwrap();
+        assert_eq!(parsed.status, 301);
+        assert!(parsed.keep_alive);
+        assert_eq!(parsed.length, Length::Sized(1024));
+        assert_eq!(parsed.coding, Coding::Gzip);
+        assert_eq!(&head[parsed.location().unwrap()], "/home?x=1");
+    }
+
+    #[test]
+    fn keep_alive_follows_version_and_connection() {
+        assert!(with("").unwrap().keep_alive);
+        assert!(!with("Connection: Close\r\n").unwrap().keep_alive);
+        assert!(
+            !with("Connection: keep-alive, close\r\n")
+                .unwrap()
+                .keep_alive
+        );
+        assert!(!check("HTTP/1.0 200 OK\r\n\r\n").unwrap().keep_alive);
+        assert!(
+            check("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\n\r\n")
+                .unwrap()
+                .keep_alive
+        );
+    }
+
+    #[test]
+    fn what_could_be_framed_in_two_ways_is_refused() {
+        assert_eq!(
+            with("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
+            Err(Fault::TwoFramings)
+        );
+        assert_eq!(
+            with("Content-Length: 1\r\nContent-Length: 2\r\n"),
+            Err(Fault::ContentLengthsDiffer)
+        );
+        assert_eq!(
+            with("Content-Length: 1, 2\r\n"),
+            Err(Fault::ContentLengthsDiffer)
+        );
+        assert_eq!(
+            with("Content-Length: 7\r\nContent-Length: 7\r\n")
+                .unwrap()
+                .length,
+            Length::Sized(7)
+        );
+        assert_eq!(
+            with("Transfer-Encoding: gzip, chunked\r\n"),
+            Err(Fault::TransferEncoding)
+        );
+        assert_eq!(
+            with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
+            Err(Fault::TransferEncoding)
+        );
+        assert_eq!(
+            check("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+            Err(Fault::TransferEncoding)
+        );
+        for length in ["+1", "-1", "0x10", "", "1 2", "18446744073709551616"] {
+            assert_eq!(
+                with(&format!("Content-Length: {length}\r\n")),
+                Err(Fault::ContentLength),
+                "{length}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_lax_grammar_is_refused() {
+        assert!(matches!(with("A: b\r\n folded\r\n"), Err(Fault::Head(_))));
+        assert!(matches!(
+            with("Content-Length : 5\r\n"),
+            Err(Fault::Head(_))
+        ));
+        assert!(matches!(with("A b: c\r\n"), Err(Fault::Head(_))));
+        assert!(matches!(with("A: b\rc\r\n"), Err(Fault::Head(_))));
+        assert!(matches!(with("A: b\0c\r\n"), Err(Fault::Head(_))));
+        assert_eq!(check("HTTP/1.1 099 No\r\n\r\n"), Err(Fault::Status));
+        assert_eq!(
+            find_end(b"HTTP/1.1 200 OK\n\n", 0),
+            Err(Fault::BareLineFeed)
+        );
+        assert_eq!(find_end(b"HTTP/2", 0), Err(Fault::NotHttp));
+        assert_eq!(find_end(b"SSH-2.0", 0), Err(Fault::NotHttp));
+    }
+
+    #[test]
+    fn heads_have_limits() {
+        let headers = "A: b\r\n".repeat(HEADERS_MAX);
+        assert!(with(&headers).is_ok());
+        assert_eq!(
+            with(&format!("{headers}C: d\r\n")),
+            Err(Fault::TooManyHeaders)
+        );
+        let long = |length: usize| {
+            let frame = "HTTP/1.1 200 OK\r\nA: \r\n\r\n".len();
+            format!(
+                "HTTP/1.1 200 OK\r\nA: {}\r\n\r\n",
+                "x".repeat(length - frame)
+            )
+        };
+        assert_eq!(
+            find_end(long(HEAD_LEN_MAX).as_bytes(), 0),
+            Ok(Some(HEAD_LEN_MAX))
+        );
+        assert_eq!(
+            find_end(long(HEAD_LEN_MAX + 1).as_bytes(), 0),
+            Err(Fault::HeadTooLong)
+        );
+    }
+}

@@ -1,0 +1,363 @@
+//! One answer, taken in pieces as they arrive.
+
+use crate::body::{Body, Content};
+use crate::fault::Fault;
+use crate::head::{self, Coding, Head, HeadMemo, Length};
+
+/// Most interim (1xx) answers accepted before the final one.
+pub const INTERIM_MAX: u8 = 32;
+
+/// What the reader must know of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// The request was HEAD, so no body follows whatever the head says.
+    pub no_body: bool,
+    /// Keep the value of `Location` of a redirect.
+    pub keep_location: bool,
+    /// Longest body accepted, bytes.
+    pub body_len_max: u64,
+}
+
+/// How far an answer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// All input was taken, and more is needed.
+    More,
+    /// The answer is complete; so many bytes of the input belong to it.
+    Complete(usize),
+}
+
+/// What the end of the connection means to an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It ends a body that lasts as long as the connection: the answer is complete.
+    Complete,
+    /// Nothing of the answer had come.
+    BeforeAnswer,
+    /// It cuts the head.
+    InHead,
+    /// It cuts the body.
+    InBody,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Head,
+    Body(Body),
+    Complete,
+}
+
+/// Reads one answer after another, each begun by [`ResponseReader::begin`].
+///
+/// A head that arrives in one piece is read where it lies; only one cut in two is copied.
+#[derive(Debug)]
+pub struct ResponseReader {
+    state: State,
+    head: Option<Head>,
+    /// What has come of a head that is not complete.
+    partial: Vec<u8>,
+    location: Option<Box<[u8]>>,
+    content_len: u64,
+    interim: u8,
+}
+
+impl Default for ResponseReader {
+    fn default() -> Self {
+        Self {
+            state: State::Head,
+            head: None,
+            partial: Vec::new(),
+            location: None,
+            content_len: 0,
+            interim: 0,
+        }
+    }
+}
+
+impl ResponseReader {
+    /// Forgets the last answer.
+    #[inline]
+    pub fn begin(&mut self) {
+        self.state = State::Head;
+        self.head = None;
+        self.content_len = 0;
+        self.interim = 0;
+        if self.partial.capacity() > 0 {
+            self.partial = Vec::new();
+        }
+        if self.location.is_some() {
+            self.location = None;
+        }
+    }
+
+    /// Takes what belongs to the answer from the start of `input`.
+    ///
+    /// # Errors
+    /// When the bytes are not an acceptable answer; the reader is of no use until the next `begin`.
+    #[inline]
+    pub fn feed(
+        &mut self,
+        input: &[u8],
+        expected: Expected,
+        memo: &mut HeadMemo,
+    ) -> Result<Progress, Fault> {
+        let mut at = 0;
+        loop {
+            match &mut self.state {
+                State::Head => match self.take_head(&input[at..], expected, memo)? {
+                    Some(taken) => at += taken,
+                    None => return Ok(Progress::More),
+                },
+                State::Body(body) => {
+                    let mut content = Content {
+                        len: self.content_len,
+                        len_max: expected.body_len_max,
+                    };
+                    at += body.take(&input[at..], &mut content)?;
+                    self.content_len = content.len;
+                    if !body.is_complete() {
+                        return Ok(Progress::More);
+                    }
+                    self.state = State::Complete;
+                }
+                State::Complete => return Ok(Progress::Complete(at)),
+            }
+        }
+    }
+
+    /// What the end of the connection means now.
+    pub fn end(&self) -> End {
+        match self.state {
+            State::Complete | State::Body(Body::UntilClose) => End::Complete,
+            State::Body(_) => End::InBody,
+            State::Head if self.has_begun() => End::InHead,
+            State::Head => End::BeforeAnswer,
+        }
+    }
+
+    /// Whether any byte of the answer has come, interim ones included.
+    pub fn has_begun(&self) -> bool {
+        self.head.is_some() || self.interim > 0 || !self.partial.is_empty()
+    }
+
+    /// The final head, once it is complete.
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// Status of the final head; 0 before it is complete.
+    pub fn status(&self) -> u16 {
+        self.head.map_or(0, |head| head.status)
+    }
+
+    /// Content coding of the body.
+    pub fn coding(&self) -> Coding {
+        self.head.map_or(Coding::Other, |head| head.coding)
+    }
+
+    /// Bytes of the body so far, without framing.
+    pub fn content_len(&self) -> u64 {
+        self.content_len
+    }
+
+    /// Whether the connection can carry another request, once the answer is complete.
+    pub fn keeps_alive(&self) -> bool {
+        self.state == State::Complete && self.head.is_some_and(|head| head.keep_alive)
+    }
+
+    /// The value of `Location`, kept when it was expected and the status is a redirect.
+    pub fn take_location(&mut self) -> Option<Box<[u8]>> {
+        self.location.take()
+    }
+
+    /// Takes a head, or the part of it that is there; `None` while it is incomplete.
+    #[inline]
+    fn take_head(
+        &mut self,
+        input: &[u8],
+        expected: Expected,
+        memo: &mut HeadMemo,
+    ) -> Result<Option<usize>, Fault> {
+        if self.partial.is_empty()
+            && let Some((len, head)) = memo.recall(input)
+        {
+            self.begin_body(head, &input[..len], expected)?;
+            return Ok(Some(len));
+        }
+        self.take_new_head(input, expected, memo)
+    }
+
+    fn take_new_head(
+        &mut self,
+        input: &[u8],
+        expected: Expected,
+        memo: &mut HeadMemo,
+    ) -> Result<Option<usize>, Fault> {
+        if self.partial.is_empty() {
+            let Some(len) = head::find_end(input, 0)? else {
+                self.partial.extend_from_slice(input);
+                return Ok(None);
+            };
+            let head = head::parse(&input[..len])?;
+            memo.store(&input[..len], head);
+            self.begin_body(head, &input[..len], expected)?;
+            return Ok(Some(len));
+        }
+        let scanned = self.partial.len();
+        let room = head::HEAD_LEN_MAX - scanned;
+        self.partial
+            .extend_from_slice(&input[..input.len().min(room)]);
+        let Some(len) = head::find_end(&self.partial, scanned)? else {
+            return Ok(None);
+        };
+        let bytes = std::mem::take(&mut self.partial);
+        let head = head::parse(&bytes[..len])?;
+        self.begin_body(head, &bytes[..len], expected)?;
+        Ok(Some(len - scanned))
+    }
+
+    #[inline]
+    fn begin_body(&mut self, head: Head, bytes: &[u8], expected: Expected) -> Result<(), Fault> {
+        if head.status < 200 {
+            return self.skip_interim(head.status);
+        }
+        self.head = Some(head);
+        if expected.keep_location && (300..400).contains(&head.status) {
+            self.location = head.location().map(|range| bytes[range].into());
+        }
+        if expected.no_body || matches!(head.status, 204 | 304) {
+            self.state = State::Complete;
+            return Ok(());
+        }
+        self.state = State::Body(match head.length {
+            Length::Sized(len) if len > expected.body_len_max => return Err(Fault::BodyTooLong),
+            Length::Sized(len) => Body::Sized(len),
+            Length::Chunked => Body::chunked(),
+            Length::Unsaid => Body::UntilClose,
+        });
+        Ok(())
+    }
+
+    fn skip_interim(&mut self, status: u16) -> Result<(), Fault> {
+        if status == 101 {
+            return Err(Fault::UnaskedUpgrade);
+        }
+        self.interim += 1;
+        if self.interim > INTERIM_MAX {
+            return Err(Fault::TooManyInterim);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXPECTED: Expected = Expected {
+        no_body: false,
+        keep_location: true,
+        body_len_max: 1 << 20,
+    };
+
+    fn read(input: &str, expected: Expected) -> (Result<Progress, Fault>, ResponseReader) {
+        let mut reader = ResponseReader::default();
+        reader.begin();
+        let progress = reader.feed(input.as_bytes(), expected, &mut HeadMemo::default());
+        (progress, reader)
+    }
+
+    #[test]
+    fn interim_answers_are_skipped() {
+        let input = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n\
+                     HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+        let (progress, reader) = read(input, EXPECTED);
+        assert_eq!(progress, Ok(Progress::Complete(input.len())));
+        assert_eq!(reader.status(), 200);
+        assert_eq!(
+            read("HTTP/1.1 101 Switching\r\n\r\n", EXPECTED).0,
+            Err(Fault::UnaskedUpgrade)
+        );
+        let endless = "HTTP/1.1 100 Continue\r\n\r\n".repeat(33);
+        assert_eq!(read(&endless, EXPECTED).0, Err(Fault::TooManyInterim));
+    }
+
+    #[test]
+    fn some_answers_have_no_body_whatever_they_say() {
+        for status in [204, 304] {
+            let input = format!("HTTP/1.1 {status} X\r\nContent-Length: 9\r\n\r\n");
+            assert_eq!(
+                read(&input, EXPECTED).0,
+                Ok(Progress::Complete(input.len()))
+            );
+        }
+        let input = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let head_request = Expected {
+            no_body: true,
+            ..EXPECTED
+        };
+        assert_eq!(
+            read(input, head_request).0,
+            Ok(Progress::Complete(input.len()))
+        );
+    }
+
+    #[test]
+    fn bodies_have_a_limit() {
+        let small = Expected {
+            body_len_max: 4,
+            ..EXPECTED
+        };
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", small).0,
+            Err(Fault::BodyTooLong)
+        );
+        assert_eq!(
+            read(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+                small
+            )
+            .0,
+            Err(Fault::BodyTooLong)
+        );
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\n\r\nhello", small).0,
+            Err(Fault::BodyTooLong)
+        );
+    }
+
+    #[test]
+    fn the_end_of_the_connection_means_what_it_cuts() {
+        assert_eq!(read("", EXPECTED).1.end(), End::BeforeAnswer);
+        assert_eq!(read("HTTP/1.1 20", EXPECTED).1.end(), End::InHead);
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe", EXPECTED)
+                .1
+                .end(),
+            End::InBody
+        );
+        assert_eq!(
+            read("HTTP/1.1 200 OK\r\n\r\nhe", EXPECTED).1.end(),
+            End::Complete
+        );
+        assert!(!read("HTTP/1.1 200 OK\r\n\r\nhe", EXPECTED).1.keeps_alive());
+    }
+
+    #[test]
+    fn bytes_beyond_the_answer_are_left() {
+        let input = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokEXTRA";
+        assert_eq!(
+            read(input, EXPECTED).0,
+            Ok(Progress::Complete(input.len() - 5))
+        );
+    }
+
+    #[test]
+    fn a_redirect_keeps_its_location() {
+        let (_, mut reader) = read(
+            "HTTP/1.1 302 Found\r\nLocation:  /next \r\nContent-Length: 0\r\n\r\n",
+            EXPECTED,
+        );
+        assert_eq!(reader.take_location().as_deref(), Some(&b"/next"[..]));
+    }
+}
