@@ -1,0 +1,22 @@
+//! The only place of the automation that reads time.
+
+use std::time::{Duration, Instant};
+
+/// Measures how long a piece of work takes.
+#[derive(Clone, Copy)]
+pub(crate) struct Stopwatch {
+    start: Instant,
+}
+
+impl Stopwatch {
+    #[expect(clippy::disallowed_methods, reason = "this is the clock module")]
+    pub(crate) fn start() -> Self {
+        Self {
+            start: Instant::now(),
+        }
+    }
+
+    pub(crate) fn elapsed(self) -> Duration {
+        self.start.elapsed()
+    }
+}

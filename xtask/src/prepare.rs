@@ -1,0 +1,167 @@
+//! Sees to the programs that the tests start: installs them where it may, otherwise says in one line what is missing.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::step::execute;
+
+/// A program the tests start, and the Debian package that brings it.
+struct Tool {
+    program: &'static str,
+    package: &'static str,
+}
+
+const TOOLS: [Tool; 9] = [
+    Tool {
+        program: "nginx",
+        package: "nginx-light",
+    },
+    Tool {
+        program: "chromium",
+        package: "chromium",
+    },
+    Tool {
+        program: "node",
+        package: "nodejs",
+    },
+    Tool {
+        program: "python3",
+        package: "python3",
+    },
+    Tool {
+        program: "ip",
+        package: "iproute2",
+    },
+    Tool {
+        program: "ps",
+        package: "procps",
+    },
+    Tool {
+        program: "taskset",
+        package: "util-linux",
+    },
+    Tool {
+        program: "prlimit",
+        package: "util-linux",
+    },
+    Tool {
+        program: "cc",
+        package: "gcc",
+    },
+];
+
+/// Parts of the toolchain that rustup installs separately.
+const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
+
+/// Installs what is missing or fails with one line that names it.
+pub(crate) fn run() -> Result<()> {
+    install_components()?;
+    let missing: Vec<&Tool> = TOOLS
+        .iter()
+        .filter(|tool| !is_installed(tool.program))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let packages = packages(&missing);
+    if !(is_installed("apt-get") && rustix::process::geteuid().is_root()) {
+        bail!("{}", remedy(&missing, &packages));
+    }
+    install(&packages)?;
+    let missing: Vec<&Tool> = TOOLS
+        .iter()
+        .filter(|tool| !is_installed(tool.program))
+        .collect();
+    if !missing.is_empty() {
+        bail!("{}", remedy(&missing, &packages));
+    }
+    Ok(())
+}
+
+fn remedy(missing: &[&Tool], packages: &[&str]) -> String {
+    let programs: Vec<_> = missing.iter().map(|tool| tool.program).collect();
+    format!(
+        "missing: {}; install them, on Debian by `apt-get install {}` as root",
+        programs.join(", "),
+        packages.join(" ")
+    )
+}
+
+fn packages(missing: &[&Tool]) -> Vec<&'static str> {
+    let mut packages: Vec<_> = missing.iter().map(|tool| tool.package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
+}
+
+/// Installs Debian packages; a service that a package brings is not started.
+pub(crate) fn install(packages: &[&str]) -> Result<()> {
+    println!("installing {}", packages.join(" "));
+    let apt = || {
+        let mut apt = Command::new("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive")
+            // invoke-rc.d starts no service in the rescue runlevel: the tests start their own nginx.
+            .env("RUNLEVEL", "1")
+            .stdin(Stdio::null());
+        apt
+    };
+    // An old list is often good enough; the installation says if it is not.
+    let _ = execute(apt().args(["update", "--quiet=2"]));
+    execute(
+        apt()
+            .args(["install", "--yes", "--quiet=2", "--no-install-recommends"])
+            .args(packages),
+    )
+}
+
+fn install_components() -> Result<()> {
+    for (command, component) in COMPONENTS {
+        let present = Command::new("cargo")
+            .args([command, "--version"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .context("cannot run cargo")?
+            .success();
+        if !present {
+            execute(Command::new("rustup").args(["component", "add", component])).with_context(
+                || format!("missing: {component}; install it with your Rust toolchain"),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a program is in the path, or in the folders where Debian keeps root's.
+pub(crate) fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/sbin".into()])
+        .any(|folder| Path::new(&folder).join(program).is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_is_one_line_with_each_package_once() {
+        let missing: Vec<&Tool> = TOOLS
+            .iter()
+            .filter(|tool| tool.package == "util-linux")
+            .collect();
+        let line = remedy(&missing, &packages(&missing));
+        assert_eq!(
+            line,
+            "missing: taskset, prlimit; install them, on Debian by `apt-get install util-linux` as root"
+        );
+    }
+
+    #[test]
+    fn finds_what_is_there_and_not_what_is_not() {
+        assert!(is_installed("sh"));
+        assert!(!is_installed("no-such-program-of-ours"));
+    }
+}

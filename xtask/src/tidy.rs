@@ -1,0 +1,220 @@
+//! `cargo xtask tidy`: the house rules that neither the compiler nor clippy keeps.
+//!
+//! A rule looks at a [`Tree`] in memory and returns faults, so each rule is tested on files made up for it.
+
+mod arrows;
+mod leftovers;
+mod names;
+mod papers;
+mod secrets;
+mod sizes;
+
+use std::fmt;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde_json::Value;
+
+use crate::workspace::Workspace;
+
+/// Every text file git would commit, and cargo's view of the crates.
+pub(crate) struct Tree {
+    files: Vec<File>,
+    /// All committed paths, texts or not, for links.
+    paths: Vec<String>,
+    metadata: Value,
+}
+
+/// One text file; its path is relative to the root, with slashes.
+struct File {
+    path: String,
+    text: String,
+}
+
+/// A broken rule, at a place.
+#[derive(Debug, PartialEq, Eq)]
+struct Fault {
+    path: String,
+    /// 0 if the fault is the whole file's.
+    line: usize,
+    what: String,
+    /// A warning does not fail the build.
+    is_warning: bool,
+}
+
+/// A rule and the name by which ARCHITECTURE.md refers to it.
+struct Rule {
+    name: &'static str,
+    faults: fn(&Tree) -> Vec<Fault>,
+}
+
+const RULES: [Rule; 10] = [
+    Rule {
+        name: "arrows",
+        faults: arrows::faults,
+    },
+    Rule {
+        name: "file-sizes",
+        faults: sizes::faults,
+    },
+    Rule {
+        name: "leftovers",
+        faults: leftovers::leftovers,
+    },
+    Rule {
+        name: "ignored-tests",
+        faults: leftovers::ignored_tests,
+    },
+    Rule {
+        name: "sleeping-tests",
+        faults: leftovers::sleeping_tests,
+    },
+    Rule {
+        name: "names",
+        faults: names::faults,
+    },
+    Rule {
+        name: "crate-docs",
+        faults: papers::crate_docs,
+    },
+    Rule {
+        name: "architecture-claims",
+        faults: papers::claims,
+    },
+    Rule {
+        name: "links",
+        faults: papers::links,
+    },
+    Rule {
+        name: "secrets",
+        faults: secrets::faults,
+    },
+];
+
+/// The task of its own.
+pub(crate) fn run() -> Result<()> {
+    check(&Workspace::find()?)
+}
+
+/// Prints every fault and fails if one is more than a warning.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let tree = Tree::read(workspace)?;
+    let mut failed = 0;
+    for rule in &RULES {
+        for fault in (rule.faults)(&tree) {
+            println!("{}: {fault}", rule.name);
+            failed += usize::from(!fault.is_warning);
+        }
+    }
+    if failed > 0 {
+        bail!("{failed} house rules broken");
+    }
+    Ok(())
+}
+
+impl Tree {
+    fn read(workspace: &Workspace) -> Result<Self> {
+        let output = Command::new("git")
+            .args([
+                "ls-files",
+                "-z",
+                "--cached",
+                "--others",
+                "--exclude-standard",
+            ])
+            .current_dir(&workspace.root)
+            .output()
+            .context("cannot run git, which lists the files to check")?;
+        ensure!(
+            output.status.success(),
+            "git ls-files failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let listed = String::from_utf8(output.stdout).context("a file name is not UTF-8")?;
+        let mut files = Vec::new();
+        let mut paths = Vec::new();
+        for path in listed.split('\0').filter(|path| !path.is_empty()) {
+            // Listed and gone: deleted but not committed yet.
+            let Ok(bytes) = std::fs::read(workspace.root.join(path)) else {
+                continue;
+            };
+            paths.push(path.to_owned());
+            if let Ok(text) = String::from_utf8(bytes) {
+                files.push(File {
+                    path: path.to_owned(),
+                    text,
+                });
+            }
+        }
+        Ok(Self {
+            files,
+            paths,
+            metadata: workspace.metadata.clone(),
+        })
+    }
+
+    /// The Rust sources.
+    fn rust(&self) -> impl Iterator<Item = &File> {
+        self.files.iter().filter(|file| file.has_extension("rs"))
+    }
+
+    #[cfg(test)]
+    fn of(files: &[(&str, &str)]) -> Self {
+        Self {
+            files: files
+                .iter()
+                .map(|(path, text)| File {
+                    path: (*path).to_owned(),
+                    text: (*text).to_owned(),
+                })
+                .collect(),
+            paths: files.iter().map(|(path, _)| (*path).to_owned()).collect(),
+            metadata: Value::Null,
+        }
+    }
+}
+
+impl File {
+    fn has_extension(&self, extension: &str) -> bool {
+        self.path
+            .rsplit_once('.')
+            .is_some_and(|(_, found)| found == extension)
+    }
+
+    fn fault(&self, line: usize, what: impl Into<String>) -> Fault {
+        Fault {
+            path: self.path.clone(),
+            line,
+            what: what.into(),
+            is_warning: false,
+        }
+    }
+
+    /// Lines with their numbers, from 1.
+    fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text
+            .lines()
+            .enumerate()
+            .map(|(index, line)| (index + 1, line))
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path)?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        let kind = if self.is_warning { "warning: " } else { "" };
+        write!(f, ": {kind}{}", self.what)
+    }
+}
+
+/// Faults as `path:line`, for the rules' tests.
+#[cfg(test)]
+fn places(faults: &[Fault]) -> Vec<String> {
+    faults
+        .iter()
+        .map(|fault| format!("{}:{}", fault.path, fault.line))
+        .collect()
+}

@@ -1,0 +1,139 @@
+//! What is not meant to be committed: reminders, switched-off tests, tests that sleep.
+
+use super::{Fault, File, Tree};
+
+// Put together here, so that this file does not find itself.
+const LEFTOVERS: [&str; 6] = [
+    concat!("FIX", "ME"),
+    concat!("XX", "X"),
+    concat!("TO", "DO"),
+    concat!("to", "do!("),
+    concat!("unimplemented", "!("),
+    concat!("db", "g!("),
+];
+const IGNORED: [&str; 2] = [
+    concat!("#[ig", "nore"),
+    concat!("#[cfg_attr(all(), ig", "nore"),
+];
+const SLEEPS: [&str; 3] = [
+    concat!("thread::", "sleep"),
+    concat!("time::", "sleep"),
+    concat!("sleep", "_ms("),
+];
+
+/// Sources, scripts and papers alike.
+const EXTENSIONS: [&str; 9] = ["rs", "ts", "js", "css", "py", "sh", "toml", "yml", "md"];
+
+pub(super) fn leftovers(tree: &Tree) -> Vec<Fault> {
+    let files = tree.files.iter().filter(|file| {
+        EXTENSIONS
+            .iter()
+            .any(|extension| file.has_extension(extension))
+    });
+    find(files, &LEFTOVERS, "finish it or open an issue for it")
+}
+
+pub(super) fn ignored_tests(tree: &Tree) -> Vec<Fault> {
+    find(
+        tree.rust(),
+        &IGNORED,
+        "a test that does not run proves nothing: repair or delete it",
+    )
+}
+
+pub(super) fn sleeping_tests(tree: &Tree) -> Vec<Fault> {
+    let mut faults = find(
+        tree.rust(),
+        &SLEEPS,
+        "a test waits on an event or a deadline, never for a time",
+    );
+    faults.retain(|fault| {
+        let file = tree
+            .rust()
+            .find(|file| file.path == fault.path)
+            .expect("the fault was found in this file");
+        is_test(file, fault.line)
+    });
+    faults
+}
+
+/// Whether a line belongs to tests: by its file's place, or by standing below `#[cfg(test)]`.
+fn is_test(file: &File, line: usize) -> bool {
+    let by_place = file.path.contains("/tests/") || file.path.ends_with("/tests.rs");
+    by_place
+        || file
+            .lines()
+            .find(|(_, text)| text.trim() == "#[cfg(test)]")
+            .is_some_and(|(start, _)| start < line)
+}
+
+fn find<'a>(files: impl Iterator<Item = &'a File>, patterns: &[&str], remedy: &str) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for file in files {
+        for (number, line) in file.lines() {
+            if let Some(pattern) = patterns.iter().find(|pattern| contains_word(line, pattern)) {
+                faults.push(file.fault(number, format!("`{pattern}`: {remedy}")));
+            }
+        }
+    }
+    faults
+}
+
+/// The pattern, not as a part of a longer word.
+fn contains_word(line: &str, pattern: &str) -> bool {
+    line.match_indices(pattern).any(|(start, _)| {
+        let is_word = |c: char| c.is_alphanumeric() || c == '_';
+        let before = line[..start].chars().next_back();
+        let after = line[start + pattern.len()..].chars().next();
+        let open = pattern.starts_with(is_word) && before.is_some_and(is_word);
+        let close = pattern.ends_with(is_word) && after.is_some_and(is_word);
+        !open && !close
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::places;
+    use super::*;
+
+    #[test]
+    fn finds_leftovers_as_words_only() {
+        let text = LEFTOVERS.map(|word| format!("// {word}\n")).concat();
+        let other = format!("// mXX{}\nfn {}_list() {{}}\n", "XL", "todo");
+        let tree = Tree::of(&[("a.rs", &text), ("b.rs", &other), ("c.bin", &text)]);
+        assert_eq!(
+            places(&leftovers(&tree)),
+            (1..=6)
+                .map(|line| format!("a.rs:{line}"))
+                .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn finds_tests_that_do_not_run() {
+        let text = format!(
+            "#[test]\n{}]\nfn a() {{}}\n{} = \"slow\"]\n",
+            IGNORED[0], IGNORED[0]
+        );
+        assert_eq!(
+            places(&ignored_tests(&Tree::of(&[("a.rs", &text)]))),
+            ["a.rs:2", "a.rs:4"]
+        );
+    }
+
+    #[test]
+    fn finds_tests_that_sleep() {
+        let call = format!("{}(d);\n", SLEEPS[0]);
+        let below = format!("{call}#[cfg(test)]\nmod tests {{\n{call}}}\n");
+        let tree = Tree::of(&[
+            ("src/a.rs", &below),
+            ("src/clock.rs", &call),
+            ("tests/e2e/a.rs", &call),
+            ("x/tests/b.rs", &call),
+        ]);
+        assert_eq!(
+            places(&sleeping_tests(&tree)),
+            ["src/a.rs:4", "x/tests/b.rs:1"]
+        );
+    }
+}

@@ -1,0 +1,61 @@
+//! Where things are, as cargo sees them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+/// The workspace as `cargo metadata` describes it.
+pub(crate) struct Workspace {
+    pub(crate) root: PathBuf,
+    /// Honours `CARGO_TARGET_DIR`.
+    pub(crate) target: PathBuf,
+    pub(crate) metadata: Value,
+}
+
+impl Workspace {
+    pub(crate) fn find() -> Result<Self> {
+        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        let output = cargo()
+            .args([
+                "metadata",
+                "--format-version",
+                "1",
+                "--no-deps",
+                "--manifest-path",
+            ])
+            .arg(manifest)
+            .output()
+            .context("cannot run cargo metadata")?;
+        anyhow::ensure!(
+            output.status.success(),
+            "cargo metadata failed: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let metadata: Value =
+            serde_json::from_slice(&output.stdout).context("cargo metadata is not JSON")?;
+        let path = |key: &str| -> Result<PathBuf> {
+            let text = metadata[key].as_str();
+            Ok(text
+                .with_context(|| format!("cargo metadata lacks {key}"))?
+                .into())
+        };
+        Ok(Self {
+            root: path("workspace_root")?,
+            target: path("target_directory")?,
+            metadata,
+        })
+    }
+
+    /// A binary of the release profile.
+    pub(crate) fn release(&self, name: &str) -> PathBuf {
+        self.target.join("release").join(name)
+    }
+}
+
+/// The cargo that runs us, or the one in the path.
+pub(crate) fn cargo() -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    Command::new(cargo)
+}
