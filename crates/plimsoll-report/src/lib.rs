@@ -1,1 +1,13 @@
-//! Run and findings to HTML, JSON, CSV, Parquet, JUnit and text.
+//! Run and findings to HTML, JSON, CSV, Parquet, `JUnit` and text.
+//!
+//! Everything here is a pure function of a [`plimsoll_model::run::Run`]: the same run gives the same report years
+//! later. Nothing is read or written; bytes and text go back to the caller.
+
+pub mod answer;
+pub mod json;
+pub mod live;
+pub mod number;
+pub mod report;
+pub mod text;
+
+pub use report::Report;

@@ -1,0 +1,266 @@
+//! The answer of a run in one sentence, for every form of the report.
+
+use plimsoll_model::load_line::{LoadLine, NoLine, Remark};
+use plimsoll_model::verdict::{FailReason, TrialVerdict};
+
+use crate::number::{micros, percent, rate, seconds, short};
+use crate::report::Report;
+
+/// Unit of every rate in this report.
+pub const RATE_UNIT: &str = "req/s";
+
+/// The answer in a sentence.
+pub fn sentence(report: &Report<'_>) -> String {
+    let run = report.run;
+    if let Some(gate) = &run.gate {
+        return gate_sentence(report, gate);
+    }
+    match &run.search {
+        Some(search) => match &search.line {
+            Ok(line) => line_sentence(report, line),
+            Err(none) => format!("No load line: {}.", no_line(none)),
+        },
+        None if report.is_search() => format!("No load line: {}.", unfinished(report)),
+        None => run_sentence(report),
+    }
+}
+
+/// Why there is no load line: the `reason` of the JSON object. `None` when there is a line.
+pub fn reason(report: &Report<'_>) -> Option<String> {
+    match &report.run.search {
+        Some(search) => search.line.as_ref().err().map(no_line),
+        None if report.run.gate.is_some() => {
+            Some("only the gate was asked for; the line itself was not searched".to_owned())
+        }
+        None => Some(unfinished(report)),
+    }
+}
+
+fn unfinished(report: &Report<'_>) -> String {
+    let trials = report.run.trials.len();
+    match (&report.run.ending, trials) {
+        (None, 0) => "the log ends before the first trial was judged".to_owned(),
+        (None, _) => format!("the log ends after {trials} trials, before the search was over"),
+        (Some(_), _) => "the search was not carried to its end".to_owned(),
+    }
+}
+
+fn line_sentence(report: &Report<'_>, line: &LoadLine) -> String {
+    format!(
+        "{} carries {} {RATE_UNIT}{} (90 % interval {} to {}, verified at {}).",
+        report.run.header.plan.target.url,
+        short(line.median),
+        within(report),
+        short(line.low),
+        short(line.high),
+        short(line.verified),
+    )
+}
+
+fn within(report: &Report<'_>) -> String {
+    report
+        .objective()
+        .map_or_else(String::new, |objective| format!(" with {objective}"))
+}
+
+fn gate_sentence(report: &Report<'_>, gate: &plimsoll_model::load_line::GateResult) -> String {
+    let url = &report.run.header.plan.target.url;
+    let (asked, within) = (rate(gate.rate), within(report));
+    let evidence = format!("{} of {} trials passed", gate.passes, gate.trials);
+    match gate.accepted {
+        Some(true) => format!("Yes: {url} carries at least {asked}{within} ({evidence})."),
+        Some(false) => format!("No: {url} does not carry {asked}{within} ({evidence})."),
+        None => {
+            format!("Undecided: whether {url} carries {asked}{within} is not known ({evidence}).")
+        }
+    }
+}
+
+fn run_sentence(report: &Report<'_>) -> String {
+    let summary = &report.summary;
+    let url = &report.run.header.plan.target.url;
+    if summary.requests == 0 {
+        return format!("Nothing was measured at {url}: no request ended.");
+    }
+    if let Some(reason) = summary.void.first() {
+        return format!("No result, the measurement is void: {reason}.");
+    }
+    let cut = match report.run.ending {
+        None => " The log was cut off; this is what it holds.",
+        Some(_) => "",
+    };
+    let answers = match &summary.response_us {
+        Some(response) => format!(
+            "p50 {}, p95 {}, p99 {}",
+            micros(response.p50),
+            micros(response.p95),
+            micros(response.p99)
+        ),
+        None => "no good answer".to_owned(),
+    };
+    let verdict = match &summary.objective {
+        Some(objective) if objective.met => format!("Met ({}): ", text_of(report)),
+        Some(_) => format!("Missed ({}): ", text_of(report)),
+        None => String::new(),
+    };
+    format!(
+        "{verdict}{url} answered {} of {} offered; {answers}, {} failed.{cut}",
+        rate(summary.completed),
+        rate(summary.offered),
+        percent(summary.error_share()),
+    )
+}
+
+fn text_of(report: &Report<'_>) -> String {
+    report.objective().unwrap_or_default()
+}
+
+/// Why a search has no line, as a fragment.
+pub fn no_line(none: &NoLine) -> String {
+    match none {
+        NoLine::MissedAtOnce { alone_us, errors } if *errors > 0.0 || alone_us.is_none() => format!(
+            "even one client alone misses the objective: {} of its requests failed; see the outcomes and \
+             statuses, and repair the target or the URL first",
+            percent(*errors)
+        ),
+        NoLine::MissedAtOnce { alone_us, .. } => format!(
+            "even one client alone misses the objective: it waits {} without any queue; make a single answer \
+             faster, or ask for less",
+            micros(alone_us.unwrap_or(0))
+        ),
+        NoLine::NotReached { highest_passed } => format!(
+            "no load that the generator can offer breaks the objective; {} passed. The line lies above; give the \
+             generator more cores (--cores) or more machines",
+            rate(*highest_passed)
+        ),
+        NoLine::GaveUp {
+            low,
+            median,
+            high,
+            because,
+        } => format!(
+            "{because}; so far it lies between {} and {}, most likely near {}",
+            rate(*low),
+            rate(*high),
+            rate(*median)
+        ),
+        NoLine::NotConfirmed {
+            rate: at,
+            passes,
+            trials,
+        } => format!(
+            "it could not be confirmed: at {} only {passes} of {trials} fresh trials passed",
+            rate(*at)
+        ),
+        NoLine::DoesNotRecover { recovered_from } => match recovered_from {
+            Some(from) => format!(
+                "the target does not recover from an overload; {} is the highest load from which it did",
+                rate(*from)
+            ),
+            None => "the target does not recover from an overload; restart it and look for what it keeps"
+                .to_owned(),
+        },
+        NoLine::Void {
+            reason,
+            void_trials,
+        } => format!("{void_trials} trials were void: {reason}"),
+        NoLine::Unreachable => "nothing ever connected to the target".to_owned(),
+        NoLine::Interrupted => "the search was interrupted".to_owned(),
+    }
+}
+
+/// What was found beside the line, as a sentence.
+pub fn remark(remark: &Remark) -> String {
+    match remark {
+        Remark::NoisyMachine { variation } => format!(
+            "The machine is noisy: equal trials differ by {} in their median; trials are longer and the interval \
+             is wider.",
+            percent(*variation)
+        ),
+        Remark::Drift { what, change } => {
+            format!(
+                "The target changed while it was measured: {what} by {}.",
+                signed_percent(*change)
+            )
+        }
+        Remark::Leak {
+            what,
+            per_thousand_requests,
+            seconds_to_limit,
+        } => {
+            let end = seconds_to_limit.map_or_else(String::new, |left| {
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "a time is shown, and a float saturates"
+                )]
+                let left = left as u64;
+                format!(
+                    "; its limit is reached after {} at this load",
+                    seconds(left)
+                )
+            });
+            format!(
+                "{what} grows by {} with every thousand requests{end}.",
+                short(*per_thousand_requests)
+            )
+        }
+        Remark::Recovery {
+            rate: at,
+            seconds: Some(after),
+        } => format!(
+            "After an overload of {} the target was well again within {after} s.",
+            rate(*at)
+        ),
+        Remark::Recovery { rate: at, .. } => {
+            format!(
+                "After an overload of {} the target did not recover in time.",
+                rate(*at)
+            )
+        }
+        Remark::Hysteresis {
+            rate: at,
+            from_below,
+            from_above,
+        } => format!(
+            "At {} it depends on the way there: from below it {}, from above it {}.",
+            rate(*at),
+            passes(*from_below),
+            passes(*from_above)
+        ),
+        Remark::SharedMachine { generator_share } => format!(
+            "Generator and target share this machine: the generator took {} of its CPU at the line.",
+            percent(*generator_share)
+        ),
+        Remark::Note { text } => text.clone(),
+    }
+}
+
+fn passes(passed: bool) -> &'static str {
+    if passed { "passes" } else { "fails" }
+}
+
+fn signed_percent(share: f64) -> String {
+    format!("{:+.1} %", share * 100.0)
+}
+
+/// Why a trial was judged as it was; `None` for a pass.
+pub fn trial_reason(verdict: &TrialVerdict) -> Option<String> {
+    match verdict {
+        TrialVerdict::Pass => None,
+        TrialVerdict::Fail { reason } => Some(fail_reason(*reason).to_owned()),
+        TrialVerdict::Void { reasons } => {
+            let texts: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            Some(texts.join("; "))
+        }
+    }
+}
+
+fn fail_reason(reason: FailReason) -> &'static str {
+    match reason {
+        FailReason::Latency => "too many requests were slow or failed",
+        FailReason::Errors => "too many requests failed",
+        FailReason::Backlog => "requests piled up",
+        FailReason::InFlightCap => "too many requests were in flight",
+    }
+}

@@ -1,0 +1,374 @@
+//! The objects of `--json`: the stable surface, with its published schema.
+//!
+//! Names and units here are a promise. A field may be added (raise [`FORMAT_MINOR`]); one that is renamed, removed
+//! or changes its meaning raises [`FORMAT_MAJOR`].
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use plimsoll_model::finding::Certainty;
+use plimsoll_model::verdict::Verdict;
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
+
+use crate::answer;
+use crate::report::Report;
+
+mod parts;
+
+use parts::{path_text, void_texts};
+
+/// Major version of the objects.
+pub const FORMAT_MAJOR: u32 = 1;
+/// Minor version of the objects.
+pub const FORMAT_MINOR: u32 = 0;
+
+/// Files that were written beside the object.
+#[derive(Clone, Debug, Default)]
+pub struct Files {
+    /// The run log.
+    pub run: Option<PathBuf>,
+    /// The HTML report.
+    pub report: Option<PathBuf>,
+}
+
+/// What `plimsoll run --json` prints.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "plimsoll run --json")]
+pub struct RunObject {
+    /// Version of this object, `major.minor`.
+    pub format_version: String,
+    /// The command that made the run: `run` or `limit`.
+    pub command: String,
+    /// The URL as it was given, without credentials.
+    pub url: String,
+    /// Wall-clock start, RFC 3339, UTC.
+    pub started_at: String,
+    /// Seed of all randomness, as text: it may be longer than a JSON number can hold.
+    pub seed: String,
+    /// The objective; null when nothing was judged.
+    pub objective: Option<ObjectiveObject>,
+    /// Judgement of the whole run: met, missed, undecided, unreachable, void or interrupted; null when the log was
+    /// cut off.
+    pub verdict: Option<String>,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// Arrivals due per second.
+    pub offered: f64,
+    /// Complete answers per second, good or not, while requests became due.
+    pub completed: f64,
+    /// Requests that ended: the sum of `outcomes`.
+    pub requests: u64,
+    /// Requests by how they ended; every outcome is there, zeros included.
+    pub outcomes: OutcomesObject,
+    /// Answers by HTTP status code.
+    pub status: BTreeMap<String, u64>,
+    /// Response time of good answers, from the moment a request was due, ms.
+    pub response_time_ms: TimesObject,
+    /// Service time of good answers, from the moment a request was sent, ms.
+    pub service_time_ms: TimesObject,
+    /// What the generator itself used.
+    pub generator: GeneratorObject,
+    /// Why the measurement is not valid; null when it is.
+    pub void: Option<Vec<String>>,
+    /// Path of the run log; null when none was written.
+    pub run_file: Option<String>,
+    /// Path of the HTML report; null when none was written.
+    pub report_file: Option<String>,
+}
+
+/// What `plimsoll limit --json` prints. The numbers above `load_line` cover the judged seconds of all valid trials
+/// together.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "plimsoll limit --json")]
+pub struct LimitObject {
+    /// Everything that `run` prints.
+    #[serde(flatten)]
+    pub run: RunObject,
+    /// The highest load that meets the objective; null with a `reason`.
+    pub load_line: Option<LoadLineObject>,
+    /// Why there is no load line; null when there is one.
+    pub reason: Option<String>,
+    /// The answer to `--at-least`; null without it.
+    pub gate: Option<GateObject>,
+    /// Every judged trial, in the order of time.
+    pub trials: Vec<TrialObject>,
+    /// Named limits, best first.
+    pub findings: Vec<FindingObject>,
+    /// What else was found, a sentence each.
+    pub remarks: Vec<String>,
+}
+
+/// An objective and whether it was met.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Objective")]
+pub struct ObjectiveObject {
+    /// The objective as people write it: `p95 < 500ms, errors < 1%`.
+    pub text: String,
+    /// Whether the judged windows together meet it; null where trials are judged one by one.
+    pub met: Option<bool>,
+}
+
+/// Requests by how they ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Outcomes")]
+pub struct OutcomesObject {
+    /// A complete answer whose status counts as good.
+    pub ok: u64,
+    /// A complete answer whose status does not count as good.
+    pub wrong_status: u64,
+    /// Sent, and not answered completely within the time-out.
+    pub timeout: u64,
+    /// The target refused the connection.
+    pub connect_refused: u64,
+    /// No connection within the time-out.
+    pub connect_timeout: u64,
+    /// The target's name could not be resolved.
+    pub dns: u64,
+    /// The connection was reset, or closed before any byte of the answer.
+    pub reset: u64,
+    /// The TLS handshake or a TLS record failed.
+    pub tls: u64,
+    /// The answer was not valid HTTP.
+    pub protocol: u64,
+    /// The connection ended inside the body.
+    pub body_cut: u64,
+    /// Due and never sent.
+    pub dropped: u64,
+    /// Answered, and not what the plan expects.
+    pub expectation: u64,
+}
+
+/// Percentiles in milliseconds; all null when there was no good answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Times")]
+pub struct TimesObject {
+    /// Median.
+    pub p50: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// Highest.
+    pub max: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+}
+
+/// What the generator itself used.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Generator")]
+pub struct GeneratorObject {
+    /// CPU time of the whole process by request, µs; null when the log was cut off.
+    pub cpu_us_per_request: Option<f64>,
+    /// 99th percentile of how late the generator took up an arrival, ms; null for closed load.
+    pub lag_ms_p99: Option<f64>,
+    /// Highest resident memory, bytes; null when the log was cut off.
+    pub rss_bytes: Option<u64>,
+}
+
+/// The highest load that meets the objective.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "LoadLine")]
+pub struct LoadLineObject {
+    /// Half of the trials at this rate would break the objective.
+    pub median: f64,
+    /// Lower end of the 90 % credible interval.
+    pub low: f64,
+    /// Upper end of the 90 % credible interval.
+    pub high: f64,
+    /// Rate at which fresh trials were made to confirm.
+    pub verified: f64,
+    /// Unit of the four rates.
+    pub unit: String,
+    /// Fresh trials at the verified rate.
+    pub confirmed_trials: u32,
+    /// Of these, passed.
+    pub confirmed_passes: u32,
+    /// With 95 % confidence a trial at the verified rate passes with at least this probability.
+    pub pass_probability_low: f64,
+}
+
+/// The answer to `--at-least`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Gate")]
+pub struct GateObject {
+    /// The rate that was asked for.
+    pub rate: f64,
+    /// Unit of the rate.
+    pub unit: String,
+    /// Whether the target carries it; null when undecided.
+    pub accepted: Option<bool>,
+    /// Valid trials.
+    pub trials: u32,
+    /// Of these, passed.
+    pub passes: u32,
+    /// Sum of the log likelihood ratios; 2.94 accepts, −2.94 rejects.
+    pub log_likelihood_ratio: f64,
+}
+
+/// One judged trial.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Trial")]
+pub struct TrialObject {
+    /// Position in the run, from 0.
+    pub index: u32,
+    /// What it was for: `bracket`, `refine`, `confirm`, ...
+    pub kind: String,
+    /// Offered rate, req/s.
+    pub rate: f64,
+    /// `pass`, `fail` or `void`.
+    pub verdict: String,
+    /// Why it was judged so; null for a pass.
+    pub why: Option<String>,
+    /// Requests that ended in the judged seconds.
+    pub requests: u64,
+    /// Of these, failed.
+    pub errors: u64,
+    /// Completions per second.
+    pub completed: f64,
+    /// Median response time of good answers, ms; null without any.
+    pub p50: Option<f64>,
+    /// 95th percentile, ms; null without any.
+    pub p95: Option<f64>,
+    /// 99th percentile, ms; null without any.
+    pub p99: Option<f64>,
+}
+
+/// A named limit.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+pub struct FindingObject {
+    /// Id of the rule, such as `N1`.
+    pub rule: String,
+    /// What sets the limit.
+    pub limit: String,
+    /// `possible`, `suspected`, `explicit` or `confirmed`.
+    pub certainty: String,
+    /// Strength of the symptom × its onset at the line, 0 to 1.
+    pub score: f64,
+    /// One sentence with the numbers.
+    pub sentence: String,
+    /// What to do.
+    pub remedy: String,
+    /// Series and numbers.
+    pub evidence: Vec<EvidenceObject>,
+    /// Rule of the finding that this one follows from, or null.
+    pub consequence_of: Option<String>,
+}
+
+/// A series at low load, at the highest passing load and at the lowest failing load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Evidence")]
+pub struct EvidenceObject {
+    /// Name of the series.
+    pub series: String,
+    /// What it says.
+    pub label: String,
+    /// Unit as in OpenTelemetry: `1` is a share, `By` bytes.
+    pub unit: String,
+    /// Mean at low load, or null.
+    pub base: Option<f64>,
+    /// Mean at the highest passing load, or null.
+    pub passing: Option<f64>,
+    /// Mean at the lowest failing load, or null.
+    pub failing: Option<f64>,
+    /// The bound that was crossed, or null.
+    pub bound: Option<f64>,
+}
+
+/// The object of `run`.
+pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
+    let (run, summary) = (report.run, &report.summary);
+    let plan = &run.header.plan;
+    RunObject {
+        format_version: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
+        command: run.header.command.clone(),
+        url: plan.target.url.clone(),
+        started_at: run.header.started_at.clone(),
+        seed: plan.seed.0.to_string(),
+        objective: report.objective().map(|text| ObjectiveObject {
+            text,
+            met: summary.objective.as_ref().map(|objective| objective.met),
+        }),
+        verdict: summary
+            .verdict
+            .map(|verdict| verdict_name(verdict).to_owned()),
+        answer: answer::sentence(report),
+        offered: summary.offered,
+        completed: summary.completed,
+        requests: summary.requests,
+        outcomes: OutcomesObject::of(&summary.outcomes),
+        status: summary
+            .status
+            .iter()
+            .map(|(status, &count)| (status.to_string(), count))
+            .collect(),
+        response_time_ms: TimesObject::of(summary.response_us),
+        service_time_ms: TimesObject::of(summary.service_us),
+        generator: GeneratorObject::of(summary),
+        void: void_texts(summary),
+        run_file: path_text(files.run.as_deref()),
+        report_file: path_text(files.report.as_deref()),
+    }
+}
+
+/// The object of `limit`.
+pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
+    let run = report.run;
+    let search = run.search.as_ref();
+    let line = search.and_then(|search| search.line.as_ref().ok());
+    let remarks = search.map_or(&[][..], |search| &search.remarks);
+    LimitObject {
+        run: run_object(report, files),
+        load_line: line.map(LoadLineObject::of),
+        reason: answer::reason(report),
+        gate: run.gate.as_ref().map(GateObject::of),
+        trials: run.trials.iter().map(TrialObject::of).collect(),
+        findings: run.findings.iter().map(FindingObject::of).collect(),
+        remarks: remarks.iter().map(answer::remark).collect(),
+    }
+}
+
+/// File name and text of every published schema, JSON Schema 2020-12.
+pub fn schemas() -> Vec<(String, String)> {
+    let text = |schema: &schemars::Schema| {
+        let mut text =
+            serde_json::to_string_pretty(schema).expect("a schema is made of strings and maps");
+        text.push('\n');
+        text
+    };
+    vec![
+        ("run.schema.json".to_owned(), text(&schema_for!(RunObject))),
+        (
+            "limit.schema.json".to_owned(),
+            text(&schema_for!(LimitObject)),
+        ),
+    ]
+}
+
+/// The name of a judgement in JSON.
+pub fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Met => "met",
+        Verdict::Missed => "missed",
+        Verdict::Undecided => "undecided",
+        Verdict::Unreachable => "unreachable",
+        Verdict::Void => "void",
+        Verdict::Interrupted => "interrupted",
+    }
+}
+
+/// The name of a certainty in JSON.
+pub fn certainty_name(certainty: Certainty) -> &'static str {
+    match certainty {
+        Certainty::Possible => "possible",
+        Certainty::Suspected => "suspected",
+        Certainty::Explicit => "explicit",
+        Certainty::Confirmed => "confirmed",
+    }
+}

@@ -1,0 +1,201 @@
+//! Numbers as people read them: three significant digits, a unit, thousands apart.
+
+/// A count with its thousands apart: `1,234,567`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number with about three significant digits: `1,234`, `99.5`, `0.052`, `0`.
+pub fn short(value: f64) -> String {
+    let size = value.abs();
+    if !value.is_finite() {
+        return "–".to_owned();
+    }
+    if size >= 99.95 {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "not negative, and a float beyond u64 saturates"
+        )]
+        let whole = count(size.round() as u64);
+        return if value < 0.0 {
+            format!("-{whole}")
+        } else {
+            whole
+        };
+    }
+    let text = match size {
+        size if size >= 9.995 => format!("{value:.1}"),
+        size if size >= 0.995 => format!("{value:.2}"),
+        size if size >= 0.000_5 => format!("{value:.3}"),
+        _ => return "0".to_owned(),
+    };
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A rate: `1,234 req/s`.
+pub fn rate(per_second: f64) -> String {
+    format!("{} req/s", short(per_second))
+}
+
+/// A duration in the unit that keeps it readable: `850 µs`, `12.3 ms`, `1.25 s`, `2 min 5 s`.
+pub fn micros(us: u64) -> String {
+    let value = us as f64;
+    match us {
+        0..1_000 => format!("{us} µs"),
+        1_000..999_500 => format!("{} ms", short(value / 1e3)),
+        999_500..100_000_000 => format!("{} s", short(value / 1e6)),
+        _ => seconds(us / 1_000_000),
+    }
+}
+
+/// A stretch of whole seconds: `45 s`, `2 min 5 s`, `1 h 3 min`.
+pub fn seconds(seconds: u64) -> String {
+    let (minutes, rest) = (seconds / 60, seconds % 60);
+    match (seconds, minutes, rest) {
+        (0..60, ..) => format!("{seconds} s"),
+        (60..3600, _, 0) => format!("{minutes} min"),
+        (60..3600, ..) => format!("{minutes} min {rest} s"),
+        _ if minutes.is_multiple_of(60) => format!("{} h", minutes / 60),
+        _ => format!("{} h {} min", minutes / 60, minutes % 60),
+    }
+}
+
+/// A share of 1 in per cent: `12.3 %`. What is there and tiny is not written as nothing.
+pub fn percent(share: f64) -> String {
+    if share > 0.0 && share < 0.000_01 {
+        return "< 0.001 %".to_owned();
+    }
+    if share < 1.0 && share > 0.999_5 {
+        return "> 99.9 %".to_owned();
+    }
+    format!("{} %", short(share * 100.0))
+}
+
+/// Bytes in binary units: `512 B`, `4.5 MiB`.
+pub fn bytes(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut value = bytes as f64;
+    let mut unit = 0;
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        value /= 1024.0;
+        unit += 1;
+    }
+    format!("{} {}", short(value), UNITS[unit])
+}
+
+/// Microseconds as milliseconds.
+pub fn millis(us: u64) -> f64 {
+    us as f64 / 1e3
+}
+
+/// A value of a reading in its unit, as named in OpenTelemetry.
+pub fn reading(value: f64, unit: &str) -> String {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "shown only, and checked not to be negative"
+    )]
+    let whole = |value: f64| value.round() as u64;
+    match unit {
+        _ if !value.is_finite() => "–".to_owned(),
+        "1" => percent(value),
+        "By" if value >= 0.0 => bytes(whole(value)),
+        "s" if value >= 0.0 => micros(whole(value * 1e6)),
+        "ms" if value >= 0.0 => micros(whole(value * 1e3)),
+        "us" if value >= 0.0 => micros(whole(value)),
+        _ => {
+            // `{connection}` is a thing that is counted: its name stands behind the number.
+            let counted = unit
+                .strip_prefix('{')
+                .and_then(|unit| unit.strip_suffix('}'));
+            let plural = if counted.is_some() && short(value) != "1" {
+                "s"
+            } else {
+                ""
+            };
+            let text = format!("{} {}{plural}", short(value), counted.unwrap_or(unit));
+            text.trim_end().to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_digits_and_thousands_apart() {
+        let texts = [0.0, 0.000_1, 0.052, 1.0, 9.996, 12.34, 99.96, 1234.5, 1e7].map(short);
+        assert_eq!(
+            texts,
+            [
+                "0",
+                "0",
+                "0.052",
+                "1",
+                "10",
+                "12.3",
+                "100",
+                "1,235",
+                "10,000,000"
+            ]
+        );
+        assert_eq!(short(-1500.0), "-1,500");
+        assert_eq!(short(f64::INFINITY), "–");
+    }
+
+    #[test]
+    fn durations_change_their_unit() {
+        let texts = [
+            0,
+            850,
+            12_345,
+            999_499,
+            999_500,
+            1_250_000,
+            125_000_000,
+            3_780_000_000,
+        ]
+        .map(micros);
+        assert_eq!(
+            texts,
+            [
+                "0 µs",
+                "850 µs",
+                "12.3 ms",
+                "999 ms",
+                "1 s",
+                "1.25 s",
+                "2 min 5 s",
+                "1 h 3 min"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_share_that_is_not_all_or_nothing_does_not_look_like_it() {
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(percent(0.000_000_1), "< 0.001 %");
+        assert_eq!(percent(0.999_9), "> 99.9 %");
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.1234), "12.3 %");
+    }
+
+    #[test]
+    fn readings_speak_their_unit() {
+        assert_eq!(reading(0.5, "1"), "50 %");
+        assert_eq!(reading(1_572_864.0, "By"), "1.5 MiB");
+        assert_eq!(reading(0.012, "s"), "12 ms");
+        assert_eq!(reading(128.0, "{connection}"), "128 connections");
+        assert_eq!(reading(128.0, ""), "128");
+    }
+}

@@ -1,0 +1,34 @@
+//! What every form of a report is made from.
+
+use plimsoll_analysis::summary::Summary;
+use plimsoll_model::run::Run;
+
+/// A run with the numbers made from it once.
+#[derive(Clone, Debug)]
+pub struct Report<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// Its numbers.
+    pub summary: Summary,
+}
+
+impl<'a> Report<'a> {
+    /// Makes the numbers of `run`.
+    pub fn of(run: &'a Run) -> Self {
+        Self {
+            run,
+            summary: Summary::of(run),
+        }
+    }
+
+    /// Whether the run is a search for the load line.
+    pub fn is_search(&self) -> bool {
+        self.run.header.command == "limit"
+    }
+
+    /// The objective as people write it.
+    pub fn objective(&self) -> Option<String> {
+        let objective = self.run.header.plan.objective.as_ref();
+        objective.map(ToString::to_string)
+    }
+}

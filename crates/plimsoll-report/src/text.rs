@@ -1,0 +1,232 @@
+//! The final summary in the terminal: the answer first, then what it rests on, on one screen.
+
+use std::fmt::Write as _;
+
+use plimsoll_model::finding::Finding;
+use plimsoll_model::verdict::Verdict;
+
+use crate::answer;
+use crate::json::{Files, certainty_name};
+use crate::number::{bytes, count, micros, percent, short};
+use crate::report::Report;
+
+mod comparison;
+mod layout;
+
+pub use comparison::comparison;
+pub use layout::printable;
+
+use layout::{LINES_MAX, Style, block, wrap};
+
+/// The summary: at most 24 lines; 80 columns but for paths, which are never broken.
+pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
+    let style = Style { colour };
+    let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
+    blocks.extend(numbers(report, style));
+    blocks.extend(findings(report, style));
+    blocks.extend(footer(report, files, style));
+    // The least important block goes first when the screen is too small.
+    while blocks.iter().map(|block| block.1.len()).sum::<usize>() > LINES_MAX {
+        let Some(least) = blocks
+            .iter()
+            .map(|block| block.0)
+            .max()
+            .filter(|&least| least > 0)
+        else {
+            break;
+        };
+        blocks.retain(|block| block.0 != least);
+    }
+    let lines: Vec<String> = blocks
+        .into_iter()
+        .flat_map(|block| block.1)
+        .take(LINES_MAX)
+        .collect();
+    lines.join("\n") + "\n"
+}
+
+/// Lines and how dispensable they are; 0 is never left out.
+type Block = (u8, Vec<String>);
+
+fn headline(report: &Report<'_>, style: Style) -> Vec<String> {
+    let lines = wrap(&answer::sentence(report), "", 4);
+    let code = match report.summary.verdict {
+        Some(Verdict::Met) => "1;32",
+        Some(Verdict::Missed | Verdict::Unreachable) => "1;31",
+        _ => "1;33",
+    };
+    lines
+        .into_iter()
+        .map(|line| style.paint(code, &line))
+        .collect()
+}
+
+fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
+    let summary = &report.summary;
+    let mut blocks = Vec::new();
+    // The first reason is part of the answer.
+    for reason in summary.void.iter().skip(1).take(2) {
+        blocks.push((0, block(style, "void", &reason.to_string(), 3)));
+    }
+    if report.is_search() {
+        blocks.push((1, block(style, "trials", &trials(report), 1)));
+    }
+    if summary.requests == 0 {
+        return blocks;
+    }
+    // A search mixes all loads; its times and classes belong to the trials, and stand in the report.
+    if !report.is_search() {
+        blocks.push((1, times(report, style)));
+        blocks.push((2, block(style, "answers", &classes(report), 2)));
+    }
+    blocks.push((2, block(style, "outcomes", &outcomes(report), 2)));
+    blocks.push((5, block(style, "generator", &generator(report), 1)));
+    blocks
+}
+
+fn trials(report: &Report<'_>) -> String {
+    let trials = &report.run.trials;
+    let named = |name| {
+        trials
+            .iter()
+            .filter(|trial| trial.verdict.name() == name)
+            .count()
+    };
+    format!(
+        "{}: {} passed, {} failed, {} void",
+        trials.len(),
+        named("pass"),
+        named("fail"),
+        named("void")
+    )
+}
+
+/// Percentiles of response and service time as a small table.
+fn times(report: &Report<'_>, style: Style) -> Vec<String> {
+    let rows = [
+        ("response", &report.summary.response_us),
+        ("service", &report.summary.service_us),
+    ];
+    let mut lines = Vec::new();
+    for (label, times) in rows {
+        let Some(times) = times else { continue };
+        if lines.is_empty() {
+            let names = ["p50", "p90", "p95", "p99", "p99.9", "max"];
+            lines.push(style.labelled("", &columns(names.map(str::to_owned))));
+        }
+        let values = [
+            times.p50, times.p90, times.p95, times.p99, times.p999, times.max,
+        ];
+        lines.push(style.labelled(label, &columns(values.map(micros))));
+    }
+    lines
+}
+
+/// Cells of eight columns, numbers to the right.
+fn columns(cells: [String; 6]) -> String {
+    let mut line = String::new();
+    for cell in cells {
+        let _ = write!(line, "{cell:>9}  ");
+    }
+    line.trim_end().to_owned()
+}
+
+fn classes(report: &Report<'_>) -> String {
+    let classes = &report.summary.classes;
+    let total = classes.total().max(1) as f64;
+    let texts: Vec<String> = classes
+        .named()
+        .into_iter()
+        .filter(|class| class.1 > 0)
+        .map(|(name, count)| format!("{} {name}", percent(count as f64 / total)))
+        .collect();
+    texts.join(", ")
+}
+
+fn outcomes(report: &Report<'_>) -> String {
+    let summary = &report.summary;
+    let ended = summary.outcomes.iter().filter(|pair| pair.1 > 0);
+    let mut texts: Vec<String> = ended
+        .map(|(outcome, number)| format!("{} {}", outcome.name(), count(number)))
+        .collect();
+    let statuses = summary.status.iter();
+    texts.extend(statuses.map(|(status, &number)| format!("HTTP {status}: {}", count(number))));
+    texts.join(", ")
+}
+
+fn generator(report: &Report<'_>) -> String {
+    let generator = &report.summary.generator;
+    let mut texts = Vec::new();
+    if let Some(cpu) = generator.cpu_us_per_request {
+        texts.push(format!("{} µs CPU by request", short(cpu)));
+    }
+    if let Some(lag) = generator.lag_us_p99 {
+        texts.push(format!("lag p99 {}", micros(lag)));
+    }
+    if let Some(rss) = generator.rss_bytes {
+        texts.push(bytes(rss));
+    }
+    texts.join(", ")
+}
+
+fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for (index, finding) in report.run.findings.iter().take(2).enumerate() {
+        let (label, importance) = if index == 0 {
+            ("set by", 0)
+        } else {
+            ("then", 3)
+        };
+        blocks.push((importance, block(style, label, &finding_text(finding), 3)));
+        blocks.push((
+            importance + 1,
+            block(style, "", &format!("→ {}", finding.remedy), 2),
+        ));
+    }
+    let has_line = report
+        .run
+        .search
+        .as_ref()
+        .is_some_and(|search| search.line.is_ok());
+    if has_line && report.run.findings.is_empty() {
+        let text = "not known: no rule found a limit in what could be read";
+        blocks.push((1, block(style, "set by", text, 1)));
+    }
+    blocks
+}
+
+fn finding_text(finding: &Finding) -> String {
+    format!(
+        "{} ({}, {}): {}",
+        finding.limit,
+        certainty_name(finding.certainty),
+        finding.rule,
+        finding.sentence
+    )
+}
+
+fn footer(report: &Report<'_>, files: &Files, style: Style) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    if let Some(search) = &report.run.search {
+        for (index, remark) in search.remarks.iter().take(3).enumerate() {
+            let importance = 6 + u8::try_from(index).unwrap_or(0);
+            let label = if index == 0 { "noted" } else { "" };
+            blocks.push((importance, block(style, label, &answer::remark(remark), 2)));
+        }
+    }
+    if report.run.header.plan.transport.insecure {
+        let text = "certificates were not checked (--insecure)";
+        blocks.push((1, block(style, "noted", text, 1)));
+    }
+    let seed = report.run.header.plan.seed.0.to_string();
+    blocks.push((1, block(style, "seed", &seed, 1)));
+    for (label, path) in [("run log", &files.run), ("report", &files.report)] {
+        if let Some(path) = path {
+            blocks.push((
+                0,
+                vec![style.labelled(label, &printable(&path.to_string_lossy()))],
+            ));
+        }
+    }
+    blocks
+}

@@ -1,0 +1,163 @@
+//! Before and after, side by side.
+
+use std::fmt::Write as _;
+
+use plimsoll_model::load_line::LoadLine;
+use plimsoll_model::run::Run;
+
+use super::layout::{printable, wrap};
+use crate::answer;
+use crate::number::{micros, percent, rate, short};
+use crate::report::Report;
+
+/// A table of runs, one a row, and a sentence on the first and the last of them.
+pub fn comparison(runs: &[(&str, &Run)]) -> String {
+    let reports: Vec<(&str, Report<'_>)> = runs
+        .iter()
+        .map(|&(label, run)| (label, Report::of(run)))
+        .collect();
+    let searched = reports.iter().any(|(_, report)| report.is_search());
+    let rows: Vec<Vec<String>> = if searched {
+        search_rows(&reports)
+    } else {
+        run_rows(&reports)
+    };
+    let mut text = table(&rows);
+    if let Some(sentence) = gain(&reports) {
+        text.push('\n');
+        for line in wrap(&sentence, "", 3) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn line_of<'a>(report: &Report<'a>) -> Option<&'a LoadLine> {
+    report
+        .run
+        .search
+        .as_ref()
+        .and_then(|search| search.line.as_ref().ok())
+}
+
+fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
+    let mut rows = vec![row([
+        "",
+        "load line",
+        "90 % interval",
+        "verified",
+        "set by",
+    ])];
+    for (label, report) in reports {
+        let set_by = report.run.findings.first();
+        let set_by = set_by.map_or_else(
+            || "not known".to_owned(),
+            |finding| printable(&finding.limit),
+        );
+        rows.push(match line_of(report) {
+            Some(line) => row([
+                &printable(label),
+                &rate(line.median),
+                &format!("{} to {}", short(line.low), short(line.high)),
+                &short(line.verified),
+                &set_by,
+            ]),
+            None => row([
+                &printable(label),
+                "none",
+                "",
+                "",
+                &answer::reason(report).unwrap_or_default(),
+            ]),
+        });
+    }
+    rows
+}
+
+fn run_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
+    let mut rows = vec![row([
+        "",
+        "offered",
+        "completed",
+        "p50",
+        "p95",
+        "p99",
+        "failed",
+    ])];
+    for (label, report) in reports {
+        let summary = &report.summary;
+        let time = |pick: fn(&plimsoll_model::trial::Percentiles) -> u64| {
+            summary
+                .response_us
+                .as_ref()
+                .map_or_else(|| "–".to_owned(), |times| micros(pick(times)))
+        };
+        rows.push(row([
+            &printable(label),
+            &rate(summary.offered),
+            &rate(summary.completed),
+            &time(|times| times.p50),
+            &time(|times| times.p95),
+            &time(|times| times.p99),
+            &percent(summary.error_share()),
+        ]));
+    }
+    rows
+}
+
+fn row<const N: usize>(cells: [&str; N]) -> Vec<String> {
+    cells.map(str::to_owned).to_vec()
+}
+
+/// Columns wide enough for their cells; numbers to the right, the first and the last column to the left.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter()
+            .map(|row| row[column].chars().count())
+            .max()
+            .unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let pad = " ".repeat(widths[column] - cell.chars().count());
+            let gap = if column == 0 { "" } else { "  " };
+            let left = column == 0 || column + 1 == columns;
+            let (before, after) = if left {
+                ("", pad.as_str())
+            } else {
+                (pad.as_str(), "")
+            };
+            let _ = write!(line, "{gap}{before}{cell}{after}");
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// How the last load line compares with the first, and whether their intervals tell them apart.
+fn gain(reports: &[(&str, Report<'_>)]) -> Option<String> {
+    let [(before_label, before), .., (after_label, after)] = reports else {
+        return None;
+    };
+    let (before, after) = (line_of(before)?, line_of(after)?);
+    let ratio = after.median / before.median;
+    let direction = if ratio >= 1.0 { "more" } else { "less" };
+    let apart = after.low > before.high || after.high < before.low;
+    let trust = if apart {
+        "the intervals do not overlap"
+    } else {
+        "the intervals overlap, so it may be noise"
+    };
+    Some(format!(
+        "{after_label} carries {} {direction} than {before_label} ({} instead of {}); {trust}.",
+        percent((ratio - 1.0).abs()),
+        rate(after.median),
+        rate(before.median),
+    ))
+}

@@ -1,0 +1,217 @@
+//! The objects of `--json` against their published schema and the names of the issue that promised them.
+
+use std::path::PathBuf;
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::run::Run;
+use plimsoll_report::Report;
+use plimsoll_report::json::{Files, limit_object, run_object, schemas};
+use serde_json::{Value, json};
+
+use crate::runs;
+
+fn files() -> Files {
+    Files {
+        run: Some(PathBuf::from("plimsoll/20261121-180000-news.run")),
+        report: None,
+    }
+}
+
+fn run_json(run: &Run) -> Value {
+    serde_json::to_value(run_object(&Report::of(run), &files())).unwrap()
+}
+
+fn limit_json(run: &Run) -> Value {
+    serde_json::to_value(limit_object(&Report::of(run), &files())).unwrap()
+}
+
+fn assert_valid(file: &str, object: &Value) {
+    let schema = schemas()
+        .into_iter()
+        .find(|schema| schema.0 == file)
+        .unwrap()
+        .1;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    let errors: Vec<String> = validator
+        .iter_errors(object)
+        .map(|error| format!("{} at {}", error, error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{file}: {errors:#?}\n{object:#}");
+}
+
+fn keys(object: &Value) -> Vec<&str> {
+    object
+        .as_object()
+        .unwrap()
+        .keys()
+        .map(String::as_str)
+        .collect()
+}
+
+#[test]
+fn every_run_is_valid_against_the_schema() {
+    for run in [
+        runs::plain(400.0, 10),
+        runs::plain_failing(),
+        runs::plain_void(),
+        runs::header_only("run"),
+    ] {
+        assert_valid("run.schema.json", &run_json(&run));
+    }
+    for run in [
+        runs::search(),
+        runs::search_without_line(),
+        runs::search_void(),
+        runs::gate(),
+        runs::hostile(),
+        runs::header_only("limit"),
+    ] {
+        let object = limit_json(&run);
+        assert_valid("limit.schema.json", &object);
+        assert_valid("run.schema.json", &object);
+    }
+}
+
+#[test]
+fn the_schema_refuses_what_is_not_promised() {
+    let schema = schemas().remove(0).1;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let mut object = run_json(&runs::plain(400.0, 2));
+    object["outcomes"]
+        .as_object_mut()
+        .unwrap()
+        .remove("body_cut");
+    assert!(!jsonschema::is_valid(&schema, &object));
+}
+
+#[test]
+fn run_has_the_promised_names() {
+    let object = run_json(&runs::plain(400.0, 10));
+    for name in [
+        "offered",
+        "completed",
+        "requests",
+        "outcomes",
+        "status",
+        "response_time_ms",
+        "service_time_ms",
+        "generator",
+        "void",
+        "run_file",
+        "report_file",
+    ] {
+        assert!(object.get(name).is_some(), "{name}");
+    }
+    let outcomes = "ok wrong_status timeout connect_refused connect_timeout dns reset tls protocol body_cut \
+                    dropped expectation";
+    let mut outcomes: Vec<&str> = outcomes.split(' ').collect();
+    assert_eq!(outcomes, Outcome::ALL.map(Outcome::name));
+    outcomes.sort_unstable();
+    assert_eq!(keys(&object["outcomes"]), outcomes);
+    let mut times = vec!["p50", "p90", "p95", "p99", "p999", "max", "mean"];
+    times.sort_unstable();
+    assert_eq!(keys(&object["response_time_ms"]), times);
+    assert_eq!(keys(&object["service_time_ms"]), times);
+    assert_eq!(
+        keys(&object["generator"]),
+        ["cpu_us_per_request", "lag_ms_p99", "rss_bytes"]
+    );
+    assert_eq!(object["void"], Value::Null);
+    assert_eq!(object["report_file"], Value::Null);
+    assert_eq!(
+        object["run_file"],
+        json!("plimsoll/20261121-180000-news.run")
+    );
+}
+
+#[test]
+fn the_numbers_are_those_of_the_law() {
+    // M/M/1 at 400/s of 800/s: response times are exponential with mean 2.5 ms, and 0.3 ms of network.
+    let object = run_json(&runs::plain(400.0, 60));
+    let near = |value: &Value, expected: f64, within: f64| {
+        let value = value.as_f64().unwrap();
+        assert!(
+            (value / expected - 1.0).abs() < within,
+            "{value} instead of {expected}"
+        );
+    };
+    near(&object["offered"], 400.0, 0.02);
+    near(&object["completed"], 400.0, 0.02);
+    near(&object["response_time_ms"]["mean"], 2.8, 0.03);
+    near(
+        &object["response_time_ms"]["p95"],
+        0.3 + 2.5 * 20_f64.ln(),
+        0.03,
+    );
+    near(&object["generator"]["cpu_us_per_request"], 14.0, 1e-9);
+    let outcomes = object["outcomes"].as_object().unwrap();
+    let sum: u64 = outcomes.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(object["requests"], json!(sum));
+    assert_eq!(object["status"], json!({ "200": sum }));
+}
+
+#[test]
+fn a_void_run_says_why() {
+    let object = run_json(&runs::plain_void());
+    assert_eq!(object["void"].as_array().unwrap().len(), 2);
+    assert!(object["void"][1].as_str().unwrap().contains("97 %"));
+    assert_eq!(object["verdict"], json!("void"));
+}
+
+#[test]
+fn limit_has_the_promised_names() {
+    let object = limit_json(&runs::search());
+    let line = &object["load_line"];
+    for name in [
+        "median",
+        "low",
+        "high",
+        "verified",
+        "confirmed_trials",
+        "confirmed_passes",
+    ] {
+        assert!(line[name].is_number(), "{name}");
+    }
+    assert_eq!(line["unit"], json!("req/s"));
+    assert_eq!(object["reason"], Value::Null);
+    assert_eq!(object["trials"].as_array().unwrap().len(), 26);
+    for trial in object["trials"].as_array().unwrap() {
+        assert!(trial["rate"].is_number() && trial["p95"].is_number());
+        assert!(["pass", "fail", "void"].contains(&trial["verdict"].as_str().unwrap()));
+    }
+    for name in [
+        "rule",
+        "limit",
+        "certainty",
+        "sentence",
+        "remedy",
+        "evidence",
+    ] {
+        assert!(object["findings"][0].get(name).is_some(), "{name}");
+    }
+    assert_eq!(object["findings"][0]["rule"], json!("C2"), "best first");
+}
+
+#[test]
+fn no_line_has_a_reason() {
+    for run in [
+        runs::search_without_line(),
+        runs::search_void(),
+        runs::gate(),
+        runs::header_only("limit"),
+    ] {
+        let object = limit_json(&run);
+        assert_eq!(object["load_line"], Value::Null);
+        assert!(!object["reason"].as_str().unwrap().is_empty());
+    }
+    assert_eq!(limit_json(&runs::gate())["gate"]["accepted"], json!(true));
+}
+
+#[test]
+fn nothing_measured_is_null_and_not_zero() {
+    let object = run_json(&runs::header_only("run"));
+    assert_eq!(object["response_time_ms"]["p95"], Value::Null);
+    assert_eq!(object["generator"]["rss_bytes"], Value::Null);
+    assert_eq!(object["requests"], json!(0));
+}

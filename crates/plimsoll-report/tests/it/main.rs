@@ -1,0 +1,6 @@
+//! The reports, made from runs whose numbers follow a known law.
+#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod json;
+mod runs;
+mod text;

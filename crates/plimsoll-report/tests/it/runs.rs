@@ -1,0 +1,203 @@
+//! Synthetic runs: an M/M/1 server under a search and under a plain run, with fixed seeds.
+//!
+//! Response times of a stable M/M/1 server are exponential with rate μ − λ. Above μ a backlog grows by λ − μ a
+//! second, and everybody waits for it.
+
+use std::time::Duration;
+
+use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
+use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::run::{Ending, Run};
+use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::verdict::{Verdict, VoidReason};
+use plimsoll_model::window::Window;
+
+mod readings;
+mod search;
+mod server;
+
+pub(crate) use search::{gate, search, search_void, search_without_line};
+
+use readings::readings;
+use server::Server;
+
+/// A run of which only the header was written.
+pub(crate) fn header_only(command: &str) -> Run {
+    let facts = |pairs: &[(&str, &str)]| {
+        pairs
+            .iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    };
+    Run::new(Header {
+        format_major: FORMAT_MAJOR,
+        format_minor: FORMAT_MINOR,
+        command: command.to_owned(),
+        started_at: "2026-11-21T18:00:00Z".to_owned(),
+        plan: plan(),
+        host: facts(&[
+            ("cores", "4"),
+            ("cpu", "AMD EPYC 7B13"),
+            ("kernel", "Linux 6.1.0-41-amd64"),
+            ("memory", "15.6 GiB"),
+            ("open files (soft)", "1048576"),
+        ]),
+        versions: facts(&[("plimsoll", "0.1.0"), ("rustc", "1.95.0")]),
+    })
+}
+
+fn plan() -> Plan {
+    Plan {
+        name: "news".to_owned(),
+        target: Target {
+            url: "http://news.example:8080/".to_owned(),
+            tls: false,
+            host: "news.example".to_owned(),
+            port: 8080,
+            addresses: vec!["192.0.2.10:8080".parse().unwrap()],
+            unix_socket: None,
+        },
+        request: RequestPlan {
+            method: "GET".to_owned(),
+            paths: vec!["/".to_owned()],
+            order: PathOrder::Circular,
+            headers: vec![("Host".to_owned(), "news.example:8080".to_owned())],
+            body: Vec::new(),
+            redirects_max: 0,
+        },
+        transport: Transport {
+            timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(30),
+            connections_max: 10_000,
+            requests_per_connection: 0,
+            sources: Vec::new(),
+            ca_file: None,
+            insecure: false,
+            body_len_max: 1 << 30,
+        },
+        load: open(400.0, 60),
+        objective: Some(Objective {
+            latency: vec![LatencyBound {
+                quantile: 0.95,
+                within_us: 50_000,
+            }],
+            errors_max: Some(0.01),
+        }),
+        good: GoodStatus::default(),
+        seed: Seed(20_261_121),
+        cores: 1,
+        tick: None,
+        warmup: Duration::ZERO,
+        classes_ms: [800, 1200],
+    }
+}
+
+fn open(rate: f64, seconds: u64) -> Load {
+    Load::Open {
+        phases: vec![Phase::constant(rate, Duration::from_secs(seconds))],
+        spacing: Spacing::Poisson,
+    }
+}
+
+/// A plain run at one rate against a server that answers 800/s.
+pub(crate) fn plain(rate: f64, seconds: u32) -> Run {
+    let mut run = header_only("run");
+    run.header.plan.load = open(rate, u64::from(seconds));
+    let mut server = Server::new(800.0, Seed(7));
+    for second in 0..seconds {
+        let window = server.second(second, rate);
+        run.readings.push(&readings(&window, second, 800.0));
+        run.windows.push(window);
+    }
+    run.ending = Some(ending(Verdict::Met, &run));
+    run
+}
+
+/// A plain run that met failures of several kinds.
+pub(crate) fn plain_failing() -> Run {
+    let mut run = plain(500.0, 30);
+    for window in run
+        .windows
+        .iter_mut()
+        .filter(|window| window.second % 7 == 3)
+    {
+        for (outcome, number) in [
+            (Outcome::Timeout, 40),
+            (Outcome::WrongStatus, 25),
+            (Outcome::Reset, 5),
+        ] {
+            window.outcomes.add_many(outcome, number);
+        }
+        window.status.insert(503, 25);
+    }
+    run.header.plan.transport.insecure = true;
+    run.ending = Some(ending(Verdict::Missed, &run));
+    run
+}
+
+/// A plain run whose generator was starved.
+pub(crate) fn plain_void() -> Run {
+    let mut run = plain(400.0, 20);
+    let void = vec![
+        VoidReason::GeneratorLag {
+            lag_ms_p99: 48.2,
+            bound_ms: 2.5,
+        },
+        VoidReason::GeneratorCpu { share: 0.97 },
+    ];
+    run.ending = Some(Ending {
+        void,
+        ..ending(Verdict::Void, &run)
+    });
+    run
+}
+
+/// How a run ended whose generator took 14 µs a request.
+fn ending(verdict: Verdict, run: &Run) -> Ending {
+    let requests: u64 = run.windows.iter().map(Window::completed).sum();
+    Ending {
+        verdict,
+        void: Vec::new(),
+        process_cpu_us: requests * 14,
+        rss_bytes_max: 23 << 20,
+    }
+}
+
+/// Strings from the outside, all of them hostile.
+pub(crate) fn hostile() -> Run {
+    const EVIL: &str =
+        "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&\u{1b}[2J\u{202e}";
+    let mut run = search();
+    let plan = &mut run.header.plan;
+    EVIL.clone_into(&mut plan.name);
+    plan.target.url = format!("http://evil.example/?q={EVIL}");
+    EVIL.clone_into(&mut plan.target.host);
+    plan.request.paths = vec![EVIL.to_owned()];
+    EVIL.clone_into(&mut plan.request.method);
+    plan.request
+        .headers
+        .push((EVIL.to_owned(), EVIL.to_owned()));
+    EVIL.clone_into(&mut run.header.started_at);
+    run.header.host.insert(EVIL.to_owned(), EVIL.to_owned());
+    run.header.versions.insert(EVIL.to_owned(), EVIL.to_owned());
+    run.notes.push((3, EVIL.to_owned()));
+    for finding in &mut run.findings {
+        for text in [
+            &mut finding.rule,
+            &mut finding.limit,
+            &mut finding.sentence,
+            &mut finding.remedy,
+        ] {
+            EVIL.clone_into(text);
+        }
+        for line in &mut finding.evidence {
+            for text in [&mut line.series, &mut line.label, &mut line.unit] {
+                EVIL.clone_into(text);
+            }
+        }
+    }
+    run
+}
