@@ -33,6 +33,8 @@ pub enum TrialKind {
     Soak,
     /// A trial of the CI gate.
     Gate,
+    /// A step of a sweep, in a plain run.
+    Step,
 }
 
 impl TrialKind {
@@ -58,6 +60,7 @@ impl TrialKind {
             Self::Hysteresis => "hysteresis",
             Self::Soak => "soak",
             Self::Gate => "gate",
+            Self::Step => "step",
         }
     }
 }
