@@ -1,1 +1,199 @@
-//! To come in the commit that follows.
+//! One trial: windows in, verdict out.
+//!
+//! A trial is judged on the requests that were **due** in its judged seconds, whenever they ended. Windows hold
+//! requests by the second of their end, so the due moment is worked back from the response time (see
+//! [`answers::due_since`]). The order of decisions: what voids the generator or the machine, then what
+//! breaks the objective, then what makes a pass untrustworthy. An overloaded queue is never steady, so a failure is
+//! decided before steadiness is asked for.
+
+pub mod answers;
+pub mod early;
+pub mod leak;
+pub mod recovery;
+mod steady;
+mod validity;
+
+pub use early::early;
+pub use recovery::recovered;
+pub use validity::lag_bound_us;
+
+use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
+use plimsoll_model::verdict::{FailReason, TrialVerdict, VoidReason};
+use plimsoll_model::window::Window;
+
+use crate::stats::trend::{mann_kendall_correlated, theil_sen};
+use answers::Judged;
+
+/// Growth of the requests in flight that counts as a backlog, as a share of the offered rate per second.
+const BACKLOG_SLOPE: f64 = 0.01;
+/// Significance of that growth.
+const BACKLOG_P: f64 = 0.01;
+
+/// What the windows do not say.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TrialFacts {
+    /// Position of the trial in the run, from 0.
+    pub index: u32,
+    /// First second of run time that the trial used, ramp included.
+    pub start_second: u32,
+    /// Event loops of the generator.
+    pub cores: u32,
+    /// Share of the machine's CPU that the hypervisor took, 0 to 1, one value per second; empty when unknown.
+    pub steal: Vec<f64>,
+    /// Whether arrivals were independent of answers. Lag and CPU of the generator void open load only.
+    pub open: bool,
+    /// Requests in flight at low load ([`crate::search::Search::anchor_in_flight`]); asked by recovery trials only.
+    pub anchor_in_flight: f64,
+}
+
+/// Judges a trial from all its windows: ramp, warm-up, judged seconds and drain, ascending.
+///
+/// A trial whose only fault is [`VoidReason::NotSteady`] deserves twice the time once; the search asks for it.
+pub fn judge(
+    spec: &TrialSpec,
+    objective: &Objective,
+    windows: &[Window],
+    facts: &TrialFacts,
+) -> Trial {
+    let level = level_seconds(spec, windows, facts.start_second);
+    let dropped = steady::seconds_to_drop(spec, windows, level);
+    let judged_seconds = (level.0 + dropped, level.1);
+    let judged = Judged::of(windows, judged_seconds);
+    let mut trial = describe(spec, objective, &judged, facts);
+    trial.verdict = verdict(&trial, objective, windows, &judged, facts);
+    if spec.kind == TrialKind::Recovery
+        && let Some(seconds) = recovered(windows, facts.anchor_in_flight, objective)
+    {
+        trial.judged.0 = facts.start_second + seconds;
+    }
+    trial
+}
+
+/// The seconds at the trial's rate, half-open; a trial that was stopped early ends with its last arrival.
+fn level_seconds(spec: &TrialSpec, windows: &[Window], start: u32) -> (u32, u32) {
+    let from = start + spec.ramp_s + spec.warmup_s;
+    let planned = from + spec.measure_s;
+    let last_offered = windows.iter().rev().find(|window| window.offered > 0);
+    let stopped = last_offered.map_or(from, |window| window.second + 1);
+    // A second without arrivals at the very end is chance, not a stop, unless several are missing.
+    let to = if spec.rate > 0.0
+        && stopped + 2 < planned
+        && f64::from(planned - stopped) * spec.rate > 5.0
+    {
+        stopped
+    } else {
+        planned
+    };
+    (from, to.max(from))
+}
+
+/// Everything about the trial but its verdict.
+fn describe(
+    spec: &TrialSpec,
+    objective: &Objective,
+    judged: &Judged<'_>,
+    facts: &TrialFacts,
+) -> Trial {
+    let answers = judged.answers();
+    let strictest = objective.strictest();
+    Trial {
+        index: facts.index,
+        spec: *spec,
+        start_second: facts.start_second,
+        judged: judged.seconds,
+        verdict: TrialVerdict::Pass,
+        requests: answers.total(),
+        bad: strictest.map_or(answers.failed, |bound| answers.bad(bound.within_us)),
+        errors: answers.failed,
+        throughput: judged.throughput(),
+        response_us: Percentiles::of(answers.good),
+        objective_us: strictest.and_then(|bound| judged.quantile_us(bound)),
+        in_flight_mean: judged.in_flight_mean(),
+        lag_us_p99: judged.lag_us(0.99),
+        generator_cpu: judged.generator_cpu(facts.cores),
+    }
+}
+
+fn verdict(
+    trial: &Trial,
+    objective: &Objective,
+    windows: &[Window],
+    judged: &Judged<'_>,
+    facts: &TrialFacts,
+) -> TrialVerdict {
+    let mut reasons = validity::generator_and_machine(trial, objective, judged, facts);
+    if reasons.is_empty() {
+        match trial.spec.kind {
+            TrialKind::SelfTest => reasons.extend(validity::self_test(trial)),
+            // Nothing is asked of these: they are compared with one another.
+            TrialKind::Noise | TrialKind::Anchor => {}
+            TrialKind::Recovery => {
+                if recovered(windows, facts.anchor_in_flight, objective).is_none() {
+                    return TrialVerdict::Fail {
+                        reason: FailReason::Backlog,
+                    };
+                }
+            }
+            _ => {
+                if let Some(reason) = failure(trial, objective, windows, judged) {
+                    return TrialVerdict::Fail { reason };
+                }
+                reasons = validity::of_a_pass(trial, objective, judged);
+            }
+        }
+    }
+    if reasons.is_empty() {
+        TrialVerdict::Pass
+    } else {
+        TrialVerdict::Void { reasons }
+    }
+}
+
+/// Why the trial broke the objective, if it did.
+fn failure(
+    trial: &Trial,
+    objective: &Objective,
+    windows: &[Window],
+    judged: &Judged<'_>,
+) -> Option<FailReason> {
+    let spec = &trial.spec;
+    let answers = judged.answers();
+    if windows
+        .iter()
+        .any(|window| window.in_flight > spec.in_flight_cap)
+    {
+        return Some(FailReason::InFlightCap);
+    }
+    if !objective.errors_hold(answers) {
+        return Some(FailReason::Errors);
+    }
+    if !objective
+        .latency
+        .iter()
+        .all(|bound: &LatencyBound| bound.holds(answers))
+    {
+        return Some(FailReason::Latency);
+    }
+    (spec.kind != TrialKind::Single && backlog_grows(spec.rate, judged))
+        .then_some(FailReason::Backlog)
+}
+
+/// Requests in flight grow by more than a hundredth of the rate each second, and not by chance.
+fn backlog_grows(rate: f64, judged: &Judged<'_>) -> bool {
+    let series: Vec<f64> = judged
+        .windows
+        .iter()
+        .map(|window| window.in_flight_mean)
+        .collect();
+    let steep = theil_sen(&series).is_some_and(|line| line.slope > BACKLOG_SLOPE * rate);
+    steep && mann_kendall_correlated(&series).p < BACKLOG_P
+}
+
+/// Whether the trial's only fault is that no steady state was found.
+pub fn only_unsteady(verdict: &TrialVerdict) -> bool {
+    matches!(verdict, TrialVerdict::Void { reasons } if reasons == &[VoidReason::NotSteady])
+}
+
+#[cfg(test)]
+mod tests;

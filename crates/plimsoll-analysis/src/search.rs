@@ -1,1 +1,362 @@
-//! To come in the commit that follows.
+//! The search for the load line: a state machine that asks for trials and is told their verdicts.
+//!
+//! It reads no clock and makes no trial; the laboratory carries the trials out on a real target, the tests on a
+//! simulated queue. Phases, in order: the generator's self-test, one client alone, equal trials (A/A), the bracket by
+//! doubling, the Bayesian refinement, fresh trials at the lower edge, and, when thorough, the approach from above.
+//! Beside them recovery follows every failure, and anchors watch for drift.
+
+mod bracket;
+mod ceiling;
+mod confirm;
+pub mod gate;
+mod guard;
+mod hysteresis;
+mod known;
+pub mod policy;
+pub mod posterior;
+mod prologue;
+mod refine;
+mod statement;
+pub mod users;
+mod voids;
+
+pub use gate::{Gate, GateStep};
+pub use policy::Policy;
+pub use statement::statement;
+
+use std::time::Duration;
+
+use plimsoll_model::load_line::{LoadLine, NoLine, Remark, SearchResult};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+use plimsoll_model::verdict::VoidReason;
+
+use bracket::Bracket;
+use confirm::Confirm;
+use guard::Guard;
+use hysteresis::Hysteresis;
+use known::{Known, cost};
+use prologue::{Noise, SelfTest, Single};
+use refine::Refine;
+use voids::{Again, Voids};
+
+/// What the search wants next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Carry this trial out, judge it, and record it.
+    Trial(TrialSpec),
+    /// The search is over.
+    Done(SearchResult),
+}
+
+/// Where the search stands, for the live line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stage {
+    /// One word.
+    pub name: &'static str,
+    /// What it is doing, for people.
+    pub text: String,
+}
+
+#[derive(Debug)]
+enum Phase {
+    SelfTest(SelfTest),
+    Single(Single),
+    Noise(Noise),
+    Bracket(Bracket),
+    Refine(Refine),
+    Confirm(Confirm),
+    Hysteresis(Box<Hysteresis>),
+}
+
+/// What a phase wants.
+#[derive(Debug)]
+enum Ask {
+    /// A trial.
+    Trial(TrialSpec),
+    /// To hand over.
+    Enter(Phase),
+    /// A confirmed line; it may still be approached from above.
+    Line(LoadLine),
+    /// The search ends with this line.
+    Over(LoadLine),
+    /// The search ends without a line.
+    End(NoLine),
+}
+
+/// The search.
+#[derive(Debug)]
+pub struct Search {
+    seed: Seed,
+    known: Known,
+    phase: Phase,
+    guard: Guard,
+    voids: Voids,
+    /// A trial that goes before what the phase wants: a repetition or a recovery.
+    inserted: Option<TrialSpec>,
+    current: Option<Step>,
+    ending: Option<Result<LoadLine, NoLine>>,
+}
+
+impl Search {
+    /// A search that has seen nothing. The `seed` is the run's; [`Search::seed`] derives each trial's from it.
+    pub fn new(policy: Policy, seed: Seed) -> Self {
+        Self {
+            seed,
+            known: Known::new(policy),
+            phase: Phase::SelfTest(SelfTest),
+            guard: Guard::default(),
+            voids: Voids::default(),
+            inserted: None,
+            current: None,
+            ending: None,
+        }
+    }
+
+    /// What to do next; the same until a trial is recorded.
+    pub fn next_step(&mut self) -> Step {
+        if let Some(step) = &self.current {
+            return step.clone();
+        }
+        let step = match self.decide() {
+            Ok(spec) => Step::Trial(spec),
+            Err(line) => Step::Done(SearchResult {
+                line,
+                remarks: self.known.remarks.clone(),
+            }),
+        };
+        self.current = Some(step.clone());
+        step
+    }
+
+    /// Takes a finished trial in; `elapsed` is the time since the search began, the trial's drain included.
+    pub fn record(&mut self, trial: &Trial, elapsed: Duration) {
+        self.known.elapsed = elapsed;
+        self.current = None;
+        if trial.spec.kind == TrialKind::SelfTest {
+            self.known.ceiling.record(trial);
+            return;
+        }
+        match self.voids.again(trial, &self.known) {
+            Again::Valid => self.record_valid(trial),
+            Again::Repeat(spec) => self.inserted = Some(spec),
+            Again::Enough(reason) => self.record_void(trial, reason),
+        }
+    }
+
+    /// The share of the target's CPU that was busy at a rate: lets the bracket jump ahead, and the anchors see the
+    /// cost of a request change. To be told before the trial at that rate is recorded.
+    pub fn record_utilisation(&mut self, rate: f64, busy_share: f64) {
+        self.known.utilisation.push((rate, busy_share));
+    }
+
+    /// Adds something found beside the line, such as a leak.
+    pub fn remark(&mut self, remark: Remark) {
+        self.known.remarks.push(remark);
+    }
+
+    /// Ends the search from outside: interrupted, or nothing ever connected.
+    pub fn stop(&mut self, reason: NoLine) -> SearchResult {
+        self.ending = Some(Err(reason.clone()));
+        self.current = None;
+        SearchResult {
+            line: Err(reason),
+            remarks: self.known.remarks.clone(),
+        }
+    }
+
+    /// The seed of the arrivals of trial `index`.
+    pub fn seed(&self, index: u32) -> Seed {
+        self.seed.derive(u64::from(index))
+    }
+
+    /// Requests in flight that are normal at low load, for [`crate::judge::TrialFacts`].
+    pub fn anchor_in_flight(&self) -> f64 {
+        self.known.anchor_in_flight()
+    }
+
+    /// The 90 % interval so far (low, median, high), 1/s, once there is one.
+    pub fn interval(&self) -> Option<(f64, f64, f64)> {
+        self.known
+            .posterior
+            .as_ref()
+            .map(posterior::Posterior::interval)
+    }
+
+    /// Posterior mean of the noise of one trial's verdict, in ln λ, once there is one.
+    pub fn trial_noise(&self) -> Option<f64> {
+        self.known
+            .posterior
+            .as_ref()
+            .map(posterior::Posterior::noise)
+    }
+
+    fn decide(&mut self) -> Result<TrialSpec, Result<LoadLine, NoLine>> {
+        // Every phase hands over at most once, so a handful of rounds always ends.
+        for _ in 0..16 {
+            if let Some(ending) = self.ending.clone() {
+                return Err(ending);
+            }
+            if let Some(spec) = self.inserted.take() {
+                if self.known.fits(&spec) {
+                    return Ok(spec);
+                }
+                self.ending = Some(self.out_of_time());
+                continue;
+            }
+            match self.ask() {
+                Ask::Trial(spec) if self.known.fits(&spec) => return Ok(spec),
+                Ask::Trial(_) => self.ending = Some(self.out_of_time()),
+                Ask::Enter(phase) => self.phase = phase,
+                Ask::Line(line) if self.known.policy.hysteresis => {
+                    self.phase = Phase::Hysteresis(Box::new(Hysteresis::new(line)));
+                }
+                Ask::Line(line) | Ask::Over(line) => self.ending = Some(Ok(line)),
+                Ask::End(reason) => self.ending = Some(Err(self.counted(reason))),
+            }
+        }
+        unreachable!("a phase handed over without end");
+    }
+
+    fn ask(&mut self) -> Ask {
+        let known = &mut self.known;
+        match &mut self.phase {
+            Phase::SelfTest(_) => SelfTest::next(known),
+            Phase::Single(single) => single.next(known),
+            Phase::Noise(noise) => noise.next(known),
+            Phase::Bracket(bracket) => bracket.next(known),
+            Phase::Refine(refine) => refine.next(known),
+            Phase::Confirm(confirm) => confirm.next(known),
+            Phase::Hysteresis(hysteresis) => hysteresis.next(known),
+        }
+    }
+
+    fn record_valid(&mut self, trial: &Trial) {
+        self.known.learn(trial);
+        let known = &mut self.known;
+        match trial.spec.kind {
+            TrialKind::Anchor => {
+                self.guard.anchored(known, trial);
+                return;
+            }
+            TrialKind::Recovery => {
+                match self.guard.recovered(known, trial) {
+                    Ok(spec) => self.inserted = spec,
+                    Err(reason) => self.ending = Some(Err(reason)),
+                }
+                return;
+            }
+            _ => {}
+        }
+        match &mut self.phase {
+            Phase::SelfTest(_) => {}
+            Phase::Single(single) => single.record(known, trial),
+            Phase::Noise(noise) => noise.record(trial),
+            Phase::Bracket(bracket) => bracket.record(known, trial),
+            Phase::Refine(refine) => refine.record(trial),
+            Phase::Confirm(confirm) => confirm.record(trial),
+            Phase::Hysteresis(hysteresis) => hysteresis.record(known, trial),
+        }
+        let descending =
+            matches!(&self.phase, Phase::Hysteresis(hysteresis) if hysteresis.is_descending());
+        if trial.verdict.is_fail() && trial.spec.kind.counts_for_line() && !descending {
+            self.inserted = self.guard.after_failure(&self.known, trial);
+        }
+    }
+
+    /// A trial that stays void: trials beside the search are left out, a bracket tries lower, all else ends.
+    fn record_void(&mut self, trial: &Trial, reason: VoidReason) {
+        match (&mut self.phase, trial.spec.kind) {
+            (_, TrialKind::Anchor | TrialKind::Recovery) => {}
+            (Phase::Noise(noise), _) => noise.skip(),
+            (Phase::Hysteresis(hysteresis), _) => hysteresis.skip(),
+            (Phase::Bracket(bracket), _) => {
+                if let Err(reason) = bracket.lower(&mut self.known, reason) {
+                    self.ending = Some(Err(self.void(reason)));
+                }
+            }
+            _ => self.ending = Some(Err(self.void(reason))),
+        }
+    }
+
+    fn void(&self, reason: VoidReason) -> NoLine {
+        NoLine::Void {
+            reason,
+            void_trials: self.voids.total,
+        }
+    }
+
+    /// Fills in what only the search knows.
+    fn counted(&self, reason: NoLine) -> NoLine {
+        match reason {
+            NoLine::Void { reason, .. } => self.void(reason),
+            other => other,
+        }
+    }
+
+    fn out_of_time(&mut self) -> Result<LoadLine, NoLine> {
+        match &self.phase {
+            Phase::Confirm(confirm) => return confirm.out_of_time(&mut self.known),
+            Phase::Hysteresis(hysteresis) => return Ok(hysteresis.line().clone()),
+            _ => {}
+        }
+        let because = format!("the time ran out in the {} phase", self.stage().name);
+        let passed = self.known.highest_passed().unwrap_or(0.0);
+        let (low, median, high) = self.interval().unwrap_or((passed, passed, f64::MAX));
+        Err(NoLine::GaveUp {
+            low,
+            median,
+            high,
+            because,
+        })
+    }
+
+    /// Where the search stands.
+    pub fn stage(&self) -> Stage {
+        let (name, text) = match &self.phase {
+            Phase::SelfTest(_) => ("self-test", "can the generator do it?".to_owned()),
+            Phase::Single(_) => ("single", "one client alone".to_owned()),
+            Phase::Noise(_) => (
+                "noise",
+                "equal trials: how noisy is the machine?".to_owned(),
+            ),
+            Phase::Bracket(bracket) => {
+                ("bracket", format!("doubling: {:.4} req/s", bracket.rate()))
+            }
+            Phase::Refine(refine) => (
+                "refine",
+                format!("narrowing the interval, {} trials so far", refine.trials()),
+            ),
+            Phase::Confirm(confirm) => {
+                ("confirm", format!("confirming {:.4} req/s", confirm.rate()))
+            }
+            Phase::Hysteresis(_) => ("hysteresis", "approaching from above".to_owned()),
+        };
+        Stage { name, text }
+    }
+
+    /// About how long the search still takes; never more than what is left of its budget.
+    pub fn remaining(&self) -> Duration {
+        let known = &self.known;
+        let left = known.policy.budget.saturating_sub(known.elapsed);
+        let bracket = cost(&known.spec(TrialKind::Bracket, 1.0, known.policy.bracket_s)) * 10;
+        let full = cost(&known.spec(TrialKind::Refine, 1.0, known.measure_s));
+        let confirm = full * known.policy.confirm.0;
+        // About fourteen trials make the interval narrow; half of them fail and cost a recovery.
+        let refine =
+            |done: u32| (full + Duration::from_secs(4)) * 14_u32.saturating_sub(done).max(2);
+        let estimate = match &self.phase {
+            Phase::SelfTest(_) | Phase::Single(_) | Phase::Noise(_) => {
+                bracket + refine(0) + confirm + Duration::from_secs(30)
+            }
+            Phase::Bracket(_) => bracket / 2 + refine(0) + confirm,
+            Phase::Refine(refinement) => refine(refinement.trials()) + confirm,
+            Phase::Confirm(_) => confirm,
+            Phase::Hysteresis(_) => full * 2,
+        };
+        estimate.min(left)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,10 @@
-//! To come in the commit that follows.
+//! Statistics of the instrument: small, pure, each with its source and the vectors it is held against.
+
+pub mod bootstrap;
+pub mod changepoint;
+pub mod exact;
+pub mod order;
+pub mod queueing;
+pub mod sequential;
+pub mod trend;
+pub mod warmup;

@@ -1,0 +1,161 @@
+//! Phase 1: doubling until the objective breaks, low to high.
+
+use plimsoll_model::load_line::NoLine;
+use plimsoll_model::trial::{Trial, TrialKind};
+use plimsoll_model::verdict::VoidReason;
+
+use super::ceiling::Reach;
+use super::known::Known;
+use super::prologue::{missed_at_once, self_test};
+use super::refine::Refine;
+use super::{Ask, Phase};
+
+/// Share of the saturation forecast by the utilisation law to jump to.
+const JUMP: f64 = 0.7;
+/// Busy share from which the forecast is usable.
+const BUSY_MIN: f64 = 0.05;
+/// A step between a pass and the next try below this factor is not worth a trial.
+const STEP_MIN: f64 = 1.15;
+/// The objective is missed at once when it breaks where one client alone would leave the target idle this much.
+const IDLE_SHARE: f64 = 0.05;
+/// Rate below which nothing is tried, 1/s.
+const RATE_MIN: f64 = 0.01;
+
+/// The bracket in the making.
+#[derive(Debug)]
+pub(super) struct Bracket {
+    rate: f64,
+    passes: u32,
+    fails: u32,
+    highest_passed: Option<f64>,
+    lowest_failed: Option<f64>,
+    /// The reason for which `Known::void_from` was set.
+    void: Option<VoidReason>,
+}
+
+impl Bracket {
+    pub(super) fn new(rate: f64) -> Self {
+        Self {
+            rate,
+            passes: 0,
+            fails: 0,
+            highest_passed: None,
+            lowest_failed: None,
+            void: None,
+        }
+    }
+
+    pub(super) fn next(&mut self, known: &mut Known) -> Ask {
+        if let Some((passed, failed)) = self.highest_passed.zip(self.lowest_failed) {
+            return Ask::Enter(Phase::Refine(Refine::new(known, passed, failed)));
+        }
+        if self.rate < RATE_MIN {
+            return Ask::End(self.missed(known));
+        }
+        if let Some(failed) = self.lowest_failed
+            && let Some(alone) = known.alone
+            && failed * alone.mean_s < IDLE_SHARE
+        {
+            return Ask::End(missed_at_once(alone));
+        }
+        if let Some(ask) = self.keep_within_reach(known) {
+            return ask;
+        }
+        let measure_s = known.policy.measure_s_at(self.rate, known.policy.bracket_s);
+        Ask::Trial(known.spec(TrialKind::Bracket, self.rate, measure_s))
+    }
+
+    /// Lowers the rate to what the generator can offer validly, or says why there is nothing left to try.
+    fn keep_within_reach(&mut self, known: &Known) -> Option<Ask> {
+        let most = known.policy.rate_max.unwrap_or(f64::INFINITY);
+        self.rate = self.rate.min(most);
+        match known.ceiling.reach(self.rate) {
+            Reach::Proven => {}
+            Reach::Ask(rate) => return Some(Ask::Trial(self_test(known, rate))),
+            Reach::Beyond => self.rate = known.ceiling.rate(),
+        }
+        let passed = self.highest_passed?;
+        if known.void_from.is_finite() {
+            self.rate = self.rate.min((passed * known.void_from).sqrt());
+        }
+        if self.rate / passed >= STEP_MIN || (self.passes + self.fails > 0) {
+            return None;
+        }
+        Some(Ask::End(match self.void.clone() {
+            Some(reason) => NoLine::Void {
+                reason,
+                void_trials: 0,
+            },
+            None => NoLine::NotReached {
+                highest_passed: passed,
+            },
+        }))
+    }
+
+    fn missed(&self, known: &Known) -> NoLine {
+        known.alone.map_or(
+            NoLine::MissedAtOnce {
+                alone_us: None,
+                errors: 0.0,
+            },
+            missed_at_once,
+        )
+    }
+
+    /// A first failure must repeat, two of three, before it ends the phase.
+    pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
+        if trial.verdict.is_fail() {
+            self.fails += 1;
+        } else {
+            self.passes += 1;
+        }
+        let rate = self.rate;
+        if self.fails >= 2 {
+            self.lowest_failed = Some(rate);
+            self.go_to(rate / 2.0);
+        } else if self.fails == 0 || self.passes >= 2 {
+            self.highest_passed = Some(rate);
+            self.go_to(next_up(known, rate));
+        }
+    }
+
+    /// The generator or the machine was at fault at this rate again and again: lower rates may still be valid.
+    /// Gives the reason back when no rate passed yet.
+    pub(super) fn lower(
+        &mut self,
+        known: &mut Known,
+        reason: VoidReason,
+    ) -> Result<(), VoidReason> {
+        if self.highest_passed.is_none() {
+            return Err(reason);
+        }
+        known.void_from = known.void_from.min(self.rate);
+        self.void = Some(reason);
+        let rate = self.rate;
+        self.go_to(rate);
+        Ok(())
+    }
+
+    fn go_to(&mut self, rate: f64) {
+        self.rate = rate;
+        (self.passes, self.fails) = (0, 0);
+    }
+
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+}
+
+/// The next higher rate: double, or by the utilisation law 0.7 of the rate at which the CPU would be busy all the
+/// time, when that is further and was read at this load.
+fn next_up(known: &Known, rate: f64) -> f64 {
+    let double = 2.0 * rate;
+    let Some(&(read_at, busy)) = known.utilisation.last() else {
+        return double;
+    };
+    let near = (read_at / rate - 1.0).abs() < 0.5;
+    if !near || busy < BUSY_MIN {
+        return double;
+    }
+    (JUMP * read_at / busy).max(double)
+}

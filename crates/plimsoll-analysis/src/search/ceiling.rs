@@ -1,0 +1,84 @@
+//! How much the generator itself can offer, from self-tests against a server that does nothing.
+
+use plimsoll_model::trial::Trial;
+
+/// The generator must offer this many times the rate it is used at.
+const MARGIN: f64 = 2.0;
+/// How far ahead a self-test looks, so that few are needed.
+const AHEAD: f64 = 8.0;
+/// Rate below which a self-test is not worth its time, 1/s.
+const RATE_MIN: f64 = 4000.0;
+/// Self-tests at one rate before it counts as out of reach.
+const TRIES: u32 = 2;
+
+/// What the self-tests showed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ceiling {
+    /// Highest rate of a self-test that passed, 1/s.
+    proven: f64,
+    /// Lowest rate of a self-test that did not, 1/s.
+    refused: f64,
+    /// Rate that the generator reached there, 1/s.
+    pub(super) reached: f64,
+    tries: u32,
+}
+
+/// Whether a rate may be offered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Reach {
+    /// Twice the rate was proven.
+    Proven,
+    /// A self-test at this rate must tell.
+    Ask(f64),
+    /// Twice the rate is out of reach.
+    Beyond,
+}
+
+impl Default for Ceiling {
+    fn default() -> Self {
+        Self {
+            proven: 0.0,
+            refused: f64::INFINITY,
+            reached: 0.0,
+            tries: 0,
+        }
+    }
+}
+
+impl Ceiling {
+    /// Whether `rate` may be offered.
+    pub(super) fn reach(&self, rate: f64) -> Reach {
+        let needed = MARGIN * rate;
+        let ahead = (AHEAD * rate).max(RATE_MIN);
+        if self.proven >= needed {
+            Reach::Proven
+        } else if ahead < self.refused {
+            Reach::Ask(ahead)
+        } else if 1.05 * needed < self.refused {
+            Reach::Ask(1.05 * needed)
+        } else {
+            Reach::Beyond
+        }
+    }
+
+    /// Highest rate that may be offered so far, 1/s.
+    pub(super) fn rate(&self) -> f64 {
+        self.proven / MARGIN
+    }
+
+    /// Takes a self-test in.
+    pub(super) fn record(&mut self, trial: &Trial) {
+        let rate = trial.spec.rate;
+        if trial.verdict.is_pass() {
+            self.proven = self.proven.max(rate);
+            self.tries = 0;
+            return;
+        }
+        self.tries += 1;
+        if self.tries >= TRIES {
+            self.tries = 0;
+            self.refused = self.refused.min(rate);
+            self.reached = trial.throughput;
+        }
+    }
+}

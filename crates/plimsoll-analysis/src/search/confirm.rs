@@ -1,0 +1,141 @@
+//! Phase 3: fresh trials at the lower edge, and the line that they make.
+
+use plimsoll_model::load_line::{LoadLine, NoLine, Remark};
+use plimsoll_model::trial::{Trial, TrialKind};
+
+use super::Ask;
+use super::known::Known;
+use super::refine::interval;
+use crate::stats::exact::clopper_pearson_low;
+
+/// Rounds at most.
+const ROUNDS_MAX: u32 = 4;
+/// A new lower edge lies at least this far below one that was not confirmed.
+const LOWER: f64 = 0.98;
+/// Trials with which a round may end when the time runs out.
+const TRIALS_MIN: u32 = 2;
+/// Trials within this share above a rate count as trials at it.
+const NEAR: f64 = 0.02;
+
+/// One round of fresh trials at a rate.
+#[derive(Debug)]
+pub(super) struct Confirm {
+    rate: f64,
+    passes: u32,
+    trials: u32,
+    round: u32,
+}
+
+impl Confirm {
+    pub(super) fn new(rate: f64) -> Self {
+        Self {
+            rate,
+            passes: 0,
+            trials: 0,
+            round: 1,
+        }
+    }
+
+    pub(super) fn next(&mut self, known: &mut Known) -> Ask {
+        let (trials, passes) = known.policy.confirm;
+        if self.trials >= trials && self.passes >= passes {
+            return Ask::Line(self.line(known));
+        }
+        if self.trials - self.passes > trials - passes {
+            if self.round >= ROUNDS_MAX {
+                return Ask::End(self.not_confirmed());
+            }
+            let (low, _, _) = interval(known);
+            let lower = low.min(LOWER * self.rate);
+            known.remarks.push(Remark::Note {
+                text: format!(
+                    "at {:.4} req/s only {} of {} fresh trials passed: the lower edge was moved to {lower:.4}",
+                    self.rate, self.passes, self.trials
+                ),
+            });
+            *self = Self {
+                round: self.round + 1,
+                ..Self::new(lower)
+            };
+        }
+        Ask::Trial(known.spec(TrialKind::Confirm, self.rate, known.measure_s))
+    }
+
+    pub(super) fn record(&mut self, trial: &Trial) {
+        self.rate = trial.spec.rate;
+        self.trials += 1;
+        self.passes += u32::from(trial.verdict.is_pass());
+    }
+
+    /// The time ran out: what was confirmed so far is a line when nearly all passed, with its own k of n.
+    pub(super) fn out_of_time(&self, known: &mut Known) -> Result<LoadLine, NoLine> {
+        let mostly = f64::from(self.passes) >= 0.8 * f64::from(self.trials);
+        if self.trials >= TRIALS_MIN && mostly {
+            known.remarks.push(Remark::Note {
+                text: format!("the time ran out after {} fresh trials", self.trials),
+            });
+            return Ok(self.line(known));
+        }
+        if self.trials > self.passes {
+            return Err(self.not_confirmed());
+        }
+        let (low, median, high) = interval(known);
+        Err(NoLine::GaveUp {
+            low: low.min(self.rate),
+            median,
+            high,
+            because: "the time ran out before the lower edge was confirmed".to_owned(),
+        })
+    }
+
+    fn not_confirmed(&self) -> NoLine {
+        NoLine::NotConfirmed {
+            rate: self.rate,
+            passes: self.passes,
+            trials: self.trials,
+        }
+    }
+
+    /// The printed lower end is never above the rate that was verified.
+    fn line(&self, known: &Known) -> LoadLine {
+        let (low, median, high) = interval(known);
+        LoadLine {
+            median: median.max(self.rate),
+            low: low.min(self.rate),
+            high: high.max(self.rate),
+            verified: self.rate,
+            confirmed_trials: self.trials,
+            confirmed_passes: self.passes,
+            pass_probability_low: clopper_pearson_low(self.passes, self.trials, 0.95),
+            broken: broken(known, median),
+            trial_s: known.measure_s,
+        }
+    }
+
+    pub(super) fn rate(&self) -> f64 {
+        self.rate
+    }
+}
+
+/// The lowest rate from the line on at which a trial failed, with all trials at about that rate.
+fn broken(known: &Known, line: f64) -> Option<(f64, u32, u32)> {
+    let failed = known
+        .evidence
+        .iter()
+        .filter(|evidence| evidence.failed && evidence.rate >= line);
+    let rate = failed
+        .map(|evidence| evidence.rate)
+        .min_by(f64::total_cmp)?;
+    let near: Vec<bool> = known
+        .evidence
+        .iter()
+        .filter(|evidence| (rate..=rate * (1.0 + NEAR)).contains(&evidence.rate))
+        .map(|evidence| evidence.failed)
+        .collect();
+    let count = |failed: usize| u32::try_from(failed).unwrap_or(u32::MAX);
+    Some((
+        rate,
+        count(near.iter().filter(|&&failed| failed).count()),
+        count(near.len()),
+    ))
+}

@@ -1,0 +1,189 @@
+//! What a search has learned so far, shared by its phases.
+
+use std::time::Duration;
+
+use plimsoll_model::load_line::Remark;
+use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+
+use super::ceiling::Ceiling;
+use super::policy::Policy;
+use super::posterior::Posterior;
+use crate::judge::early::may_stop_early;
+
+/// Seconds that a trial costs beside its own: closing, judging, the drain of a healthy target.
+const OVERHEAD_S: u64 = 2;
+/// Share of the likelihood that a short trial keeps.
+const SHORT_POWER: f64 = 0.5;
+/// The anchors' rate as a share of the line.
+const ANCHOR_SHARE: f64 = 0.6;
+
+/// A valid verdict.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Evidence {
+    pub(super) rate: f64,
+    pub(super) failed: bool,
+    pub(super) measure_s: u32,
+    pub(super) in_flight_mean: f64,
+}
+
+/// What is known.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) policy: Policy,
+    pub(super) elapsed: Duration,
+    pub(super) ceiling: Ceiling,
+    /// One client alone: mean response time in seconds, the objective's quantile in µs, share of errors.
+    pub(super) alone: Option<Alone>,
+    /// Robust variation of equal trials, when it makes the machine noisy.
+    pub(super) noisy: Option<f64>,
+    pub(super) evidence: Vec<Evidence>,
+    /// (rate, busy share of the target's CPU), for the utilisation law.
+    pub(super) utilisation: Vec<(f64, f64)>,
+    pub(super) remarks: Vec<Remark>,
+    pub(super) posterior: Option<Posterior>,
+    /// Judged seconds of a full trial, once the bracket tells the rate.
+    pub(super) measure_s: u32,
+    /// Rates at and above are void for the generator.
+    pub(super) void_from: f64,
+    /// In flight at the last anchor, per unit of its rate.
+    pub(super) anchor: Option<(f64, f64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Alone {
+    pub(super) mean_s: f64,
+    pub(super) objective_us: Option<u64>,
+    pub(super) errors: f64,
+}
+
+impl Known {
+    pub(super) fn new(policy: Policy) -> Self {
+        Self {
+            measure_s: policy.measure_s,
+            policy,
+            elapsed: Duration::ZERO,
+            ceiling: Ceiling::default(),
+            alone: None,
+            noisy: None,
+            evidence: Vec::new(),
+            utilisation: Vec::new(),
+            remarks: Vec::new(),
+            posterior: None,
+            void_from: f64::INFINITY,
+            anchor: None,
+        }
+    }
+
+    /// A trial of `kind` at `rate` with the policy's ramp and warm-up.
+    pub(super) fn spec(&self, kind: TrialKind, rate: f64, measure_s: u32) -> TrialSpec {
+        TrialSpec {
+            kind,
+            rate: rounded(rate),
+            ramp_s: self.policy.ramp_s,
+            warmup_s: self.policy.warmup_s,
+            measure_s,
+            stop_early: may_stop_early(kind),
+            in_flight_cap: self.policy.in_flight_cap,
+        }
+    }
+
+    /// Width at which the refinement may stop, wider on a noisy machine.
+    pub(super) fn width(&self) -> f64 {
+        self.policy.width * if self.noisy.is_some() { 1.5 } else { 1.0 }
+    }
+
+    /// Whether a trial ends within the budget.
+    pub(super) fn fits(&self, spec: &TrialSpec) -> bool {
+        self.elapsed + cost(spec) <= self.policy.budget
+    }
+
+    /// Takes a valid verdict in.
+    pub(super) fn learn(&mut self, trial: &Trial) {
+        if !trial.spec.kind.counts_for_line() {
+            return;
+        }
+        let evidence = Evidence {
+            rate: trial.spec.rate,
+            failed: trial.verdict.is_fail(),
+            measure_s: trial.spec.measure_s,
+            in_flight_mean: trial.in_flight_mean,
+        };
+        self.evidence.push(evidence);
+        let power = self.power(evidence);
+        if let Some(posterior) = &mut self.posterior {
+            posterior.observe(evidence.rate, evidence.failed, power);
+        }
+    }
+
+    fn power(&self, evidence: Evidence) -> f64 {
+        if evidence.measure_s < self.measure_s {
+            SHORT_POWER
+        } else {
+            1.0
+        }
+    }
+
+    /// Opens the posterior over what the bracket found, with all verdicts so far.
+    pub(super) fn open_posterior(&mut self, passed: f64, failed: f64) {
+        let mut posterior = Posterior::new(passed, failed);
+        for &evidence in &self.evidence {
+            posterior.observe(evidence.rate, evidence.failed, self.power(evidence));
+        }
+        self.posterior = Some(posterior);
+    }
+
+    /// Highest rate that passed and was not contradicted by a failure at or below it, 1/s.
+    pub(super) fn highest_passed(&self) -> Option<f64> {
+        let passed = self.evidence.iter().filter(|evidence| !evidence.failed);
+        passed.map(|evidence| evidence.rate).max_by(f64::total_cmp)
+    }
+
+    /// A low rate at which a healthy target is calm: 0.6 of the line as far as it is known.
+    pub(super) fn anchor_rate(&self) -> Option<f64> {
+        let line = self
+            .posterior
+            .as_ref()
+            .map(|posterior| posterior.quantile(0.5));
+        let lowest_failed = || {
+            let failed = self.evidence.iter().filter(|evidence| evidence.failed);
+            failed
+                .map(|evidence| evidence.rate / 4.0)
+                .min_by(f64::total_cmp)
+        };
+        line.or_else(|| self.highest_passed())
+            .or_else(lowest_failed)
+            .map(|rate| ANCHOR_SHARE * rate)
+    }
+
+    /// Requests in flight that are normal at the anchor's rate, from the nearest measured load at or above it, else
+    /// from one client alone by Little's law.
+    pub(super) fn anchor_in_flight(&self) -> f64 {
+        let Some(rate) = self.anchor_rate() else {
+            return 0.0;
+        };
+        if let Some((anchor_rate, in_flight)) = self.anchor {
+            return in_flight * (rate / anchor_rate).max(1.0);
+        }
+        let near = self
+            .evidence
+            .iter()
+            .filter(|evidence| !evidence.failed && evidence.rate >= rate)
+            .min_by(|a, b| a.rate.total_cmp(&b.rate));
+        let alone = self.alone.map_or(0.0, |alone| rate * alone.mean_s);
+        near.map_or(alone, |evidence| evidence.in_flight_mean.max(alone))
+    }
+}
+
+/// Wall time of a trial with its overhead.
+pub(super) fn cost(spec: &TrialSpec) -> Duration {
+    Duration::from_secs(u64::from(spec.offered_s()) + OVERHEAD_S)
+}
+
+/// Four digits: enough for a rate, and readable.
+fn rounded(rate: f64) -> f64 {
+    if rate <= 0.0 {
+        return 0.0;
+    }
+    let unit = 10_f64.powf(rate.log10().floor() - 3.0);
+    (rate / unit).round() * unit
+}

@@ -1,0 +1,184 @@
+//! Before the search: can the generator do it, what does one client see, how noisy is the machine?
+
+use plimsoll_model::load_line::{NoLine, Remark};
+use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+use plimsoll_model::verdict::VoidReason;
+
+use super::bracket::Bracket;
+use super::ceiling::Reach;
+use super::known::{Alone, Known};
+use super::{Ask, Phase};
+use crate::stats::order::{median, robust_variation};
+
+/// Judged seconds of a self-test and of the first look with one client.
+pub(super) const SELF_TEST_S: u32 = 2;
+const SINGLE_S: u32 = 3;
+/// Rate hoped for when nothing is said, 1/s.
+const HOPED: f64 = 100.0;
+/// Variation of equal trials that makes a machine noisy.
+const NOISY: f64 = 0.05;
+/// The first rate as a share of what one client alone makes in a closed loop.
+const FIRST_SHARE: f64 = 0.25;
+
+/// Specification of a self-test at `rate`.
+pub(super) fn self_test(known: &Known, rate: f64) -> TrialSpec {
+    TrialSpec {
+        ramp_s: 1,
+        warmup_s: 0,
+        ..known.spec(TrialKind::SelfTest, rate, SELF_TEST_S)
+    }
+}
+
+/// Phase 0a: the generator against a server that does nothing.
+#[derive(Debug)]
+pub(super) struct SelfTest;
+
+impl SelfTest {
+    pub(super) fn next(known: &Known) -> Ask {
+        let hoped = known.policy.first_rate.unwrap_or(HOPED);
+        match known.ceiling.reach(hoped) {
+            Reach::Proven => Ask::Enter(Phase::Single(Single::default())),
+            Reach::Ask(rate) => Ask::Trial(self_test(known, rate)),
+            Reach::Beyond => Ask::End(NoLine::Void {
+                reason: VoidReason::SelfTest {
+                    reached: known.ceiling.reached,
+                    needed: 2.0 * hoped,
+                },
+                void_trials: 0,
+            }),
+        }
+    }
+}
+
+/// Phase 0c: one client in a closed loop gives R₀.
+#[derive(Debug, Default)]
+pub(super) struct Single {
+    misses: u32,
+}
+
+impl Single {
+    pub(super) fn next(&self, known: &Known) -> Ask {
+        if let Some(alone) = known.alone {
+            if self.misses >= 2 {
+                return Ask::End(missed_at_once(alone));
+            }
+            if self.misses == 0 {
+                return Ask::Enter(Phase::Noise(Noise::default()));
+            }
+        }
+        // The second look is longer: a miss must not be chance.
+        let measure_s = if self.misses == 0 {
+            SINGLE_S
+        } else {
+            3 * SINGLE_S
+        };
+        let warmup_s = if self.misses == 0 {
+            known.policy.first_warmup_s
+        } else {
+            0
+        };
+        Ask::Trial(TrialSpec {
+            rate: 0.0,
+            ramp_s: 0,
+            warmup_s,
+            ..known.spec(TrialKind::Single, 0.0, measure_s)
+        })
+    }
+
+    pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
+        let requests = (trial.requests as f64).max(1.0);
+        known.alone = Some(Alone {
+            mean_s: trial.response_us.mean / 1e6,
+            objective_us: trial.objective_us,
+            errors: trial.errors as f64 / requests,
+        });
+        if trial.verdict.is_fail() {
+            self.misses += 1;
+        } else {
+            self.misses = 0;
+        }
+    }
+}
+
+pub(super) fn missed_at_once(alone: Alone) -> NoLine {
+    NoLine::MissedAtOnce {
+        alone_us: alone.objective_us,
+        errors: alone.errors,
+    }
+}
+
+/// Phase 0b: equal trials at a low rate (A/A).
+#[derive(Debug, Default)]
+pub(super) struct Noise {
+    medians: Vec<f64>,
+    /// Standard error that sampling alone gives each median, as a share of it.
+    sampling: Vec<f64>,
+    /// Trials that never became valid.
+    skipped: u32,
+}
+
+impl Noise {
+    pub(super) fn next(&self, known: &mut Known) -> Ask {
+        let (trials, measure_s) = known.policy.noise;
+        let done = u32::try_from(self.medians.len()).unwrap_or(u32::MAX);
+        let rate = first_rate(known);
+        if done + self.skipped >= trials {
+            self.conclude(known);
+            return Ask::Enter(Phase::Bracket(Bracket::new(rate)));
+        }
+        let mut spec = known.spec(TrialKind::Noise, rate, measure_s);
+        spec.ramp_s = spec.ramp_s.min(1);
+        if done > 0 {
+            // The load goes on at the same rate: nothing to warm up.
+            (spec.ramp_s, spec.warmup_s) = (0, 1);
+        }
+        Ask::Trial(spec)
+    }
+
+    pub(super) fn record(&mut self, trial: &Trial) {
+        let percentiles = trial.response_us;
+        if trial.requests == 0 || percentiles.p50 == 0 {
+            self.skipped += 1;
+            return;
+        }
+        let middle = percentiles.p50 as f64;
+        // The standard error of a median is 1/(2·f·√n). The density f at the median is taken from the distance to
+        // the p90, which for an exponential makes 1.57/√n of the true 1/(ln 2·√n) = 1.44/√n.
+        let spread = (percentiles.p90 - percentiles.p50) as f64 / middle;
+        self.medians.push(middle);
+        self.sampling
+            .push(0.98 * spread / (trial.requests as f64).sqrt());
+    }
+
+    pub(super) fn skip(&mut self) {
+        self.skipped += 1;
+    }
+
+    /// The machine is noisy when medians differ by more than 5 % beyond what their sample sizes explain.
+    fn conclude(&self, known: &mut Known) {
+        let Some(variation) = robust_variation(&self.medians) else {
+            return;
+        };
+        let sampling = median(&self.sampling).unwrap_or(0.0);
+        let beyond = (variation.powi(2) - sampling.powi(2)).max(0.0).sqrt();
+        if beyond > NOISY {
+            known.noisy = Some(variation);
+            known.remarks.push(Remark::NoisyMachine { variation });
+        }
+    }
+}
+
+/// Rate of the first bracket trial, 1/s.
+fn first_rate(known: &Known) -> f64 {
+    let policy = &known.policy;
+    let alone = known
+        .alone
+        .filter(|alone| alone.mean_s > 0.0)
+        .map_or(HOPED, |alone| FIRST_SHARE / alone.mean_s);
+    let rate = policy.first_rate.unwrap_or(alone).max(policy.rate_min());
+    let most = known
+        .ceiling
+        .rate()
+        .min(policy.rate_max.unwrap_or(f64::INFINITY));
+    rate.min(most)
+}

@@ -1,0 +1,133 @@
+//! Phase 2: Bayesian refinement.
+
+use plimsoll_model::load_line::{NoLine, Remark};
+use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+
+use super::confirm::Confirm;
+use super::known::{Known, cost};
+use super::{Ask, Phase};
+
+/// Quantiles of the posterior at which trials are made, in turn.
+const QUANTILES: [f64; 3] = [0.5, 0.3, 0.7];
+/// Trials before the refinement may stop.
+const TRIALS_MIN: u32 = 5;
+/// Every so many trials an anchor.
+const ANCHOR_EVERY: u32 = 4;
+/// An interval wider than this is no line.
+const WIDTH_MAX: f64 = 0.5;
+
+/// The refinement.
+#[derive(Debug)]
+pub(super) struct Refine {
+    trials: u32,
+    anchored_at: u32,
+}
+
+impl Refine {
+    pub(super) fn new(known: &mut Known, passed: f64, failed: f64) -> Self {
+        let base_s = known.policy.measure_s * if known.noisy.is_some() { 2 } else { 1 };
+        known.measure_s = known.policy.measure_s_at((passed * failed).sqrt(), base_s);
+        known.open_posterior(passed, failed);
+        Self {
+            trials: 0,
+            anchored_at: 0,
+        }
+    }
+
+    pub(super) fn next(&mut self, known: &mut Known) -> Ask {
+        let (low, median, high) = interval(known);
+        let narrow = high / low <= 1.0 + known.width();
+        if narrow && self.trials >= TRIALS_MIN && is_enclosed(known, low, high) {
+            return Ask::Enter(Phase::Confirm(Confirm::new(low)));
+        }
+        if let Some(anchor) = self.anchor(known) {
+            return Ask::Trial(anchor);
+        }
+        let quantile = QUANTILES[self.trials as usize % QUANTILES.len()];
+        let rate = known
+            .posterior
+            .as_ref()
+            .map_or(median, |posterior| posterior.quantile(quantile));
+        let most = known.ceiling.rate().min(0.97 * known.void_from);
+        let spec = known.spec(TrialKind::Refine, rate.min(most), known.measure_s);
+        // A failing trial costs its recovery too; fresh trials at the lower edge come last and must fit.
+        let needed = cost(&spec) + confirm_cost(known, &spec);
+        if self.trials < known.policy.refine_max && known.elapsed + needed <= known.policy.budget {
+            return Ask::Trial(spec);
+        }
+        let because = if self.trials >= known.policy.refine_max {
+            format!("{} trials did not suffice", self.trials)
+        } else {
+            "the time ran out".to_owned()
+        };
+        Self::stop_wide(known, because)
+    }
+
+    /// The interval is wider than asked for: still a line when it is enclosed and not absurd, and it is said.
+    fn stop_wide(known: &mut Known, because: String) -> Ask {
+        let (low, median, high) = interval(known);
+        let failed = known.evidence.iter().any(|evidence| evidence.failed);
+        if !failed || high / low > 1.0 + WIDTH_MAX {
+            return Ask::End(NoLine::GaveUp {
+                low,
+                median,
+                high,
+                because,
+            });
+        }
+        let text = format!(
+            "the interval is {:.0} % wide where {:.0} % were asked for: {because}",
+            100.0 * (high / low - 1.0),
+            100.0 * known.width()
+        );
+        known.remarks.push(Remark::Note { text });
+        Ask::Enter(Phase::Confirm(Confirm::new(low)))
+    }
+
+    fn anchor(&mut self, known: &Known) -> Option<TrialSpec> {
+        let due = self.trials.is_multiple_of(ANCHOR_EVERY) && self.trials > self.anchored_at;
+        if known.policy.anchor_s == 0 || !due {
+            return None;
+        }
+        self.anchored_at = self.trials;
+        let mut spec = known.spec(
+            TrialKind::Anchor,
+            known.anchor_rate()?,
+            known.policy.anchor_s,
+        );
+        (spec.ramp_s, spec.warmup_s) = (0, 1);
+        Some(spec)
+    }
+
+    pub(super) fn record(&mut self, trial: &Trial) {
+        self.trials += u32::from(trial.spec.kind == TrialKind::Refine);
+    }
+
+    pub(super) fn trials(&self) -> u32 {
+        self.trials
+    }
+}
+
+fn confirm_cost(known: &Known, spec: &TrialSpec) -> std::time::Duration {
+    cost(spec) * known.policy.confirm.0
+}
+
+/// At least two failures in [L, 1.1 U] and two passes in [0.95 L, U].
+fn is_enclosed(known: &Known, low: f64, high: f64) -> bool {
+    let count = |failed: bool, from: f64, to: f64| {
+        let inside = known
+            .evidence
+            .iter()
+            .filter(|evidence| evidence.failed == failed && (from..=to).contains(&evidence.rate));
+        inside.count()
+    };
+    count(true, low, 1.1 * high) >= 2 && count(false, 0.95 * low, high) >= 2
+}
+
+pub(super) fn interval(known: &Known) -> (f64, f64, f64) {
+    known
+        .posterior
+        .as_ref()
+        .expect("the bracket opens the posterior before the refinement")
+        .interval()
+}

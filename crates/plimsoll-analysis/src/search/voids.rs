@@ -1,0 +1,74 @@
+//! Trials that say nothing: repeated a few times, then given up.
+
+use plimsoll_model::trial::{Trial, TrialSpec};
+use plimsoll_model::verdict::{TrialVerdict, VoidReason};
+
+use super::known::Known;
+use crate::judge::only_unsteady;
+
+/// Repetitions of a void trial.
+const REPEATS_MAX: u32 = 3;
+
+/// What follows a trial.
+#[derive(Debug)]
+pub(super) enum Again {
+    /// It is valid.
+    Valid,
+    /// It is to be made again, like this.
+    Repeat(TrialSpec),
+    /// It stays void, mostly for this reason.
+    Enough(VoidReason),
+}
+
+/// Void trials so far.
+#[derive(Debug, Default)]
+pub(super) struct Voids {
+    repeats: u32,
+    /// The trial at hand was already given twice the time.
+    extended: bool,
+    /// Void trials of the whole search.
+    pub(super) total: u32,
+    reasons: Vec<VoidReason>,
+}
+
+impl Voids {
+    /// Decides whether a trial is made again. One without a steady state gets twice the time first.
+    pub(super) fn again(&mut self, trial: &Trial, known: &Known) -> Again {
+        let TrialVerdict::Void { reasons } = &trial.verdict else {
+            (self.repeats, self.extended) = (0, false);
+            return Again::Valid;
+        };
+        self.total += 1;
+        self.reasons.extend(reasons.iter().cloned());
+        let mut spec = trial.spec;
+        if only_unsteady(&trial.verdict) && !self.extended {
+            self.extended = true;
+            spec.measure_s *= 2;
+            if known.fits(&spec) {
+                return Again::Repeat(spec);
+            }
+        }
+        self.repeats += 1;
+        if self.repeats <= REPEATS_MAX {
+            return Again::Repeat(trial.spec);
+        }
+        (self.repeats, self.extended) = (0, false);
+        Again::Enough(self.most_seen().unwrap_or(VoidReason::Interrupted))
+    }
+
+    /// The kind of reason seen most, with its latest numbers.
+    pub(super) fn most_seen(&self) -> Option<VoidReason> {
+        let kind = std::mem::discriminant::<VoidReason>;
+        let count = |reason: &VoidReason| {
+            let same = self
+                .reasons
+                .iter()
+                .filter(|other| kind(other) == kind(reason));
+            same.count()
+        };
+        self.reasons
+            .iter()
+            .max_by_key(|reason| count(reason))
+            .cloned()
+    }
+}
