@@ -1,1 +1,22 @@
-//! Reads host, cgroup, process and TCP state into readings.
+//! Reads host, cgroup, process and TCP state into readings, once a second, without privilege where the kernel allows.
+//!
+//! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the machine.
+//! What cannot be read is left out and noted, never
+//! guessed: a series that is absent was not read.
+
+mod cgroups;
+mod clock;
+mod diag;
+pub mod facts;
+mod files;
+mod group;
+mod host;
+mod meter;
+pub mod parse;
+pub mod probe;
+pub mod series;
+mod sockets;
+mod tree;
+
+pub use facts::host_facts;
+pub use probe::{Probe, ProbePlan};

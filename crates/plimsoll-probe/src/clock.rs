@@ -1,0 +1,19 @@
+//! The only place of this crate that reads clocks.
+
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+/// Monotonic time, ns.
+pub(crate) fn now_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// CPU time of the calling thread, ns.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+fn nanoseconds(time: Timespec) -> u64 {
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    let below = u64::try_from(time.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(below)
+}

@@ -1,0 +1,147 @@
+//! Turns levels and counters into the readings of one second.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::{Readings, SeriesInfo};
+
+use crate::series;
+
+/// Most series of one run; what comes after them is left out.
+const SERIES_MAX: usize = 4096;
+/// A total not read for this long is forgotten, ns.
+const TOTAL_AGE_MAX_NS: u64 = 60_000_000_000;
+
+/// A counter as it was read last.
+#[derive(Clone, Copy, Debug)]
+struct Total {
+    value: u64,
+    at_ns: u64,
+}
+
+/// How much a counter rose since it was read last.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Rise {
+    /// Increase.
+    pub(crate) by: u64,
+    /// Time it took, s; above zero.
+    pub(crate) seconds: f64,
+}
+
+impl Rise {
+    /// Increase per second.
+    pub(crate) fn per_second(self) -> f64 {
+        self.by as f64 / self.seconds
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Meter {
+    now_ns: u64,
+    values: BTreeMap<String, f64>,
+    new_series: BTreeMap<String, SeriesInfo>,
+    known: HashSet<String>,
+    totals: HashMap<String, Total>,
+}
+
+impl Meter {
+    /// Begins the readings of the moment `now_ns`.
+    pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.now_ns = now_ns;
+    }
+
+    /// A level.
+    pub(crate) fn gauge(&mut self, metric: &'static str, labels: &[(&str, &str)], value: f64) {
+        self.put(metric, metric::series(metric, labels), value);
+    }
+
+    /// A counter that stands at `total`; its increase per second times `scale` becomes the value.
+    pub(crate) fn counter(
+        &mut self,
+        metric: &'static str,
+        labels: &[(&str, &str)],
+        total: u64,
+        scale: f64,
+    ) {
+        let name = metric::series(metric, labels);
+        if let Some(rise) = self.rise(&name, total) {
+            self.put(metric, name, rise.per_second() * scale);
+        }
+    }
+
+    /// How much the counter `key` rose; `None` the first time, after a reset, and twice in the same moment.
+    pub(crate) fn rise(&mut self, key: &str, total: u64) -> Option<Rise> {
+        let now = Total {
+            value: total,
+            at_ns: self.now_ns,
+        };
+        let Some(before) = self.totals.get_mut(key) else {
+            self.totals.insert(key.to_owned(), now);
+            return None;
+        };
+        let before = std::mem::replace(before, now);
+        let by = total.checked_sub(before.value)?;
+        let seconds = now.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
+        (seconds > 0.0).then_some(Rise { by, seconds })
+    }
+
+    /// A value whose series has a name already.
+    fn put(&mut self, metric: &'static str, name: String, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if !self.known.contains(&name) {
+            if self.known.len() >= SERIES_MAX {
+                return;
+            }
+            let definition = series::definition(metric);
+            debug_assert!(definition.is_some(), "{metric} has no definition");
+            if let Some(definition) = definition {
+                self.new_series.insert(name.clone(), definition.info());
+            }
+            self.known.insert(name.clone());
+        }
+        self.values.insert(name, value);
+    }
+
+    /// The readings since [`Meter::begin`].
+    pub(crate) fn finish(&mut self, second: u32) -> Readings {
+        let now_ns = self.now_ns;
+        self.totals
+            .retain(|_, total| now_ns.saturating_sub(total.at_ns) < TOTAL_AGE_MAX_NS);
+        Readings {
+            second,
+            values: std::mem::take(&mut self.values),
+            new_series: std::mem::take(&mut self.new_series),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_become_increases_per_second() {
+        let mut meter = Meter::default();
+        meter.begin(1_000_000_000);
+        meter.counter(metric::LISTEN_DROPS, &[], 100, 1.0);
+        assert!(meter.finish(0).values.is_empty());
+        meter.begin(3_000_000_000);
+        meter.counter(metric::LISTEN_DROPS, &[], 110, 1.0);
+        let readings = meter.finish(1);
+        let drops = readings.values[metric::LISTEN_DROPS];
+        assert!((drops - 5.0).abs() < 1e-9, "{drops}");
+        assert_eq!(readings.new_series.len(), 1);
+        // A counter that fell was reset: no value, and no second definition.
+        meter.begin(4_000_000_000);
+        meter.counter(metric::LISTEN_DROPS, &[], 3, 1.0);
+        assert_eq!(
+            meter.finish(2),
+            Readings {
+                second: 2,
+                ..Readings::default()
+            }
+        );
+    }
+}

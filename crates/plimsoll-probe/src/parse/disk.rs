@@ -1,0 +1,54 @@
+//! `/proc/diskstats`.
+
+use super::number_at;
+
+/// Bytes of a sector in `/proc/diskstats`, whatever the device's own.
+pub const SECTOR_LEN: u64 = 512;
+
+/// One device, counted since boot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Name, such as `nvme0n1`.
+    pub name: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Sectors of 512 bytes read.
+    pub sectors_read: u64,
+    /// Time of all reads, ms.
+    pub read_ms: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Sectors of 512 bytes written.
+    pub sectors_written: u64,
+    /// Time of all writes, ms.
+    pub write_ms: u64,
+    /// Time with work, ms.
+    pub busy_ms: u64,
+}
+
+/// Parses `/proc/diskstats`. Devices that never did anything, loop and RAM devices are left out.
+pub fn diskstats(text: &str) -> Vec<Disk> {
+    text.lines().filter_map(disk).collect()
+}
+
+fn disk(line: &str) -> Option<Disk> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let name = *words.get(2)?;
+    if ["loop", "ram", "zram"]
+        .iter()
+        .any(|kind| name.starts_with(kind))
+    {
+        return None;
+    }
+    let disk = Disk {
+        name: name.to_owned(),
+        reads: number_at(&words, 3),
+        sectors_read: number_at(&words, 5),
+        read_ms: number_at(&words, 6),
+        writes: number_at(&words, 7),
+        sectors_written: number_at(&words, 9),
+        write_ms: number_at(&words, 10),
+        busy_ms: number_at(&words, 12),
+    };
+    (disk.reads > 0 || disk.writes > 0).then_some(disk)
+}

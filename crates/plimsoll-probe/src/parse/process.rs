@@ -1,0 +1,78 @@
+//! `/proc/PID/stat`, `status`, `limits`, `smaps_rollup`, `cgroup`.
+
+use super::{number_at, value_of};
+
+/// What `/proc/PID/stat` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stat {
+    /// Name, at most 15 bytes.
+    pub comm: String,
+    /// State letter: R, S, D, Z, …
+    pub state: char,
+    /// Parent.
+    pub parent: u32,
+    /// Major faults since its start.
+    pub major_faults: u64,
+    /// CPU time in user mode, clock ticks.
+    pub user_ticks: u64,
+    /// CPU time in system mode, clock ticks.
+    pub system_ticks: u64,
+    /// Threads.
+    pub threads: u64,
+    /// Start, clock ticks since boot; with the pid it names a process for ever.
+    pub start_ticks: u64,
+    /// Resident memory, pages.
+    pub resident_pages: u64,
+}
+
+impl Stat {
+    /// CPU time, clock ticks.
+    pub fn ticks(&self) -> u64 {
+        self.user_ticks.saturating_add(self.system_ticks)
+    }
+}
+
+/// Parses `/proc/PID/stat`; `None` when it is no such line.
+pub fn stat(text: &str) -> Option<Stat> {
+    // The name may hold spaces and parentheses: it ends at the last one.
+    let open = text.find('(')?;
+    let close = text.rfind(')')?;
+    let comm = text.get(open + 1..close)?;
+    let words: Vec<&str> = text.get(close + 1..)?.split_whitespace().collect();
+    Some(Stat {
+        comm: comm.to_owned(),
+        state: words.first()?.chars().next()?,
+        parent: words.get(1)?.parse().ok()?,
+        major_faults: number_at(&words, 9),
+        user_ticks: number_at(&words, 11),
+        system_ticks: number_at(&words, 12),
+        threads: number_at(&words, 17),
+        start_ticks: number_at(&words, 19),
+        resident_pages: number_at(&words, 21),
+    })
+}
+
+/// Voluntary and involuntary context switches of `/proc/PID/status`: of one thread.
+pub fn switches(text: &str) -> (u64, u64) {
+    (
+        value_of(text, "voluntary_ctxt_switches:").unwrap_or(0),
+        value_of(text, "nonvoluntary_ctxt_switches:").unwrap_or(0),
+    )
+}
+
+/// Soft and hard limit of open files of `/proc/PID/limits`; `u64::MAX` for unlimited.
+pub fn files_limit(text: &str) -> Option<(u64, u64)> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"))?;
+    let mut words = line.split_whitespace().map(|word| match word {
+        "unlimited" => Some(u64::MAX),
+        word => word.parse().ok(),
+    });
+    Some((words.next()??, words.next()??))
+}
+
+/// Proportional set size of `/proc/PID/smaps_rollup`, bytes.
+pub fn pss(text: &str) -> Option<u64> {
+    value_of(text, "Pss:").map(|kib| kib.saturating_mul(1024))
+}

@@ -1,0 +1,214 @@
+//! The probe: reads everything once a second.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::Readings;
+
+use crate::cgroups::Cgroups;
+use crate::clock;
+use crate::files::Files;
+use crate::group::{Group, Machine};
+use crate::host::Host;
+use crate::meter::Meter;
+use crate::sockets::{Door, Sockets, is_own_address, unix_path};
+use crate::tree::{Tree, Wanted};
+
+/// What to watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProbePlan {
+    /// Where the target listens. The processes that hold the socket are the target, when it is on this machine.
+    pub target_address: Option<SocketAddr>,
+    /// The unix socket on which the target listens.
+    pub unix_socket: Option<PathBuf>,
+    /// Processes of the target by number.
+    pub pids: Vec<u32>,
+    /// Processes of the target by name, as in `/proc/PID/comm`.
+    pub process_names: Vec<String>,
+    /// Below which `/proc` and `/sys` are found: `/`, or a fixture in tests.
+    pub root: PathBuf,
+}
+
+impl Default for ProbePlan {
+    fn default() -> Self {
+        Self {
+            target_address: None,
+            unix_socket: None,
+            pids: Vec::new(),
+            process_names: Vec::new(),
+            root: PathBuf::from("/"),
+        }
+    }
+}
+
+/// Reads this machine, the target's processes when they run here, and the generator itself.
+#[derive(Debug)]
+pub struct Probe {
+    files: Files,
+    meter: Meter,
+    door: Door,
+    wanted: Wanted,
+    address_is_own: bool,
+    host: Host,
+    sockets: Sockets,
+    tree: Tree,
+    target: Group,
+    generator: Group,
+    cgroups: Cgroups,
+    machine: Machine,
+    before_ns: Option<u64>,
+    cost_ns: u64,
+}
+
+impl Probe {
+    /// Prepares to read, and looks for the target's processes. Never fails: [`Probe::notes`] tells what is missing.
+    pub fn open(plan: ProbePlan) -> Self {
+        let mut files = Files::new(plan.root);
+        let (network, own_namespace) = network_of(&mut files, &plan.pids);
+        let live = files.is_live();
+        let address_is_own = plan
+            .target_address
+            .is_some_and(|address| !live || is_own_address(address.ip()));
+        let machine = Machine {
+            page_len: rustix::param::page_size() as f64,
+            ticks_per_s: rustix::param::clock_ticks_per_second() as f64,
+            cpus: 1.0,
+        };
+        let mut probe = Self {
+            door: Door {
+                address: plan.target_address,
+                unix_path: plan.unix_socket.as_deref().map(unix_path),
+            },
+            wanted: Wanted {
+                pids: plan.pids,
+                names: plan.process_names,
+            },
+            address_is_own,
+            host: Host::new(network.clone(), machine.page_len),
+            sockets: Sockets::open(&mut files, network, own_namespace),
+            files,
+            meter: Meter::default(),
+            tree: Tree::default(),
+            target: Group::new(metric::TARGET),
+            generator: Group::new(metric::GENERATOR),
+            cgroups: Cgroups::default(),
+            machine,
+            before_ns: None,
+            cost_ns: 0,
+        };
+        // Finds listener and processes, so that `target_is_local` can be answered; its values are not kept.
+        probe.read(0);
+        probe.meter = Meter::default();
+        probe.before_ns = None;
+        probe.host = Host::new(probe.host.into_network(), machine.page_len);
+        if !probe.target_is_local() {
+            probe.files.note("remote", &probe.door.remote_note());
+        }
+        probe
+    }
+
+    /// Values at this moment, for the second of run time that ends now. The first call gives levels only; counters
+    /// come as increase per second since the call before.
+    pub fn read(&mut self, second: u32) -> Readings {
+        let begin_ns = clock::now_ns();
+        let begin_cpu_ns = clock::thread_cpu_ns();
+        self.meter.begin(begin_ns);
+        if let Some(before_ns) = self.before_ns {
+            let interval_s = begin_ns.saturating_sub(before_ns) as f64 / 1e9;
+            self.meter.gauge(metric::PROBE_INTERVAL, &[], interval_s);
+            let cost_s = self.cost_ns as f64 / 1e9;
+            self.meter.gauge(metric::PROBE_CPU_TIME, &[], cost_s);
+        }
+        self.before_ns = Some(begin_ns);
+        let (created, cpus) = self.host.read(&mut self.files, &mut self.meter);
+        self.machine.cpus = cpus as f64;
+        let door = if self.address_is_own || self.door.address.is_none() {
+            self.door.clone()
+        } else {
+            Door::default()
+        };
+        self.sockets
+            .read(&mut self.files, &mut self.meter, &door, self.door.address);
+        self.read_processes(created);
+        self.cgroups.read(&mut self.files, &mut self.meter);
+        let local = f64::from(u8::from(self.target_is_local()));
+        self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);
+        self.cost_ns = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns);
+        self.meter.finish(second)
+    }
+
+    fn read_processes(&mut self, created: u64) {
+        self.tree.refresh(
+            &mut self.files,
+            &self.wanted,
+            created,
+            &self.sockets.target_inodes,
+        );
+        let members: BTreeSet<u32> = self.tree.members().clone();
+        let ended = self.target.read(
+            &mut self.files,
+            &mut self.meter,
+            self.machine,
+            members.iter().copied(),
+        );
+        let own = std::process::id();
+        self.generator.read(
+            &mut self.files,
+            &mut self.meter,
+            self.machine,
+            std::iter::once(own),
+        );
+        for &pid in &members {
+            self.cgroups.follow(&mut self.files, pid, metric::TARGET);
+        }
+        self.cgroups.follow(&mut self.files, own, metric::GENERATOR);
+        for pid in ended {
+            self.tree.remove(pid);
+        }
+    }
+
+    /// What could not be read and why, each once.
+    pub fn notes(&self) -> Vec<String> {
+        self.files.notes().to_vec()
+    }
+
+    /// Whether the target's processes or its listening socket were found on this machine.
+    pub fn target_is_local(&self) -> bool {
+        !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty()
+    }
+
+    /// Whether requests to the target do not leave this machine: its address is one of ours, even when what listens
+    /// there could not be found.
+    pub fn is_same_machine(&self) -> bool {
+        self.address_is_own || self.target_is_local()
+    }
+
+    /// The target's processes, ascending.
+    pub fn target_pids(&self) -> Vec<u32> {
+        self.tree.members().iter().copied().collect()
+    }
+}
+
+/// Where the network's files of the target's namespace are, and whether that is the namespace of this thread.
+/// `/proc/net` would be that of the process's first thread.
+fn network_of(files: &mut Files, pids: &[u32]) -> (String, bool) {
+    if !files.is_live() {
+        return ("proc/net".to_owned(), true);
+    }
+    let own = std::fs::read_link("/proc/thread-self/ns/net").ok();
+    for pid in pids {
+        let theirs = std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+        if theirs.is_some() && theirs != own {
+            files.note(
+                "namespace",
+                &format!(
+                    "sockets and TCP counters are those of the network namespace of pid {pid}"
+                ),
+            );
+            return (format!("proc/{pid}/net"), false);
+        }
+    }
+    ("proc/thread-self/net".to_owned(), true)
+}

@@ -1,0 +1,158 @@
+//! Every series this crate writes: name, labels, unit, kind, meaning. The reference in the docs is made from it.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::{SeriesInfo, SeriesKind};
+
+/// What a metric means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Name of the metric, without labels.
+    pub metric: &'static str,
+    /// Labels its series may carry.
+    pub labels: &'static [&'static str],
+    /// UCUM-like unit as in OpenTelemetry. Increases are per second.
+    pub unit: &'static str,
+    /// Level or increase.
+    pub kind: SeriesKind,
+    /// What it says.
+    pub meaning: &'static str,
+    /// File or interface of the kernel it comes from.
+    pub source: &'static str,
+}
+
+impl Definition {
+    /// Kind and unit, as stored beside the values.
+    pub fn info(&self) -> SeriesInfo {
+        SeriesInfo {
+            kind: self.kind,
+            unit: self.unit.to_owned(),
+        }
+    }
+}
+
+/// All definitions, grouped by what they describe.
+pub fn all() -> &'static [Definition] {
+    ALL
+}
+
+/// The definition of a metric.
+pub fn definition(metric: &str) -> Option<&'static Definition> {
+    ALL.iter().find(|definition| definition.metric == metric)
+}
+
+/// One row of the table.
+macro_rules! table {
+    ($($kind:ident $metric:ident [$($label:literal),*] $unit:literal $source:literal $meaning:literal;)*) => {
+        &[$(Definition {
+            metric: metric::$metric,
+            labels: &[$($label),*],
+            unit: $unit,
+            kind: SeriesKind::$kind,
+            meaning: $meaning,
+            source: $source,
+        }),*]
+    };
+}
+
+const ALL: &[Definition] = table! {
+    Gauge CPU_UTILIZATION ["cpu.mode", "cpu.logical_number"] "1" "/proc/stat" "share of all CPUs by mode (user, nice, system, idle, iowait, interrupt, softirq, steal); with a CPU's number, its busy share";
+    Gauge CPU_BUSY [] "1" "/proc/stat" "share of all CPUs that was busy: not idle, not waiting for I/O, not stolen";
+    Gauge CPU_SOFTIRQ ["cpu.logical_number"] "1" "/proc/stat" "share of one CPU spent in soft interrupts";
+    Gauge CPU_COUNT [] "{cpu}" "/proc/stat" "CPUs of the machine";
+    Gauge RUN_QUEUE [] "{thread}" "/proc/loadavg" "threads that run or want to, the probe's own included";
+    Gauge LOAD_1M [] "{thread}" "/proc/loadavg" "load average over one minute";
+    Delta PROCESSES_CREATED [] "{process}" "/proc/stat" "processes and threads created";
+    Gauge PRESSURE ["resource", "stall"] "1" "/proc/pressure" "share of the second that some or all (full) tasks stalled for cpu, memory or io";
+
+    Gauge MEMORY_USAGE ["system.memory.state"] "By" "/proc/meminfo" "memory by state: used, free, buffers, cached";
+    Gauge MEMORY_AVAILABLE [] "By" "/proc/meminfo" "memory that programs can still have without swapping";
+    Gauge MEMORY_LIMIT [] "By" "/proc/meminfo" "memory of the machine";
+    Gauge PAGING_USAGE ["system.paging.state"] "By" "/proc/meminfo" "swap by state: used, free";
+    Delta PAGING_OPERATIONS ["system.paging.direction"] "{operation}" "/proc/vmstat" "pages swapped in and out";
+    Delta PAGING_FAULTS ["system.paging.fault.type"] "{fault}" "/proc/vmstat" "page faults of the machine that had to wait for a disk (major)";
+    Delta OOM_KILLS [] "{process}" "/proc/vmstat" "processes killed for want of memory, anywhere on the machine";
+
+    Delta DISK_IO ["system.device", "disk.io.direction"] "By" "/proc/diskstats" "bytes read and written";
+    Delta DISK_OPERATIONS ["system.device", "disk.io.direction"] "{operation}" "/proc/diskstats" "operations completed";
+    Gauge DISK_UTILIZATION ["system.device"] "1" "/proc/diskstats" "share of the second in which the device had work";
+    Gauge DISK_AWAIT ["system.device"] "s" "/proc/diskstats" "mean time of the operations that completed";
+
+    Delta NETWORK_IO ["network.interface.name", "network.io.direction"] "By" "/proc/net/dev" "bytes received and sent";
+    Delta NETWORK_PACKETS ["network.interface.name", "network.io.direction"] "{packet}" "/proc/net/dev" "packets received and sent";
+    Delta NETWORK_DROPPED ["network.interface.name", "network.io.direction"] "{packet}" "/proc/net/dev" "packets dropped";
+    Delta NETWORK_ERRORS ["network.interface.name", "network.io.direction"] "{error}" "/proc/net/dev" "packets in error";
+    Delta SOFTNET_DROPPED [] "{packet}" "/proc/net/softnet_stat" "packets dropped because the soft interrupt's backlog was full";
+    Delta SOFTNET_SQUEEZED [] "{occurrence}" "/proc/net/softnet_stat" "times the soft interrupt used up its budget with packets left";
+
+    Gauge TCP_CONNECTIONS ["network.connection.state"] "{connection}" "sock_diag or /proc/net/tcp" "TCP sockets by state";
+    Gauge TCP_IN_USE [] "{socket}" "/proc/net/sockstat" "TCP sockets in use, without those in TIME_WAIT";
+    Gauge TCP_TIME_WAIT [] "{socket}" "/proc/net/sockstat" "TCP sockets in TIME_WAIT";
+    Gauge TCP_MEMORY [] "By" "/proc/net/sockstat" "memory of TCP buffers";
+    Gauge SOCKETS_IN_USE [] "{socket}" "/proc/net/sockstat" "sockets of any kind";
+    Delta LISTEN_OVERFLOWS [] "{connection}" "/proc/net/netstat ListenOverflows" "connections dropped because an accept queue was full";
+    Delta LISTEN_DROPS [] "{connection}" "/proc/net/netstat ListenDrops" "connections dropped by listeners for any reason, overflows included";
+    Delta SYN_QUEUE_DROPS [] "{connection}" "/proc/net/netstat TCPReqQFullDrop" "SYNs dropped because the SYN queue was full";
+    Delta SYN_COOKIES [] "{connection}" "/proc/net/netstat TCPReqQFullDoCookies" "SYNs answered by a cookie because the SYN queue was full";
+    Delta SYN_RETRANSMITS [] "{segment}" "/proc/net/netstat TCPSynRetrans" "SYNs and SYN/ACKs sent again";
+    Delta TCP_SEGMENTS_OUT [] "{segment}" "/proc/net/snmp OutSegs" "segments sent";
+    Delta TCP_RETRANSMITS [] "{segment}" "/proc/net/snmp RetransSegs" "segments sent again";
+    Delta TCP_TIMEOUTS [] "{occurrence}" "/proc/net/netstat TCPTimeouts" "retransmission timers that expired";
+    Delta TIME_WAIT_OVERFLOWS [] "{socket}" "/proc/net/netstat TCPTimeWaitOverflow" "sockets that skipped TIME_WAIT because its table was full";
+    Delta TCP_ACTIVE_OPENS [] "{connection}" "/proc/net/snmp ActiveOpens" "connections opened from here";
+    Delta TCP_PASSIVE_OPENS [] "{connection}" "/proc/net/snmp PassiveOpens" "connections opened to here";
+    Delta TCP_FAILED_OPENS [] "{connection}" "/proc/net/snmp AttemptFails" "connections that could not be opened";
+    Delta TCP_MEMORY_PRESSURES [] "{occurrence}" "/proc/net/netstat TCPMemoryPressures" "times TCP came under memory pressure";
+    Delta TCP_MEMORY_ABORTS [] "{connection}" "/proc/net/netstat TCPAbortOnMemory" "connections aborted for want of TCP memory";
+
+    Gauge LISTEN_QUEUE ["listener", "process"] "{connection}" "sock_diag or /proc/net/tcp" "connections waiting to be accepted, of the target's listeners and of any that is full";
+    Gauge LISTEN_BACKLOG ["listener", "process"] "{connection}" "sock_diag; somaxconn without it" "length at which that accept queue is full";
+    Gauge PORTS_USED ["destination", "process"] "{port}" "sock_diag or /proc/net/tcp" "local ports in use towards a destination, TIME_WAIT included; the highest of all local addresses";
+    Gauge PORTS_TIME_WAIT ["destination", "process"] "{port}" "sock_diag or /proc/net/tcp" "of these, in TIME_WAIT";
+    Gauge PORTS_LIMIT [] "{port}" "/proc/sys/net/ipv4/ip_local_port_range" "local ports the system hands out for one destination";
+
+    Gauge FILES_OPEN [] "{file_descriptor}" "/proc/sys/fs/file-nr" "open files of the machine";
+    Gauge FILES_LIMIT [] "{file_descriptor}" "/proc/sys/fs/file-nr" "highest number of open files of the machine";
+
+    Delta PROCESS_CPU_TIME ["process", "cpu.mode"] "s" "/proc/PID/stat" "CPU time in user and system mode";
+    Gauge PROCESS_CPU ["process", "pid", "comm"] "1" "/proc/PID/stat" "share of all CPUs; with pid and comm, of one process";
+    Gauge PROCESS_MEMORY ["process", "pid", "comm"] "By" "/proc/PID/stat" "resident memory; with pid and comm, of one process";
+    Gauge PROCESS_MEMORY_PSS ["process"] "By" "/proc/PID/smaps_rollup" "resident memory with shared pages counted once, every ten seconds";
+    Gauge PROCESS_THREADS ["process"] "{thread}" "/proc/PID/stat" "threads";
+    Gauge PROCESS_COUNT ["process"] "{process}" "/proc" "processes, children included";
+    Gauge PROCESS_FILES ["process", "pid", "comm"] "{file_descriptor}" "/proc/PID/fd" "open descriptors of the process that is nearest its limit; with pid and comm, which one that is";
+    Gauge PROCESS_FILES_LIMIT ["process"] "{file_descriptor}" "/proc/PID/limits" "limit of the descriptors of that process";
+    Delta PROCESS_SWITCHES ["process", "process.context_switch.type"] "{context_switch}" "/proc/PID/status" "context switches: voluntary, involuntary";
+    Delta PROCESS_FAULTS ["process", "process.paging.fault_type"] "{fault}" "/proc/PID/stat" "page faults that had to wait for a disk (major)";
+    Delta PROCESS_CPU_WAIT ["process"] "s" "/proc/PID/task/TID/schedstat" "time that runnable threads of busy processes waited for a CPU";
+    Gauge THREAD_BUSIEST ["process", "tid", "comm"] "1" "/proc/PID/task/TID/schedstat" "share of one CPU used by the busiest thread; with tid and comm, which one that is";
+
+    Gauge CGROUP_CPU_QUOTA ["cgroup", "process"] "{cpu}" "cpu.max; cpu.cfs_quota_us" "CPUs the cgroup may use";
+    Delta CGROUP_CPU_PERIODS ["cgroup", "process"] "{period}" "cpu.stat nr_periods" "periods in which the cgroup ran";
+    Delta CGROUP_CPU_THROTTLED ["cgroup", "process"] "{period}" "cpu.stat nr_throttled" "periods in which the cgroup used up its quota and was stopped";
+    Delta CGROUP_CPU_THROTTLED_TIME ["cgroup", "process"] "s" "cpu.stat throttled_usec; throttled_time" "time for which it was stopped, summed over its CPUs";
+    Gauge CGROUP_MEMORY ["cgroup", "process"] "By" "memory.current; memory.usage_in_bytes" "memory of the cgroup, page cache included";
+    Gauge CGROUP_MEMORY_LIMIT ["cgroup", "process"] "By" "memory.max; memory.limit_in_bytes" "most memory the cgroup may use";
+    Gauge CGROUP_MEMORY_INACTIVE ["cgroup", "process"] "By" "memory.stat inactive_file" "memory of the cgroup that can be taken back at once";
+    Delta CGROUP_MEMORY_HIGH ["cgroup", "process"] "{occurrence}" "memory.events high" "times the cgroup was slowed down at memory.high";
+    Delta CGROUP_MEMORY_AT_LIMIT ["cgroup", "process"] "{occurrence}" "memory.events max; memory.failcnt" "times the cgroup ran into its memory limit";
+    Delta CGROUP_OOM_KILLS ["cgroup", "process"] "{process}" "memory.events oom_kill; memory.oom_control" "processes of the cgroup killed for want of memory";
+    Gauge CGROUP_PIDS ["cgroup", "process"] "{process}" "pids.current" "processes and threads of the cgroup";
+    Gauge CGROUP_PIDS_LIMIT ["cgroup", "process"] "{process}" "pids.max" "most processes and threads the cgroup may have";
+
+    Gauge TARGET_IS_LOCAL [] "1" "sock_diag, /proc" "1 when the target runs on this machine; 0 when the readings are of the generator's machine only";
+    Gauge PROBE_INTERVAL [] "s" "monotonic clock" "time since the readings before";
+    Gauge PROBE_CPU_TIME [] "s" "thread CPU clock" "CPU time the readings before took";
+};
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_metric_is_defined_once() {
+        let names: BTreeSet<_> = all().iter().map(|definition| definition.metric).collect();
+        assert_eq!(names.len(), all().len());
+    }
+}

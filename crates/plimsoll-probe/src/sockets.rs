@@ -1,0 +1,341 @@
+//! TCP sockets: how many in which state, who listens with which queue, how many ports go to which destination.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+
+use plimsoll_model::metric;
+
+use crate::clock;
+use crate::diag::{Diag, Which};
+use crate::files::Files;
+use crate::meter::Meter;
+use crate::parse::network::port_range;
+use crate::parse::socket::{LISTEN, STATES, Socket, TIME_WAIT, tcp_line, unix_listener};
+
+/// A whole survey may use this much CPU time a second; a dearer one is made less often, ns.
+const SURVEY_CPU_NS: u64 = 4_000_000;
+/// Longest time between two surveys, ns.
+const SURVEY_PAUSE_MAX_NS: u64 = 10_000_000_000;
+/// Destinations that are reported, beside the target.
+const DESTINATIONS_MAX: usize = 8;
+/// A destination with fewer ports is not worth a line.
+const DESTINATION_PORTS_MIN: u32 = 50;
+/// Listeners that are reported, beside the target's.
+const LISTENERS_MAX: usize = 8;
+
+/// Where the target listens.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Door {
+    pub(crate) address: Option<SocketAddr>,
+    pub(crate) unix_path: Option<String>,
+}
+
+impl Door {
+    /// What the readings lack when nothing of the target was found here.
+    pub(crate) fn remote_note(&self) -> String {
+        let target = match (&self.address, &self.unix_path) {
+            (Some(address), _) => address.to_string(),
+            (None, Some(path)) => path.clone(),
+            (None, None) => "the target".to_owned(),
+        };
+        format!(
+            "nothing of {target} was found on this machine: readings of host and network are those of the generator's \
+             machine only"
+        )
+    }
+
+    /// Whether a listener takes connections to the target's address.
+    fn is_served_by(&self, listener: SocketAddr) -> bool {
+        self.address.is_some_and(|address| {
+            let ip = address.ip().to_canonical();
+            listener.port() == address.port()
+                && (listener.ip() == ip || listener.ip().is_unspecified())
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Sockets {
+    /// Directory of the network namespace's files, below the root.
+    folder: String,
+    diag: Option<Diag>,
+    ports: Option<(u16, u16)>,
+    next_survey_ns: u64,
+    /// File numbers of the sockets on which the target listens, sorted.
+    pub(crate) target_inodes: Vec<u64>,
+}
+
+/// Ports in use towards a destination.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ports {
+    used: u32,
+    time_wait: u32,
+}
+
+#[derive(Debug, Default)]
+struct Survey {
+    states: [u64; STATES.len()],
+    listening: Vec<u16>,
+    destinations: HashMap<(IpAddr, SocketAddr), Ports>,
+}
+
+impl Sockets {
+    pub(crate) fn open(files: &mut Files, folder: String, own_namespace: bool) -> Self {
+        let mut diag = None;
+        if files.is_live() && own_namespace {
+            match Diag::open() {
+                Ok(open) => diag = Some(open),
+                Err(error) => files.note(
+                    "sock_diag",
+                    &format!(
+                        "no socket lists from the kernel, reading /proc/net/tcp instead: {error}"
+                    ),
+                ),
+            }
+        }
+        Self {
+            folder,
+            diag,
+            ports: None,
+            next_survey_ns: 0,
+            target_inodes: Vec::new(),
+        }
+    }
+
+    /// Reads listeners, and all sockets when that is due.
+    /// `door` is empty for a target elsewhere; `target` is its address all the same.
+    pub(crate) fn read(
+        &mut self,
+        files: &mut Files,
+        meter: &mut Meter,
+        door: &Door,
+        target: Option<SocketAddr>,
+    ) {
+        let mut listeners = Vec::new();
+        self.list(files, Which::Listening, |socket| {
+            if socket.state == LISTEN {
+                listeners.push(socket);
+            }
+        });
+        self.target_inodes.clear();
+        self.report_listeners(files, meter, door, &listeners);
+        self.report_unix(files, meter, door);
+        self.target_inodes.sort_unstable();
+        let now_ns = clock::now_ns();
+        if now_ns >= self.next_survey_ns {
+            let before_ns = clock::thread_cpu_ns();
+            self.survey(files, meter, target, &listeners);
+            let cost_ns = clock::thread_cpu_ns().saturating_sub(before_ns);
+            let pause_ns = (cost_ns / SURVEY_CPU_NS).saturating_mul(1_000_000_000);
+            self.next_survey_ns = now_ns.saturating_add(pause_ns.min(SURVEY_PAUSE_MAX_NS));
+        }
+    }
+
+    /// Calls `each` with the sockets asked for, or with more.
+    fn list(&mut self, files: &mut Files, which: Which, mut each: impl FnMut(Socket)) {
+        if let Some(diag) = &mut self.diag {
+            match diag.tcp(which, &mut each) {
+                Ok(()) => return,
+                Err(error) => {
+                    self.diag = None;
+                    files.note(
+                        "sock_diag",
+                        &format!("no socket lists from the kernel, reading /proc/net/tcp instead: {error}"),
+                    );
+                }
+            }
+        }
+        for table in ["tcp", "tcp6"] {
+            // IPv6 may be switched off; without IPv4's table there is nothing to say.
+            if let Ok(text) = files.read(&format!("{}/{table}", self.folder)) {
+                text.lines().filter_map(tcp_line).for_each(&mut each);
+            }
+        }
+    }
+
+    fn report_listeners(
+        &mut self,
+        files: &mut Files,
+        meter: &mut Meter,
+        door: &Door,
+        listeners: &[Socket],
+    ) {
+        let mut others = 0;
+        let mut queues: Vec<(SocketAddr, &str, u32, u32)> = Vec::new();
+        for listener in listeners {
+            let mut backlog = listener.send_queue;
+            if backlog == 0 {
+                backlog = somaxconn(files);
+            }
+            let process = if door.is_served_by(listener.local) {
+                self.target_inodes.push(listener.inode);
+                metric::TARGET
+            } else if listener.receive_queue > 0 && listener.receive_queue >= backlog {
+                others += 1;
+                if others > LISTENERS_MAX {
+                    continue;
+                }
+                "other"
+            } else {
+                continue;
+            };
+            // Sockets that share a port (SO_REUSEPORT) each have a queue: the fullest speaks for all.
+            match queues.iter_mut().find(|queue| queue.0 == listener.local) {
+                Some(queue) if queue.2 < listener.receive_queue => {
+                    queue.2 = listener.receive_queue;
+                    queue.3 = backlog;
+                }
+                Some(_) => {}
+                None => queues.push((listener.local, process, listener.receive_queue, backlog)),
+            }
+        }
+        for (address, process, queue, backlog) in queues {
+            let address = address.to_string();
+            report_queue(meter, &address, process, queue, backlog);
+        }
+    }
+
+    fn report_unix(&mut self, files: &mut Files, meter: &mut Meter, door: &Door) {
+        let Some(path) = &door.unix_path else { return };
+        let table = format!("{}/unix", self.folder);
+        let Some(text) = files.read_or_note(&table, "the target's unix socket") else {
+            return;
+        };
+        let Some(inode) = unix_listener(text, path) else {
+            return;
+        };
+        self.target_inodes.push(inode);
+        let queue = self.diag.as_mut().map(|diag| diag.unix_queue(inode));
+        match queue {
+            Some(Ok(Some((queue, backlog)))) => {
+                report_queue(meter, path, metric::TARGET, queue, backlog);
+            }
+            _ => files.note(
+                "unix queue",
+                "the accept queue of the target's unix socket: the kernel does not tell it here",
+            ),
+        }
+    }
+
+    fn survey(
+        &mut self,
+        files: &mut Files,
+        meter: &mut Meter,
+        target: Option<SocketAddr>,
+        listeners: &[Socket],
+    ) {
+        if self.ports.is_none() {
+            let range = files.read_or_note(
+                "proc/sys/net/ipv4/ip_local_port_range",
+                "the range of local ports",
+            );
+            self.ports = range.and_then(port_range);
+        }
+        let ports = self.ports.unwrap_or((32_768, 60_999));
+        let mut survey = Survey {
+            listening: listeners.iter().map(|socket| socket.local.port()).collect(),
+            ..Survey::default()
+        };
+        self.list(files, Which::All, |socket| survey.add(socket, ports));
+        for (state, &count) in STATES.iter().zip(&survey.states).skip(1) {
+            // The kernel knows two states before a handshake is complete; both are `syn_received`.
+            let same: u64 = match *state {
+                "syn_received" => survey.states[3] + survey.states[12],
+                _ => count,
+            };
+            meter.gauge(
+                metric::TCP_CONNECTIONS,
+                &[("network.connection.state", state)],
+                same as f64,
+            );
+        }
+        if let Some((first, last)) = self.ports {
+            let ports = u32::from(last) - u32::from(first) + 1;
+            meter.gauge(metric::PORTS_LIMIT, &[], f64::from(ports));
+        }
+        survey.report_destinations(meter, target);
+    }
+}
+
+impl Survey {
+    fn add(&mut self, socket: Socket, ports: (u16, u16)) {
+        if let Some(count) = self.states.get_mut(usize::from(socket.state)) {
+            *count += 1;
+        }
+        let port = socket.local.port();
+        // The server's end of a connection is not an outgoing port.
+        if socket.state == LISTEN
+            || !(ports.0..=ports.1).contains(&port)
+            || self.listening.contains(&port)
+        {
+            return;
+        }
+        let key = (socket.local.ip(), socket.remote);
+        let count = self.destinations.entry(key).or_default();
+        count.used += 1;
+        count.time_wait += u32::from(socket.state == TIME_WAIT);
+    }
+
+    fn report_destinations(&self, meter: &mut Meter, target: Option<SocketAddr>) {
+        let mut fullest: HashMap<SocketAddr, Ports> = HashMap::new();
+        for (&(_, remote), &ports) in &self.destinations {
+            let best = fullest.entry(remote).or_default();
+            if ports.used > best.used {
+                *best = ports;
+            }
+        }
+        let target = target.map(|address| {
+            let canonical = SocketAddr::new(address.ip().to_canonical(), address.port());
+            fullest.entry(canonical).or_default();
+            canonical
+        });
+        let mut ranked: Vec<_> = fullest
+            .into_iter()
+            .filter(|&(remote, ports)| {
+                Some(remote) == target || ports.used >= DESTINATION_PORTS_MIN
+            })
+            .collect();
+        ranked.sort_by_key(|&(remote, ports)| {
+            (
+                Some(remote) != target,
+                std::cmp::Reverse(ports.used),
+                remote,
+            )
+        });
+        for (remote, ports) in ranked.into_iter().take(DESTINATIONS_MAX + 1) {
+            let process = if Some(remote) == target {
+                metric::GENERATOR
+            } else {
+                "other"
+            };
+            let remote = remote.to_string();
+            let labels = [("destination", remote.as_str()), ("process", process)];
+            meter.gauge(metric::PORTS_USED, &labels, f64::from(ports.used));
+            meter.gauge(metric::PORTS_TIME_WAIT, &labels, f64::from(ports.time_wait));
+        }
+    }
+}
+
+fn report_queue(meter: &mut Meter, listener: &str, process: &str, queue: u32, backlog: u32) {
+    let labels = [("listener", listener), ("process", process)];
+    meter.gauge(metric::LISTEN_QUEUE, &labels, f64::from(queue));
+    meter.gauge(metric::LISTEN_BACKLOG, &labels, f64::from(backlog));
+}
+
+/// The longest backlog a listener can have: an upper bound where its own is not known.
+fn somaxconn(files: &mut Files) -> u32 {
+    let text = files.read("proc/sys/net/core/somaxconn").unwrap_or("");
+    text.trim().parse().unwrap_or(4096)
+}
+
+/// Whether this machine answers at `ip`.
+pub(crate) fn is_own_address(ip: IpAddr) -> bool {
+    ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
+}
+
+/// The path of a unix socket as the kernel's table has it.
+pub(crate) fn unix_path(path: &Path) -> String {
+    let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    whole.to_string_lossy().into_owned()
+}

@@ -1,0 +1,182 @@
+//! Which processes belong to the target: those that hold its listening sockets, that were named, and all their
+//! descendants, followed as they come and go.
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::clock;
+use crate::files::Files;
+use crate::parse::process;
+
+/// Most processes that are followed.
+const MEMBERS_MAX: usize = 1024;
+/// A new process keeps its parent's name until it starts its own program: its name is read this many times.
+const NAME_READS: u8 = 3;
+/// Shortest time between two searches for the holders of a socket, ns. Such a search reads every descriptor.
+const HOLDER_PAUSE_NS: u64 = 5_000_000_000;
+
+/// What the target was said to be.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) pids: Vec<u32>,
+    pub(crate) names: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    parent: u32,
+    comm: String,
+    name_reads: u8,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    known: HashMap<u32, Known>,
+    members: BTreeSet<u32>,
+    holders: BTreeSet<u32>,
+    held: Vec<u64>,
+    next_search_ns: u64,
+    created: Option<u64>,
+}
+
+impl Tree {
+    /// Processes of the target, ascending.
+    pub(crate) fn members(&self) -> &BTreeSet<u32> {
+        &self.members
+    }
+
+    /// Forgets a process that ended.
+    pub(crate) fn remove(&mut self, pid: u32) {
+        self.members.remove(&pid);
+        self.holders.remove(&pid);
+        self.known.remove(&pid);
+    }
+
+    /// Brings the members up to date. `created` counts the processes created since boot: while it stands still no
+    /// process can be new. `inodes` are the target's listening sockets.
+    pub(crate) fn refresh(
+        &mut self,
+        files: &mut Files,
+        wanted: &Wanted,
+        created: u64,
+        inodes: &[u64],
+    ) {
+        let young = self
+            .known
+            .values()
+            .any(|known| known.name_reads < NAME_READS);
+        if self.created != Some(created) || young {
+            self.created = Some(created);
+            self.scan(files);
+        }
+        let now_ns = clock::now_ns();
+        let lost = self.held != inodes || (self.holders.is_empty() && !inodes.is_empty());
+        if lost && now_ns >= self.next_search_ns {
+            self.next_search_ns = now_ns.saturating_add(HOLDER_PAUSE_NS);
+            self.holders = holders_of(files, inodes, self.known.keys().copied());
+            self.held = inodes.to_vec();
+            if self.holders.is_empty() && !inodes.is_empty() {
+                files.note(
+                    "holders",
+                    "the target's process: whose the listening socket is could not be read; run as the same user \
+                     or as root, or name its pid",
+                );
+            }
+        }
+        self.join(wanted);
+    }
+
+    /// Reads parent and name of processes not known yet, and forgets those that ended.
+    fn scan(&mut self, files: &mut Files) {
+        let Some(pids) = numbers_or_note(files) else {
+            return;
+        };
+        let alive: BTreeSet<u32> = pids.into_iter().collect();
+        self.known.retain(|pid, _| alive.contains(pid));
+        self.members.retain(|pid| alive.contains(pid));
+        self.holders.retain(|pid| alive.contains(pid));
+        for pid in alive {
+            let name_reads = self.known.get(&pid).map_or(0, |known| known.name_reads);
+            if name_reads >= NAME_READS {
+                continue;
+            }
+            let stat = files.read(&format!("proc/{pid}/stat")).ok();
+            if let Some(stat) = stat.and_then(process::stat) {
+                let known = Known {
+                    parent: stat.parent,
+                    comm: stat.comm,
+                    name_reads: name_reads + 1,
+                };
+                self.known.insert(pid, known);
+            }
+        }
+    }
+
+    /// Adds roots and the descendants of members; who is in stays in until it ends, even when its parent ends first.
+    fn join(&mut self, wanted: &Wanted) {
+        let own = std::process::id();
+        let named = |known: &Known| {
+            wanted.names.iter().any(|name| {
+                name == &known.comm || (name.len() > 15 && name.starts_with(&known.comm))
+            })
+        };
+        let roots = self.known.iter().filter(|&(pid, known)| {
+            wanted.pids.contains(pid) || self.holders.contains(pid) || (*pid != own && named(known))
+        });
+        self.members.extend(roots.map(|(&pid, _)| pid));
+        let own_is_root = self.holders.contains(&own) || wanted.pids.contains(&own);
+        loop {
+            let children: Vec<u32> = self
+                .known
+                .iter()
+                .filter(|&(pid, known)| {
+                    (*pid != own || own_is_root)
+                        && !self.members.contains(pid)
+                        && self.members.contains(&known.parent)
+                })
+                .map(|(&pid, _)| pid)
+                .collect();
+            if children.is_empty() {
+                break;
+            }
+            self.members.extend(children);
+        }
+        while self.members.len() > MEMBERS_MAX {
+            self.members.pop_last();
+        }
+    }
+}
+
+fn numbers_or_note(files: &mut Files) -> Option<Vec<u32>> {
+    match files.numbers_in("proc") {
+        Ok(pids) => Some(pids),
+        Err(error) => {
+            files.note("proc", &format!("processes: /proc: {error}"));
+            None
+        }
+    }
+}
+
+/// Processes that hold one of the sockets.
+fn holders_of(files: &mut Files, inodes: &[u64], pids: impl Iterator<Item = u32>) -> BTreeSet<u32> {
+    let wanted: BTreeSet<String> = inodes
+        .iter()
+        .map(|inode| format!("socket:[{inode}]"))
+        .collect();
+    let mut holders = BTreeSet::new();
+    if wanted.is_empty() {
+        return holders;
+    }
+    for pid in pids {
+        let Ok(entries) = std::fs::read_dir(files.path(&format!("proc/{pid}/fd"))) else {
+            continue;
+        };
+        let holds = entries.filter_map(Result::ok).any(|entry| {
+            std::fs::read_link(entry.path())
+                .is_ok_and(|link| link.to_str().is_some_and(|link| wanted.contains(link)))
+        });
+        if holds {
+            holders.insert(pid);
+        }
+    }
+    holders
+}
