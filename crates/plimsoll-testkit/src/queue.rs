@@ -1,1 +1,312 @@
-//! A queue in virtual time.
+//! A FIFO queue with a known law, in virtual time: what the engine would have seen of it, in windows.
+//!
+//! The queue keeps its state from trial to trial, so the backlog of an overload and the recovery from it are real.
+//! A trial's arrivals are those of [`Schedule`], as the engine's are.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use plimsoll_model::histogram::bucket_top;
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::schedule::{Schedule, Spacing};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::trial::{TrialKind, TrialSpec};
+use plimsoll_model::window::Window;
+use rand::RngExt as _;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Seconds that a trial waits for what is unfinished.
+const DRAIN_S_MAX: u32 = 10;
+
+/// How service times are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// All alike.
+    Deterministic,
+    /// Memoryless.
+    Exponential,
+}
+
+/// The law of a queue: servers in parallel, one line before them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Law {
+    /// Servers.
+    pub servers: usize,
+    /// Spread of service times.
+    pub service: Service,
+    /// Mean service time, seconds.
+    pub mean_s: f64,
+}
+
+/// A request that has been taken in, by its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Pending {
+    done_ns: u64,
+    due_ns: u64,
+    service_ns: u64,
+}
+
+/// The queue, and the clock of the run it serves.
+#[derive(Debug)]
+pub struct Queue {
+    law: Law,
+    spacing: Spacing,
+    seed: Seed,
+    random: rand_xoshiro::Xoshiro256PlusPlus,
+    /// Moments at which the servers are free, earliest first.
+    free_ns: BinaryHeap<Reverse<u64>>,
+    pending: BinaryHeap<Reverse<Pending>>,
+    second: u32,
+    trials: u64,
+    previous_rate: f64,
+}
+
+impl Queue {
+    /// An empty queue at second 0.
+    pub fn new(law: Law, spacing: Spacing, seed: Seed) -> Self {
+        Self {
+            law,
+            spacing,
+            seed,
+            random: seed.derive(u64::MAX).generator(),
+            free_ns: (0..law.servers).map(|_| Reverse(0)).collect(),
+            pending: BinaryHeap::new(),
+            second: 0,
+            trials: 0,
+            previous_rate: 0.0,
+        }
+    }
+
+    /// The next second of run time; a trial begins there.
+    pub fn second(&self) -> u32 {
+        self.second
+    }
+
+    /// Changes the mean service time from here on, for targets that drift.
+    pub fn set_mean_s(&mut self, mean_s: f64) {
+        self.law.mean_s = mean_s;
+    }
+
+    /// Carries a trial out and gives its windows, drain included. `stop` is asked after each second of load and
+    /// ends the trial early.
+    pub fn run(
+        &mut self,
+        spec: &TrialSpec,
+        mut stop: impl FnMut(&[Window]) -> bool,
+    ) -> Vec<Window> {
+        let mut windows = Vec::new();
+        let start_ns = u64::from(self.second) * SECOND_NS;
+        let phases = spec.phases(self.previous_rate);
+        let mut arrivals = Schedule::new(phases, self.spacing, self.seed.derive(self.trials))
+            .map(|arrival| start_ns + arrival.due_ns)
+            .peekable();
+        self.trials += 1;
+        self.previous_rate = spec.rate;
+        for _ in 0..spec.offered_s() {
+            let mut window = self.open_window();
+            let end_ns = self.end_ns();
+            if spec.kind == TrialKind::Single {
+                self.one_client(&mut window, end_ns);
+            } else {
+                while let Some(due_ns) = arrivals.next_if(|&due_ns| due_ns < end_ns) {
+                    self.admit(due_ns, end_ns, &mut window);
+                }
+            }
+            windows.push(self.close_window(window));
+            if stop(&windows) {
+                break;
+            }
+        }
+        self.drain(&mut windows);
+        windows
+    }
+
+    fn end_ns(&self) -> u64 {
+        (u64::from(self.second) + 1) * SECOND_NS
+    }
+
+    /// A window with what is carried in: as if everything in flight stayed the whole second.
+    fn open_window(&self) -> Window {
+        let mut window = Window::new(self.second);
+        window.in_flight_mean = self.pending.len() as f64;
+        window
+    }
+
+    fn admit(&mut self, due_ns: u64, end_ns: u64, window: &mut Window) {
+        let Reverse(free_ns) = self.free_ns.pop().expect("a queue has at least one server");
+        let service_ns = self.service_ns();
+        let done_ns = due_ns.max(free_ns) + service_ns;
+        self.free_ns.push(Reverse(done_ns));
+        self.pending.push(Reverse(Pending {
+            done_ns,
+            due_ns,
+            service_ns,
+        }));
+        window.offered += 1;
+        window.sent += 1;
+        window.in_flight_mean += (end_ns - due_ns) as f64 / 1e9;
+    }
+
+    /// One client that asks again as soon as it is answered.
+    fn one_client(&mut self, window: &mut Window, end_ns: u64) {
+        let begin_ns = end_ns - SECOND_NS;
+        let mut due_ns = self
+            .pending
+            .peek()
+            .map_or(begin_ns, |Reverse(last)| last.done_ns);
+        while due_ns < end_ns {
+            self.admit(due_ns, end_ns, window);
+            due_ns = self
+                .pending
+                .iter()
+                .map(|Reverse(request)| request.done_ns)
+                .max()
+                .expect("a request was just admitted");
+        }
+    }
+
+    fn service_ns(&mut self) -> u64 {
+        let mean_ns = self.law.mean_s * 1e9;
+        let service_ns = match self.law.service {
+            Service::Deterministic => mean_ns,
+            // 1 − u lies in (0, 1], so the logarithm is finite.
+            Service::Exponential => -mean_ns * (1.0 - self.random.random::<f64>()).ln(),
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a service time is positive and far below 584 years"
+        )]
+        let service_ns = service_ns as u64;
+        service_ns
+    }
+
+    /// Takes out what ended in this second.
+    fn close_window(&mut self, mut window: Window) -> Window {
+        let end_ns = self.end_ns();
+        let (mut response_us, mut service_us) = (Vec::new(), Vec::new());
+        while let Some(Reverse(request)) = self.pending.peek().copied() {
+            if request.done_ns >= end_ns {
+                break;
+            }
+            self.pending.pop();
+            window.in_flight_mean -= (end_ns - request.done_ns) as f64 / 1e9;
+            response_us.push(bucket_top((request.done_ns - request.due_ns) / 1000));
+            service_us.push(bucket_top(request.service_ns / 1000));
+        }
+        window
+            .outcomes
+            .add_many(Outcome::Ok, response_us.len() as u64);
+        window.status.insert(200, response_us.len() as u64);
+        // Ascending values are appended, not inserted.
+        response_us.sort_unstable();
+        service_us.sort_unstable();
+        for value in response_us {
+            window.response.record(value, 1);
+        }
+        for value in service_us {
+            window.service.record(value, 1);
+        }
+        window.in_flight = self.pending.len() as u64;
+        self.second += 1;
+        window
+    }
+
+    /// Waits for what is unfinished; what is left then has failed, yet the servers stay busy with it.
+    fn drain(&mut self, windows: &mut Vec<Window>) {
+        for _ in 0..DRAIN_S_MAX {
+            if self.pending.is_empty() {
+                return;
+            }
+            let window = self.open_window();
+            windows.push(self.close_window(window));
+        }
+        let now_ns = u64::from(self.second) * SECOND_NS;
+        if let Some(last) = windows.last_mut() {
+            for Reverse(request) in self.pending.drain() {
+                last.outcomes.add(Outcome::Timeout);
+                last.failed.record((now_ns - request.due_ns) / 1000, 1);
+            }
+            last.in_flight = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(kind: TrialKind, rate: f64, measure_s: u32) -> TrialSpec {
+        TrialSpec {
+            kind,
+            rate,
+            ramp_s: 0,
+            warmup_s: 0,
+            measure_s,
+            stop_early: false,
+            in_flight_cap: u64::MAX,
+        }
+    }
+
+    fn queue(servers: usize, service: Service, seed: u64) -> Queue {
+        let law = Law {
+            servers,
+            service,
+            mean_s: 0.01,
+        };
+        Queue::new(law, Spacing::Poisson, Seed(seed))
+    }
+
+    #[test]
+    fn one_server_answers_as_its_law_says() {
+        // M/M/1 at ρ = 0.6: mean response 1/(μ − λ) = 25 ms, mean in flight ρ/(1 − ρ) = 1.5.
+        let mut queue = queue(1, Service::Exponential, 1);
+        let windows = queue.run(&spec(TrialKind::Refine, 60.0, 5000), |_| false);
+        let (mut sum, mut count, mut in_flight) = (0.0, 0.0, 0.0);
+        for window in &windows {
+            let answers = window.response.count() as f64;
+            sum += window.response.mean().unwrap_or(0.0) * answers;
+            count += answers;
+            in_flight += window.in_flight_mean / windows.len() as f64;
+        }
+        assert!(
+            (sum / count / 25_000.0 - 1.0).abs() < 0.03,
+            "{}",
+            sum / count
+        );
+        assert!((in_flight / 1.5 - 1.0).abs() < 0.03, "{in_flight}");
+    }
+
+    #[test]
+    fn nothing_is_lost_and_an_overload_is_carried_over() {
+        let mut queue = queue(1, Service::Deterministic, 2);
+        let overload = queue.run(&spec(TrialKind::Refine, 300.0, 20), |_| false);
+        let offered: u64 = overload.iter().map(|window| window.offered).sum();
+        let ended: u64 = overload.iter().map(Window::completed).sum();
+        assert_eq!(offered, ended);
+        // Two thirds of 6,000 wait at the end; a second of drain serves a hundred.
+        assert_eq!(overload.len(), 30);
+        let calm = queue.run(&spec(TrialKind::Recovery, 10.0, 60), |_| false);
+        let answered = calm.iter().position(|window| !window.response.is_empty());
+        assert!((27..=33).contains(&answered.unwrap()), "{answered:?}");
+    }
+
+    #[test]
+    fn one_client_never_waits() {
+        let mut queue = queue(2, Service::Deterministic, 3);
+        let windows = queue.run(&spec(TrialKind::Single, 0.0, 3), |_| false);
+        assert_eq!(windows[1].response.count(), 100);
+        assert_eq!(windows[1].response.max(), Some(bucket_top(10_000)));
+        assert!((windows[1].in_flight_mean - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn a_trial_stops_when_told() {
+        let mut queue = queue(1, Service::Exponential, 4);
+        let windows = queue.run(&spec(TrialKind::Bracket, 10.0, 60), |so_far| {
+            so_far.len() == 7
+        });
+        assert!((7..=8).contains(&windows.len()));
+        assert_eq!(queue.second() as usize, windows.len());
+    }
+}
