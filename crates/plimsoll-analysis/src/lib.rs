@@ -8,3 +8,5 @@ pub mod judge;
 pub mod search;
 pub mod stats;
 pub mod summary;
+pub mod whole_run;
+pub mod whole_search;

@@ -1,1 +1,13 @@
-//! Runs experiments: starts the parts in order, searches, owns the run log.
+//! Runs experiments: starts the parts in order, measures, searches, and owns the run log.
+//!
+//! Everything that happens becomes an [`plimsoll_model::event::Event`] in one order; [`run_log`] puts it on disk
+//! before anyone sees it. What is reported afterwards is read back from there.
+
+pub mod clock;
+pub mod conductor;
+pub mod error;
+pub mod limit;
+pub mod probes;
+pub mod progress;
+pub mod run;
+pub mod run_log;

@@ -1,0 +1,147 @@
+//! Judges a plain run as a whole, and each step of a sweep on its own.
+
+use plimsoll_model::metric;
+use plimsoll_model::objective::Objective;
+use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::plan::Load;
+use plimsoll_model::run::Run;
+use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
+use plimsoll_model::window::Window;
+
+use crate::judge::{self, TrialFacts};
+use crate::summary::Summary;
+
+/// The judgement of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// The verdict that decides the exit code.
+    pub verdict: Verdict,
+    /// Why the measurement is not valid; empty when it is.
+    pub void: Vec<VoidReason>,
+}
+
+/// Judges all judged seconds of `run` together. Without an objective a valid run is [`Verdict::Met`].
+pub fn judge(run: &Run) -> Judgement {
+    if is_unreachable(&run.windows) {
+        return Judgement {
+            verdict: Verdict::Unreachable,
+            void: Vec::new(),
+        };
+    }
+    let void = void_reasons(run);
+    let objective = Summary::of(run).objective;
+    let verdict = match objective {
+        _ if !void.is_empty() => Verdict::Void,
+        Some(objective) if !objective.met => Verdict::Missed,
+        _ => Verdict::Met,
+    };
+    Judgement { verdict, void }
+}
+
+/// Whether requests ended and not one of them got a connection, TLS included, to be answered on.
+pub fn is_unreachable(windows: &[Window]) -> bool {
+    let mut outcomes = OutcomeCounts::default();
+    for window in windows {
+        outcomes.merge(&window.outcomes);
+    }
+    let never_connected: u64 = outcomes
+        .iter()
+        .filter(|(outcome, _)| outcome.is_unreached() || *outcome == Outcome::Tls)
+        .map(|(_, count)| count)
+        .sum();
+    never_connected > 0 && never_connected + outcomes.get(Outcome::Dropped) == outcomes.total()
+}
+
+fn void_reasons(run: &Run) -> Vec<VoidReason> {
+    let Some((first, last)) = run.windows.first().zip(run.windows.last()) else {
+        return Vec::new();
+    };
+    let plan = &run.header.plan;
+    let warmup_s = whole_seconds(plan.warmup.as_secs_f64().ceil());
+    let lasting_s = whole_seconds(plan.load.lasting().as_secs_f64().ceil()).min(last.second + 1 - first.second);
+    let spec = TrialSpec {
+        // Nothing is asked of this kind but that generator and machine were well.
+        kind: TrialKind::Noise,
+        rate: 0.0,
+        ramp_s: 0,
+        warmup_s,
+        measure_s: lasting_s.saturating_sub(warmup_s),
+        stop_early: false,
+        in_flight_cap: u64::MAX,
+    };
+    let trial = judged(run, &spec, first.second, 0);
+    match trial.verdict {
+        TrialVerdict::Void { reasons } => reasons,
+        _ => Vec::new(),
+    }
+}
+
+/// The phases at one rate of an open load of several phases, each judged as a trial of its own.
+pub fn steps(run: &Run) -> Vec<Trial> {
+    let Load::Open { phases, .. } = &run.header.plan.load else {
+        return Vec::new();
+    };
+    let Some(first) = run.windows.first().filter(|_| phases.len() > 1) else {
+        return Vec::new();
+    };
+    let mut steps = Vec::new();
+    let mut start_ns = 0;
+    for phase in phases {
+        let (from_s, to_s) = (
+            start_ns as f64 / 1e9,
+            (start_ns + phase.lasting_ns) as f64 / 1e9,
+        );
+        start_ns += phase.lasting_ns;
+        let (from, to) = (whole_seconds(from_s.ceil()), whole_seconds(to_s.floor()));
+        let is_level = (phase.from - phase.to).abs() < f64::EPSILON * phase.to.max(1.0);
+        let was_run = run.windows.last().is_some_and(|last| first.second + to <= last.second + 1);
+        if !is_level || phase.to <= 0.0 || to <= from || !was_run {
+            continue;
+        }
+        let spec = TrialSpec {
+            kind: TrialKind::Step,
+            rate: phase.to,
+            ramp_s: 0,
+            warmup_s: 0,
+            measure_s: to - from,
+            stop_early: false,
+            in_flight_cap: u64::MAX,
+        };
+        let index = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+        steps.push(judged(run, &spec, first.second + from, index));
+    }
+    steps
+}
+
+fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
+    let plan = &run.header.plan;
+    let nothing_asked = Objective {
+        latency: Vec::new(),
+        errors_max: None,
+    };
+    let facts = TrialFacts {
+        index,
+        start_second,
+        cores: plan.cores,
+        steal: run.readings.between(&steal_series(), start_second, start_second + spec.offered_s()),
+        open: plan.load.is_open(),
+        ..TrialFacts::default()
+    };
+    let objective = plan.objective.as_ref().unwrap_or(&nothing_asked);
+    judge::judge(spec, objective, run.windows_between(start_second, u32::MAX), &facts)
+}
+
+/// Share of the CPU that the hypervisor took.
+pub fn steal_series() -> String {
+    metric::series(metric::CPU_UTILIZATION, &[("cpu.mode", "steal")])
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "seconds of a run, rounded before; a float too large becomes the largest second"
+)]
+fn whole_seconds(seconds: f64) -> u32 {
+    seconds as u32
+}

@@ -1,0 +1,147 @@
+//! What a finished search says beside the line: leaks, the generator's share of the machine, the line in users.
+
+use std::time::Duration;
+
+use plimsoll_model::load_line::{LoadLine, Remark, SearchResult};
+use plimsoll_model::metric;
+use plimsoll_model::run::Run;
+use plimsoll_model::trial::{Trial, TrialKind};
+
+use crate::judge::leak::leak;
+use crate::search::users;
+
+/// Share of the machine's CPU below which the generator is not worth a word.
+const GENERATOR_SHARE_MIN: f64 = 0.02;
+
+/// Remarks that follow from the whole run.
+pub fn remarks(run: &Run, search: &SearchResult) -> Vec<Remark> {
+    let mut remarks = leaks(run, search);
+    remarks.extend(shared_machine(run));
+    remarks
+}
+
+/// Series of the target that must not grow with every request: (what, metric, metric of its limit).
+const GROWING: [(&str, &str, Option<&str>); 3] = [
+    ("memory of the target", metric::PROCESS_MEMORY, None),
+    ("file descriptors of the target", metric::PROCESS_FILES, Some(metric::PROCESS_FILES_LIMIT)),
+    ("threads of the target", metric::PROCESS_THREADS, None),
+];
+
+fn leaks(run: &Run, search: &SearchResult) -> Vec<Remark> {
+    let rate = match &search.line {
+        Ok(line) => line.verified,
+        Err(_) => return Vec::new(),
+    };
+    let anchors: Vec<&Trial> = run.trials.iter().filter(|trial| trial.spec.kind == TrialKind::Anchor).collect();
+    let labels = [("process", metric::TARGET)];
+    GROWING
+        .iter()
+        .filter_map(|(what, metric, limit)| {
+            let points: Vec<(f64, f64)> = anchors
+                .iter()
+                .filter_map(|anchor| Some((requests_until(run, anchor), level(run, anchor, &metric::series(metric, &labels))?)))
+                .collect();
+            let limit = limit.and_then(|limit| level(run, anchors.last()?, &metric::series(limit, &labels)));
+            leak(what, &points, limit, rate)
+        })
+        .collect()
+}
+
+/// Requests that had ended when a trial's judged seconds were over.
+fn requests_until(run: &Run, trial: &Trial) -> f64 {
+    let until = run.windows_between(0, trial.judged.1);
+    until.iter().map(|window| window.completed() as f64).sum()
+}
+
+/// Mean of a series over a trial's judged seconds.
+fn level(run: &Run, trial: &Trial, series: &str) -> Option<f64> {
+    mean(&run.readings.between(series, trial.judged.0, trial.judged.1))
+}
+
+fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// When generator and target share a machine: the share of its CPU that the generator took at the highest load that
+/// passed.
+fn shared_machine(run: &Run) -> Option<Remark> {
+    let is_local = run.readings.names_of(metric::PROCESS_CPU).any(|name| {
+        plimsoll_model::reading::label(name, "process") == Some(metric::TARGET)
+    });
+    let highest = run
+        .trials
+        .iter()
+        .filter(|trial| trial.spec.kind.counts_for_line() && trial.verdict.is_pass())
+        .max_by(|a, b| a.spec.rate.total_cmp(&b.spec.rate))?;
+    let labels = [("process", metric::GENERATOR)];
+    let generator_share = level(run, highest, &metric::series(metric::PROCESS_CPU, &labels))?;
+    (is_local && generator_share >= GENERATOR_SHARE_MIN).then_some(Remark::SharedMachine { generator_share })
+}
+
+/// The line in users who think, by Little's law.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UsersLine {
+    /// Pause between an answer and the next request, s.
+    think_s: f64,
+    /// Mean response time at the line, s.
+    response_s: f64,
+    low: f64,
+    median: f64,
+    high: f64,
+}
+
+/// The line of `search` in users who think for so long; `None` without a line.
+pub fn in_users(run: &Run, search: &SearchResult, think: Duration) -> Option<UsersLine> {
+    let line: &LoadLine = search.line.as_ref().ok()?;
+    let nearest = run
+        .trials
+        .iter()
+        .filter(|trial| trial.spec.kind.counts_for_line() && trial.verdict.is_pass())
+        .min_by(|a, b| {
+            let distance = |trial: &Trial| (trial.spec.rate - line.median).abs();
+            distance(a).total_cmp(&distance(b))
+        })?;
+    let (think_s, response_s) = (think.as_secs_f64(), nearest.response_us.mean / 1e6);
+    let users = |rate| users::users(rate, response_s, think_s);
+    Some(UsersLine {
+        think_s,
+        response_s,
+        low: users(line.low),
+        median: users(line.median),
+        high: users(line.high),
+    })
+}
+
+impl UsersLine {
+    /// Whether so many users are carried; `None` when that lies within the interval.
+    pub fn carries(&self, wanted: u32) -> Option<bool> {
+        let wanted = f64::from(wanted);
+        if wanted <= self.low {
+            Some(true)
+        } else if wanted > self.high {
+            Some(false)
+        } else {
+            None
+        }
+    }
+
+    /// The line both ways, for the report.
+    pub fn remark(&self, wanted: Option<u32>) -> Remark {
+        let mut text = format!(
+            "the line in users who think {:.1} s between an answer and the next request: {:.0}, 90 % interval {:.0} \
+             to {:.0} (Little's law N = λ·(R + Z) with a mean response time R of {:.3} s)",
+            self.think_s, self.median, self.low, self.high, self.response_s
+        );
+        if let Some(wanted) = wanted
+            && let Some(rate) = users::rate(f64::from(wanted), self.response_s, self.think_s)
+        {
+            let answer = match self.carries(wanted) {
+                Some(true) => "the service carries them",
+                Some(false) => "the service does not carry them",
+                None => "whether the service carries them lies within the interval",
+            };
+            text.push_str(&format!("; {wanted} users make {rate:.1} requests per second: {answer}"));
+        }
+        Remark::Note { text }
+    }
+}

@@ -1,0 +1,65 @@
+//! The one place of this crate that reads clocks.
+
+use std::time::{Duration, Instant};
+
+/// Run time: whole seconds and moments since the start of the run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunClock {
+    epoch: Instant,
+}
+
+/// A part that starts at a whole second needs this long to get ready.
+const LEAD: Duration = Duration::from_millis(150);
+
+impl RunClock {
+    /// A run whose second 0 begins as soon as its parts can be ready.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the clock module is where time is read"
+    )]
+    pub fn start() -> Self {
+        Self {
+            epoch: Instant::now() + 2 * LEAD,
+        }
+    }
+
+    /// Second 0 of run time.
+    pub fn epoch(&self) -> Instant {
+        self.epoch
+    }
+
+    /// Time since second 0; zero before it.
+    pub fn elapsed(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// The first whole second that something started now can still make.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the clock module is where time is read"
+    )]
+    pub fn next_second(&self) -> u32 {
+        let ready = Instant::now() + LEAD;
+        match ready.checked_duration_since(self.epoch) {
+            None => 0,
+            Some(since) => u32::try_from(since.as_secs() + 1).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// How long until `second` begins; zero when it has.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the clock module is where time is read"
+    )]
+    pub fn until(&self, second: u32) -> Duration {
+        let begin = self.epoch + Duration::from_secs(u64::from(second));
+        begin.saturating_duration_since(Instant::now())
+    }
+}
+
+/// CPU time that this process has used, µs.
+pub fn process_cpu_us() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let micros = time.tv_sec * 1_000_000 + time.tv_nsec / 1000;
+    u64::try_from(micros).unwrap_or(0)
+}

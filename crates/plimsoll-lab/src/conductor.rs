@@ -1,0 +1,267 @@
+//! Starts the parts of a run in order, puts every event into the log, and ends the parts again.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plimsoll_load::Job;
+use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
+use plimsoll_model::plan::{Facts, Load, Plan};
+use plimsoll_model::run::Run;
+use plimsoll_model::seed::Seed;
+use plimsoll_model::verdict::{Verdict, VoidReason};
+use plimsoll_model::window::Window;
+use plimsoll_probe::ProbePlan;
+
+use crate::clock::{self, RunClock};
+use crate::error::LabError;
+use crate::probes::{MachineUse, Probes};
+use crate::progress::StopFlag;
+use crate::run_log::{self, RunLog};
+
+/// The log, shared by the threads that make events.
+#[derive(Clone, Debug)]
+pub struct SharedLog(Arc<Mutex<Option<RunLog>>>);
+
+impl SharedLog {
+    fn new(log: RunLog) -> Self {
+        Self(Arc::new(Mutex::new(Some(log))))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<RunLog>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Appends one event; after the end of the run it is lost.
+    pub fn append(&self, event: Event) {
+        if let Some(log) = self.lock().as_mut() {
+            log.append(event);
+        }
+    }
+
+    fn write_error(&self) -> Option<String> {
+        let guard = self.lock();
+        guard.as_ref()?.write_error().map(ToString::to_string)
+    }
+}
+
+/// What to do and where to keep it.
+#[derive(Clone, Debug)]
+pub struct Assignment {
+    /// What to do.
+    pub plan: Plan,
+    /// `run` or `limit`, for the header.
+    pub command: &'static str,
+    /// Wall-clock start, RFC 3339.
+    pub started_at: String,
+    /// The run log to make.
+    pub log_path: PathBuf,
+    /// What to watch.
+    pub probes: ProbePlan,
+    /// Versions for the header.
+    pub versions: Facts,
+}
+
+/// Whether to go on after a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// No further arrivals; let requests in flight finish.
+    Stop,
+    /// End at once; what is in flight has failed.
+    Abort,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Finished {
+    /// Everything that was recorded.
+    pub run: Run,
+    /// The run log.
+    pub log_path: PathBuf,
+    /// What the disk refused: the reason. The run holds those events all the same.
+    pub not_written: Option<String>,
+}
+
+/// Conducts one run.
+#[derive(Debug)]
+pub struct Conductor {
+    plan: Arc<Plan>,
+    clock: RunClock,
+    log: SharedLog,
+    probes: Option<Probes>,
+    stop: StopFlag,
+    cpu_us_at_start: u64,
+}
+
+impl Conductor {
+    /// Writes the header of the log and starts the probes.
+    ///
+    /// # Errors
+    /// When the log cannot be made or a thread cannot be started.
+    pub fn open(assignment: Assignment, stop: StopFlag) -> Result<Self, LabError> {
+        let header = Header {
+            format_major: FORMAT_MAJOR,
+            format_minor: FORMAT_MINOR,
+            command: assignment.command.to_owned(),
+            started_at: assignment.started_at,
+            plan: assignment.plan.redacted(),
+            host: plimsoll_probe::host_facts(),
+            versions: assignment.versions,
+        };
+        let log = SharedLog::new(RunLog::create(&assignment.log_path, header)?);
+        let clock = RunClock::start();
+        let probes = Probes::start(assignment.probes, clock, log.clone())?;
+        Ok(Self {
+            plan: Arc::new(assignment.plan),
+            clock,
+            log,
+            probes: Some(probes),
+            stop,
+            cpu_us_at_start: clock::process_cpu_us(),
+        })
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Arc<Plan> {
+        &self.plan
+    }
+
+    /// Time since the start of the run.
+    pub fn elapsed(&self) -> Duration {
+        self.clock.elapsed()
+    }
+
+    /// The first second that a load started now would use.
+    pub fn next_second(&self) -> u32 {
+        self.clock.next_second()
+    }
+
+    /// Whether the user asked to stop.
+    pub fn is_stopping(&self) -> bool {
+        self.stop.is_raised()
+    }
+
+    /// Puts an event into the log.
+    pub fn append(&self, event: Event) {
+        self.log.append(event);
+    }
+
+    /// Puts a note into the log.
+    pub fn note(&self, text: impl Into<String>) {
+        let second = u32::try_from(self.clock.elapsed().as_secs()).unwrap_or(u32::MAX);
+        self.append(Event::NoteMade {
+            second,
+            text: text.into(),
+        });
+    }
+
+    /// Machine use in the seconds `[from, to)`.
+    pub fn machine_use(&self, from: u32, to: u32) -> Vec<MachineUse> {
+        self.probes
+            .as_ref()
+            .map(|probes| probes.machine_use(from, to))
+            .unwrap_or_default()
+    }
+
+    /// Whether the target runs on this machine.
+    pub fn target_is_local(&self) -> bool {
+        self.probes.as_ref().is_some_and(Probes::target_is_local)
+    }
+
+    /// The newest machine use.
+    pub fn latest_machine_use(&self) -> Option<MachineUse> {
+        self.probes.as_ref().and_then(Probes::latest)
+    }
+
+    /// Carries out `load` against the plan's target, from [`Conductor::next_second`] on. Every window goes into
+    /// the log and then to `each`, which decides whether to go on.
+    ///
+    /// # Errors
+    /// When the load engine cannot start.
+    pub fn carry_out(
+        &self,
+        plan: &Arc<Plan>,
+        load: Load,
+        seed: Seed,
+        start_second: u32,
+        mut each: impl FnMut(&Window) -> Flow,
+    ) -> Result<(), LabError> {
+        let mut running = plimsoll_load::start(Job {
+            plan: Arc::clone(plan),
+            load,
+            epoch: self.clock.epoch(),
+            start_second,
+            seed,
+        })?;
+        while let Some(window) = running.next_window() {
+            self.append(Event::WindowClosed(Box::new(window.clone())));
+            match each(&window) {
+                Flow::Continue if self.is_stopping() => running.abort(),
+                Flow::Continue => {}
+                Flow::Stop => running.stop(),
+                Flow::Abort => running.abort(),
+            }
+        }
+        Ok(())
+    }
+
+    /// Everything recorded so far, read back from the log: the evidence that findings rest on.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub fn recorded(&self) -> Result<Run, LabError> {
+        let (path, retained) = {
+            let guard = self.log.lock();
+            let Some(log) = guard.as_ref() else {
+                unreachable!("the log is taken when the conductor is closed, which consumes it");
+            };
+            (log.path().to_owned(), log.retained().to_vec())
+        };
+        let mut run = run_log::read(&path)?.run;
+        for event in retained {
+            run.apply(event);
+        }
+        Ok(run)
+    }
+
+    /// Ends the probes, writes the last event, and reads everything back.
+    ///
+    /// # Errors
+    /// When the log cannot be read back.
+    pub fn close(mut self, verdict: Verdict, void: Vec<VoidReason>) -> Result<Finished, LabError> {
+        let notes = self.probes.take().map(Probes::stop).unwrap_or_default();
+        for note in notes {
+            self.note(note);
+        }
+        let not_written = self.log.write_error();
+        self.append(Event::RunEnded {
+            verdict,
+            void,
+            process_cpu_us: clock::process_cpu_us() - self.cpu_us_at_start,
+            rss_bytes_max: rss_bytes_max(Path::new("/proc/self/status")).unwrap_or(0),
+        });
+        let Some(log) = self.log.lock().take() else {
+            unreachable!("a conductor is closed once, because closing consumes it");
+        };
+        let (log_path, refused) = log.close();
+        let mut run = run_log::read(&log_path)?.run;
+        for event in refused {
+            run.apply(event);
+        }
+        Ok(Finished {
+            run,
+            log_path,
+            not_written,
+        })
+    }
+}
+
+/// Highest resident memory of a process from its `status` file, bytes.
+fn rss_bytes_max(status: &Path) -> Option<u64> {
+    let text = std::fs::read_to_string(status).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}

@@ -1,0 +1,17 @@
+//! Why an experiment could not be carried out. What happens to requests is data, not an error.
+
+use crate::run_log::RunLogError;
+
+/// The instrument itself failed.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// The run log failed.
+    #[error(transparent)]
+    RunLog(#[from] RunLogError),
+    /// The load engine could not start.
+    #[error(transparent)]
+    Load(#[from] plimsoll_load::LoadError),
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}; raise the limit on processes (ulimit -u)")]
+    Thread(#[source] std::io::Error),
+}

@@ -1,0 +1,83 @@
+//! `plimsoll limit`: the search for the load line, carried out on the real target.
+
+mod conclusion;
+mod course;
+mod trials;
+
+use std::time::Duration;
+
+use plimsoll_analysis::search::{Gate, Policy, Search};
+use plimsoll_model::objective::Objective;
+
+use crate::conductor::{Assignment, Conductor, Finished};
+use crate::error::LabError;
+use crate::progress::{StopFlag, Watcher};
+use course::Course;
+use trials::Trials;
+
+/// How much time the answer is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ambition {
+    /// At most 4 minutes.
+    Quick,
+    /// At most 15 minutes.
+    #[default]
+    Standard,
+    /// An hour at most.
+    Thorough,
+    /// Quick, within this time.
+    Within(Duration),
+}
+
+/// What is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LimitOrder {
+    /// How much time the answer is worth.
+    pub ambition: Ambition,
+    /// Only decide whether the line is at least this high, 1/s.
+    pub at_least: Option<f64>,
+    /// Users that the target must carry.
+    pub users: Option<u32>,
+    /// Pause of a user between an answer and the next request.
+    pub think: Option<Duration>,
+}
+
+/// Finds the load line of the plan's target, or decides the gate.
+///
+/// # Errors
+/// When the instrument fails: no run log, no engine. What the target does is data.
+pub fn limit(
+    assignment: Assignment,
+    order: LimitOrder,
+    stop: StopFlag,
+    watcher: &mut dyn Watcher,
+) -> Result<Finished, LabError> {
+    let conductor = Conductor::open(assignment, stop)?;
+    let plan = conductor.plan();
+    // The door always hands in an objective; a search without one would have nothing to look for.
+    let objective = plan.objective.clone().unwrap_or(Objective {
+        latency: Vec::new(),
+        errors_max: Some(0.01),
+    });
+    let mut policy = policy(order.ambition, objective.clone());
+    policy.in_flight_cap = u64::from(plan.transport.connections_max);
+    let course = match order.at_least {
+        Some(rate) => Course::Gate(Box::new(Gate::new(rate, policy)), plan.seed),
+        None => Course::Search(Box::new(Search::new(policy, plan.seed))),
+    };
+    let result = Trials::new(&conductor, objective).carry_out(course, watcher)?;
+    let (verdict, void) = conclusion::conclude(&conductor, order, result, watcher)?;
+    conductor.close(verdict, void)
+}
+
+fn policy(ambition: Ambition, objective: Objective) -> Policy {
+    match ambition {
+        Ambition::Quick => Policy::quick(objective),
+        Ambition::Standard => Policy::standard(objective),
+        Ambition::Thorough => Policy::thorough(objective),
+        Ambition::Within(budget) => Policy {
+            budget,
+            ..Policy::quick(objective)
+        },
+    }
+}

@@ -1,0 +1,109 @@
+//! What decides the next trial: the search, or the gate. Both are state machines of the analysis.
+
+use std::time::Duration;
+
+use plimsoll_analysis::search::{Gate, GateStep, Search, Step};
+use plimsoll_model::load_line::{GateResult, NoLine, SearchResult};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::trial::{Trial, TrialSpec};
+use plimsoll_model::verdict::VoidReason;
+
+/// The state machine that is asked for trials.
+#[derive(Debug)]
+pub(super) enum Course {
+    Search(Box<Search>),
+    Gate(Box<Gate>, Seed),
+}
+
+/// What a course ended with.
+#[derive(Debug)]
+pub(super) enum CourseResult {
+    Search(SearchResult),
+    Gate(GateResult),
+    /// The gate's trials stayed void.
+    GateVoid(VoidReason),
+}
+
+/// What to do next.
+#[derive(Debug)]
+pub(super) enum Next {
+    Trial(TrialSpec),
+    Done(CourseResult),
+}
+
+impl Course {
+    pub(super) fn next(&mut self) -> Next {
+        match self {
+            Self::Search(search) => match search.next_step() {
+                Step::Trial(spec) => Next::Trial(spec),
+                Step::Done(result) => Next::Done(CourseResult::Search(result)),
+            },
+            Self::Gate(gate, _) => match gate.next_step() {
+                GateStep::Trial(spec) => Next::Trial(spec),
+                GateStep::Done(result) => Next::Done(CourseResult::Gate(result)),
+                GateStep::Void(reason) => Next::Done(CourseResult::GateVoid(reason)),
+            },
+        }
+    }
+
+    pub(super) fn record(&mut self, trial: &Trial, elapsed: Duration) {
+        match self {
+            Self::Search(search) => search.record(trial, elapsed),
+            Self::Gate(gate, _) => gate.record(trial, elapsed),
+        }
+    }
+
+    /// Tells the busy share of the target's CPU at a rate, before the trial at that rate is recorded.
+    pub(super) fn record_utilisation(&mut self, rate: f64, busy: f64) {
+        if let Self::Search(search) = self {
+            search.record_utilisation(rate, busy);
+        }
+    }
+
+    /// Ends from outside. A gate that is stopped stays undecided, which a search result says as well.
+    pub(super) fn stop(&mut self, reason: NoLine) -> CourseResult {
+        CourseResult::Search(match self {
+            Self::Search(search) => search.stop(reason),
+            Self::Gate(..) => SearchResult {
+                line: Err(reason),
+                remarks: Vec::new(),
+            },
+        })
+    }
+
+    pub(super) fn seed(&self, index: u32) -> Seed {
+        match self {
+            Self::Search(search) => search.seed(index),
+            Self::Gate(_, seed) => seed.derive(u64::from(index)),
+        }
+    }
+
+    pub(super) fn anchor_in_flight(&self) -> f64 {
+        match self {
+            Self::Search(search) => search.anchor_in_flight(),
+            Self::Gate(gate, _) => gate.anchor_in_flight(),
+        }
+    }
+
+    pub(super) fn stage_text(&self) -> String {
+        let stage = match self {
+            Self::Search(search) => search.stage(),
+            Self::Gate(gate, _) => gate.stage(),
+        };
+        format!("{}: {}", stage.name, stage.text)
+    }
+
+    pub(super) fn interval(&self) -> Option<(f64, f64, f64)> {
+        match self {
+            Self::Search(search) => search.interval(),
+            Self::Gate(..) => None,
+        }
+    }
+
+    pub(super) fn remaining(&self) -> Duration {
+        match self {
+            Self::Search(search) => search.remaining(),
+            Self::Gate(gate, _) => gate.remaining(),
+        }
+    }
+}

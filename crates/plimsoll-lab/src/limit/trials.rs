@@ -1,0 +1,202 @@
+//! Carries out trials one after the other, each against the target or, for the self-test, against a server that does
+//! nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_analysis::judge::early::may_stop_early;
+use plimsoll_analysis::judge::{self, TrialFacts};
+use plimsoll_analysis::whole_run;
+use plimsoll_load::NullServer;
+use plimsoll_model::event::Event;
+use plimsoll_model::load_line::NoLine;
+use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::{Load, Plan, Target};
+use plimsoll_model::schedule::Spacing;
+use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+use plimsoll_model::window::Window;
+
+use super::course::{Course, CourseResult, Next};
+use crate::conductor::{Conductor, Flow};
+use crate::error::LabError;
+use crate::progress::{Progress, Watcher};
+
+/// The trials of one search.
+pub(super) struct Trials<'a> {
+    conductor: &'a Conductor,
+    objective: Objective,
+    previous_rate: f64,
+    count: u32,
+}
+
+impl<'a> Trials<'a> {
+    pub(super) fn new(conductor: &'a Conductor, objective: Objective) -> Self {
+        Self {
+            conductor,
+            objective,
+            previous_rate: 0.0,
+            count: 0,
+        }
+    }
+
+    /// Carries out what `course` asks for until it is done, the user stops it, or nothing can be reached.
+    pub(super) fn carry_out(
+        mut self,
+        mut course: Course,
+        watcher: &mut dyn Watcher,
+    ) -> Result<CourseResult, LabError> {
+        loop {
+            let spec = match course.next() {
+                Next::Trial(spec) => spec,
+                Next::Done(result) => return Ok(result),
+            };
+            let windows = self.windows_of(&spec, &course, watcher)?;
+            if self.conductor.is_stopping() {
+                return Ok(course.stop(NoLine::Interrupted));
+            }
+            if spec.kind != TrialKind::SelfTest
+                && whole_run::is_unreachable(&windows)
+                && self.never_reached()
+            {
+                return Ok(course.stop(NoLine::Unreachable));
+            }
+            let trial = self.judge(&spec, &course, &windows);
+            self.tell_utilisation(&trial, &mut course);
+            self.conductor
+                .append(Event::TrialEnded(Box::new(trial.clone())));
+            watcher.trial_ended(&trial);
+            course.record(&trial, self.conductor.elapsed());
+            self.count += 1;
+        }
+    }
+
+    /// Whether no earlier trial got through: the self-test is the first trial, the target is met in the second.
+    fn never_reached(&self) -> bool {
+        self.count <= 1
+    }
+
+    fn windows_of(
+        &mut self,
+        spec: &TrialSpec,
+        course: &Course,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Vec<Window>, LabError> {
+        let null_server = match spec.kind {
+            TrialKind::SelfTest => Some(plimsoll_load::null_server()?),
+            _ => None,
+        };
+        let plan = match &null_server {
+            Some(server) => against(self.conductor.plan(), server),
+            None => Arc::clone(self.conductor.plan()),
+        };
+        let second = self.conductor.next_second();
+        self.conductor.append(Event::TrialStarted {
+            index: self.count,
+            second,
+            spec: *spec,
+        });
+        watcher.trial_started(spec);
+        let stage = course.stage_text();
+        let trial_left = |window: &Window| {
+            let left = (second + spec.offered_s()).saturating_sub(window.second + 1);
+            Duration::from_secs(u64::from(left))
+        };
+        let mut windows = Vec::new();
+        let load = self.load(spec);
+        self.conductor
+            .carry_out(&plan, load, course.seed(self.count), second, |window| {
+                watcher.window_closed(&Progress {
+                    window,
+                    stage: &stage,
+                    interval: course.interval(),
+                    remaining: course.remaining().max(trial_left(window)),
+                    cpu: self.conductor.latest_machine_use().map(|seen| seen.busy),
+                });
+                windows.push(window.clone());
+                self.flow(spec, course, &windows)
+            })?;
+        self.previous_rate = spec.rate;
+        Ok(windows)
+    }
+
+    /// The load of a trial: open at its rate, or the closed loop of one client alone.
+    fn load(&self, spec: &TrialSpec) -> Load {
+        if spec.kind == TrialKind::Single {
+            return Load::Closed {
+                connections: 1,
+                think: Duration::ZERO,
+                lasting: Duration::from_secs(u64::from(spec.offered_s())),
+            };
+        }
+        let spacing = match &self.conductor.plan().load {
+            Load::Open { spacing, .. } => *spacing,
+            Load::Closed { .. } => Spacing::Poisson,
+        };
+        Load::Open {
+            phases: spec.phases(self.previous_rate),
+            spacing,
+        }
+    }
+
+    /// A trial that has certainly failed ends at once, and so does a recovery that is complete.
+    fn flow(&self, spec: &TrialSpec, course: &Course, windows: &[Window]) -> Flow {
+        if spec.kind == TrialKind::Recovery {
+            let well = judge::recovered(windows, course.anchor_in_flight(), &self.objective);
+            return if well.is_some() {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            };
+        }
+        let stops = spec.stop_early && may_stop_early(spec.kind);
+        if stops && judge::early(spec, &self.objective, windows).is_some() {
+            return Flow::Abort;
+        }
+        Flow::Continue
+    }
+
+    fn judge(&self, spec: &TrialSpec, course: &Course, windows: &[Window]) -> Trial {
+        let plan = self.conductor.plan();
+        let start_second = windows.first().map_or(0, |window| window.second);
+        let end = start_second + spec.offered_s();
+        let machine = self.conductor.machine_use(start_second, end);
+        let facts = TrialFacts {
+            index: self.count,
+            start_second,
+            cores: plan.cores,
+            steal: machine.iter().map(|seen| seen.steal).collect(),
+            open: spec.kind != TrialKind::Single,
+            anchor_in_flight: course.anchor_in_flight(),
+        };
+        judge::judge(spec, &self.objective, windows, &facts)
+    }
+
+    /// The machine's busy share, when the target runs on it, tells the bracket how far it may jump.
+    fn tell_utilisation(&self, trial: &Trial, course: &mut Course) {
+        if !self.conductor.target_is_local() || !trial.verdict.is_pass() {
+            return;
+        }
+        let seen = self.conductor.machine_use(trial.judged.0, trial.judged.1);
+        if seen.is_empty() || trial.spec.kind == TrialKind::SelfTest || trial.throughput <= 0.0 {
+            return;
+        }
+        let busy = seen.iter().map(|seen| seen.busy).sum::<f64>() / seen.len() as f64;
+        course.record_utilisation(trial.throughput, busy);
+    }
+}
+
+/// The plan with a server that does nothing in place of the target.
+fn against(plan: &Plan, server: &NullServer) -> Arc<Plan> {
+    let address = server.address();
+    let mut plan = plan.clone();
+    plan.target = Target {
+        url: format!("http://{address}/"),
+        tls: false,
+        host: address.ip().to_string(),
+        port: address.port(),
+        addresses: vec![address],
+        unix_socket: None,
+    };
+    plan.transport.sources.clear();
+    Arc::new(plan)
+}

@@ -1,0 +1,74 @@
+//! `plimsoll run`: one load, recorded and, if the plan has an objective, judged.
+
+use std::time::Duration;
+
+use plimsoll_analysis::findings;
+use plimsoll_analysis::whole_run::{self, Judgement};
+use plimsoll_model::event::Event;
+use plimsoll_model::plan::Load;
+use plimsoll_model::run::Run;
+use plimsoll_model::verdict::Verdict;
+
+use crate::conductor::{Assignment, Conductor, Finished, Flow};
+use crate::error::LabError;
+use crate::progress::{Progress, StopFlag, Watcher};
+
+/// Carries out the plan's load and judges it.
+///
+/// # Errors
+/// When the instrument fails: no run log, no engine. What the target does is data.
+pub fn run(
+    assignment: Assignment,
+    stop: StopFlag,
+    watcher: &mut dyn Watcher,
+) -> Result<Finished, LabError> {
+    let conductor = Conductor::open(assignment, stop)?;
+    let plan = conductor.plan().clone();
+    let stage = stage(&plan.load);
+    let whole = plan.load.lasting();
+    let start = conductor.next_second();
+    conductor.carry_out(&plan, plan.load.clone(), plan.seed, start, |window| {
+        let done = Duration::from_secs(u64::from(window.second - start + 1));
+        watcher.window_closed(&Progress {
+            window,
+            stage: &stage,
+            interval: None,
+            remaining: whole.saturating_sub(done),
+            cpu: conductor.latest_machine_use().map(|seen| seen.busy),
+        });
+        Flow::Continue
+    })?;
+    let recorded = conductor.recorded()?;
+    let judgement = judge(&conductor, &recorded);
+    conductor.close(judgement.verdict, judgement.void)
+}
+
+/// Judges what was recorded; steps of a sweep become trials of the log.
+fn judge(conductor: &Conductor, recorded: &Run) -> Judgement {
+    let mut judgement = whole_run::judge(recorded);
+    for step in whole_run::steps(recorded) {
+        conductor.append(Event::TrialStarted {
+            index: step.index,
+            second: step.start_second,
+            spec: step.spec,
+        });
+        conductor.append(Event::TrialEnded(Box::new(step)));
+    }
+    conductor.append(Event::FindingsMade(findings::find(recorded)));
+    if conductor.is_stopping() {
+        judgement.verdict = Verdict::Interrupted;
+    }
+    judgement
+}
+
+fn stage(load: &Load) -> String {
+    match load {
+        Load::Open { phases, .. } => match phases.as_slice() {
+            [phase] if (phase.from - phase.to).abs() < f64::EPSILON => {
+                format!("open load at {}/s", phase.from)
+            }
+            phases => format!("open load in {} phases", phases.len()),
+        },
+        Load::Closed { connections, .. } => format!("closed loop of {connections}"),
+    }
+}

@@ -1,0 +1,80 @@
+//! The run log: one file per run, append-only.
+//!
+//! Each event is one JSON line in a gzip member of its own, so `zcat FILE` shows all of them, and a file cut off
+//! anywhere is readable up to the last complete member. Histograms are in the HdrHistogram V2 encoding.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::path::PathBuf;
+
+pub use reader::{Reading, read};
+pub use writer::RunLog;
+
+/// What went wrong with a run log.
+#[derive(Debug, thiserror::Error)]
+pub enum RunLogError {
+    /// The file or its folder cannot be made or opened.
+    #[error("cannot open {}: {source}; {}", path.display(), remedy(source))]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The header could not be written; nothing was sent yet.
+    #[error("cannot write {}: {source}; {}", path.display(), remedy(source))]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file does not begin as a run log.
+    #[error("{} is not a run log: {fault}; give the .run file of a plimsoll run", path.display())]
+    NotARunLog {
+        /// The file.
+        path: PathBuf,
+        /// What it begins with instead.
+        fault: String,
+    },
+    /// The file was written by a newer version.
+    #[error(
+        "{} has format {major}, this version reads up to {}; use a newer plimsoll (the file was written by {written_by})",
+        path.display(), plimsoll_model::event::FORMAT_MAJOR
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its major version.
+        major: u64,
+        /// The version of plimsoll that wrote it.
+        written_by: String,
+    },
+}
+
+/// What to do about a fault of the file system.
+fn remedy(source: &std::io::Error) -> &'static str {
+    match source.kind() {
+        std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+            "choose a folder you may write to with --out DIR"
+        }
+        std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+            "free some space or choose another disk with --out DIR"
+        }
+        std::io::ErrorKind::NotADirectory | std::io::ErrorKind::AlreadyExists => {
+            "a file stands where the folder should be; choose another with --out DIR"
+        }
+        _ => "choose another folder with --out DIR",
+    }
+}

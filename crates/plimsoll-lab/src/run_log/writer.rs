@@ -1,0 +1,116 @@
+//! Appends events to a run log; keeps them in memory when the disk refuses.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use plimsoll_model::event::{Event, Header};
+
+use super::RunLogError;
+
+/// Events kept in memory after the disk refused; about two hours of a run.
+const RETAINED_MAX: usize = 20_000;
+
+/// The open log of the run that is going on.
+#[derive(Debug)]
+pub struct RunLog {
+    path: PathBuf,
+    file: File,
+    /// Length of the file up to the last complete event.
+    complete_len: u64,
+    retained: Vec<Event>,
+    write_error: Option<std::io::Error>,
+}
+
+impl RunLog {
+    /// Makes the file, its folder if need be, and writes the header. Never overwrites a file.
+    ///
+    /// # Errors
+    /// When the folder or file cannot be made, or the header cannot be written: nothing was measured yet.
+    pub fn create(path: &Path, header: Header) -> Result<Self, RunLogError> {
+        let open = |source| RunLogError::Open {
+            path: path.to_owned(),
+            source,
+        };
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(open)?;
+        }
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(open)?;
+        let mut log = Self {
+            path: path.to_owned(),
+            file,
+            complete_len: 0,
+            retained: Vec::new(),
+            write_error: None,
+        };
+        log.write(&Event::RunStarted(Box::new(header)))
+            .and_then(|()| log.file.sync_data())
+            .map_err(|source| RunLogError::Write {
+                path: path.to_owned(),
+                source,
+            })?;
+        Ok(log)
+    }
+
+    /// Where the file is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Appends one event. A disk that refuses is not an error here: the event is kept in memory, and
+    /// [`RunLog::write_error`] says so.
+    pub fn append(&mut self, event: Event) {
+        if self.write_error.is_none() {
+            match self.write(&event) {
+                Ok(()) => return,
+                Err(error) => {
+                    // What was written of the event would hide all that follows it.
+                    let _ = self.file.set_len(self.complete_len);
+                    self.write_error = Some(error);
+                }
+            }
+        }
+        if self.retained.len() < RETAINED_MAX {
+            self.retained.push(event);
+        }
+    }
+
+    /// Events that the disk refused, in order.
+    pub fn retained(&self) -> &[Event] {
+        &self.retained
+    }
+
+    /// Why events are kept in memory instead of on disk.
+    pub fn write_error(&self) -> Option<&std::io::Error> {
+        self.write_error.as_ref()
+    }
+
+    /// Tries once more to write what is kept in memory, and hands back what the disk still refuses.
+    pub fn close(mut self) -> (PathBuf, Vec<Event>) {
+        let mut refused = Vec::new();
+        for event in std::mem::take(&mut self.retained) {
+            if !refused.is_empty() || self.write(&event).is_err() {
+                let _ = self.file.set_len(self.complete_len);
+                refused.push(event);
+            }
+        }
+        let _ = self.file.sync_data();
+        (self.path, refused)
+    }
+
+    fn write(&mut self, event: &Event) -> std::io::Result<()> {
+        let mut frame = GzEncoder::new(Vec::with_capacity(4096), Compression::fast());
+        serde_json::to_writer(&mut frame, event)?;
+        frame.write_all(b"\n")?;
+        let bytes = frame.finish()?;
+        self.file.write_all(&bytes)?;
+        self.complete_len += bytes.len() as u64;
+        Ok(())
+    }
+}
