@@ -1,1 +1,27 @@
 //! Carries out a schedule against a target and closes windows.
+//!
+//! One event loop per core, nothing shared between them while they run. A loop takes up arrivals when they are
+//! due, sends each on a kept connection or a new one, and counts how it ended; once a second it hands over what
+//! it counted, and [`Running::next_window`] merges the loops' seconds.
+//!
+//! What it never fails to hold: every arrival ends in exactly one outcome; time counts from the moment a request
+//! was due; memory does not grow with time or with the number of requests; nothing is sent to an address the plan
+//! does not name.
+
+mod affinity;
+mod clock;
+mod connection;
+mod engine;
+mod job;
+mod list;
+mod null_server;
+mod recorder;
+mod running;
+mod second;
+mod source;
+mod tls;
+mod transport;
+
+pub use job::{Job, LoadError};
+pub use null_server::{NullServer, null_server};
+pub use running::{Running, start};

@@ -1,0 +1,145 @@
+//! Drives the engine against a URL, for measuring: `drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS]`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll_load::{Job, start};
+use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::window::Window;
+
+fn plan(address: SocketAddr, path: &str, tick: Option<Duration>) -> Plan {
+    Plan {
+        name: "drive".to_owned(),
+        target: Target {
+            url: format!("http://{address}{path}"),
+            tls: false,
+            host: address.ip().to_string(),
+            port: address.port(),
+            addresses: vec![address],
+            unix_socket: None,
+        },
+        request: RequestPlan {
+            method: "GET".to_owned(),
+            paths: vec![path.to_owned()],
+            order: PathOrder::Circular,
+            headers: vec![("Host".to_owned(), address.to_string())],
+            body: Vec::new(),
+            redirects_max: 0,
+        },
+        transport: Transport {
+            timeout: Duration::from_secs(30),
+            connect_timeout: Duration::from_secs(10),
+            connections_max: 10_000,
+            requests_per_connection: 0,
+            sources: Vec::new(),
+            ca_file: None,
+            insecure: false,
+            body_len_max: 1 << 30,
+        },
+        load: Load::Closed {
+            connections: 1,
+            think: Duration::ZERO,
+            lasting: Duration::from_secs(1),
+        },
+        objective: None,
+        good: GoodStatus::default(),
+        seed: Seed(1),
+        cores: 1,
+        tick,
+        warmup: Duration::ZERO,
+        classes_ms: [800, 1200],
+    }
+}
+
+fn status(name: &str) -> String {
+    let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(name))
+        .unwrap_or_default();
+    line.to_owned()
+}
+
+#[expect(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program that prints, started at its own now"
+)]
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [url, kind, number, seconds, rest @ ..] = &arguments[..] else {
+        panic!("usage: drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS]");
+    };
+    let (address, path) = url.split_at(url.find('/').unwrap_or(url.len()));
+    let address = address.parse().expect("ADDRESS:PORT");
+    let lasting = Duration::from_secs(seconds.parse().expect("whole seconds"));
+    let tick = rest
+        .first()
+        .map(|ms| Duration::from_millis(ms.parse().expect("whole milliseconds")));
+    let load = match kind.as_str() {
+        "rate" => Load::Open {
+            phases: vec![Phase::constant(number.parse().expect("a rate"), lasting)],
+            spacing: Spacing::Poisson,
+        },
+        _ => Load::Closed {
+            connections: number.parse().expect("connections"),
+            think: rest.get(1).map_or(Duration::ZERO, |ms| {
+                Duration::from_millis(ms.parse().expect("think ms"))
+            }),
+            lasting,
+        },
+    };
+    let plan = Arc::new(plan(
+        address,
+        if path.is_empty() { "/" } else { path },
+        tick,
+    ));
+    let epoch = Instant::now() + Duration::from_millis(20);
+    let mut running = start(Job {
+        plan,
+        load,
+        epoch,
+        start_second: 0,
+        seed: Seed(1),
+    })
+    .expect("a job that starts");
+    let mut total = Window::new(0);
+    let mut rss = String::new();
+    while let Some(mut window) = running.next_window() {
+        rss = status("VmRSS");
+        window.second = 0;
+        total.merge(&window);
+    }
+    let used = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let cpu_us = (used.tv_sec as f64).mul_add(1e6, used.tv_nsec as f64 / 1e3);
+    let requests = total.completed();
+    let at = |quantile| total.response.quantile(quantile).unwrap_or(0);
+    let lag = |quantile| total.lag.quantile(quantile).unwrap_or(0);
+    let sent_late =
+        100.0 - 100.0 * total.lag.count_above(200) as f64 / total.lag.count().max(1) as f64;
+    println!(
+        "requests {requests} ({:.0}/s) offered {} outcomes {:?} retries {}",
+        requests as f64 / lasting.as_secs_f64(),
+        total.offered,
+        total
+            .outcomes
+            .iter()
+            .filter(|pair| pair.1 > 0)
+            .collect::<Vec<_>>(),
+        total.retries,
+    );
+    println!(
+        "cpu {:.2} us/request (loop {:.2}), response p50 {} p99 {} max {} us, lag p50 {} p99 {} us, within 200 us {sent_late:.2} %, {rss}, opened {}",
+        cpu_us / requests as f64,
+        total.generator.loop_cpu_us as f64 / requests as f64,
+        at(0.5),
+        at(0.99),
+        at(1.0),
+        lag(0.5),
+        lag(0.99),
+        total.connections_opened,
+    );
+}

@@ -1,0 +1,155 @@
+//! One connection, and one request: what the slabs hold.
+
+use plimsoll_wire::response::ResponseReader;
+use rustix::fd::OwnedFd;
+
+use crate::list::{Linked, Links, NONE};
+use crate::source::NOBODY;
+use crate::tls::Session;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Being made, or shaking hands.
+    Connecting,
+    /// Kept, without a request.
+    Idle,
+    /// With a request.
+    Busy,
+    /// Its last answer is there; the target closes it, so that its port is not left in TIME_WAIT on our side.
+    Closing,
+}
+
+/// One connection. Small, for there may be tens of thousands.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) socket: OwnedFd,
+    /// Tells an event of this connection from one of the last that had its place.
+    pub(crate) generation: u32,
+    pub(crate) phase: Phase,
+    /// Until the kernel has made the connection; TLS comes after.
+    pub(crate) connected: bool,
+    /// Bytes of the request could not all be written at once.
+    pub(crate) writing: bool,
+    /// The request it carries, or is being made for.
+    pub(crate) request: u32,
+    /// Requests sent on it.
+    pub(crate) served: u32,
+    /// The user of a closed load it belongs to.
+    pub(crate) user: u32,
+    /// Bytes of the request that are written.
+    pub(crate) written: usize,
+    /// When it is given up while being made or closed.
+    pub(crate) deadline: u64,
+    /// Place among those being made, being closed, or idle: by phase.
+    pub(crate) links: Links,
+    pub(crate) reader: ResponseReader,
+    pub(crate) tls: Option<Box<Session>>,
+}
+
+impl Connection {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        generation: u32,
+        request: u32,
+        user: u32,
+        deadline: u64,
+    ) -> Self {
+        Self {
+            socket,
+            generation,
+            phase: Phase::Connecting,
+            connected: false,
+            writing: false,
+            request,
+            served: 0,
+            user,
+            written: 0,
+            deadline,
+            links: Links::default(),
+            reader: ResponseReader::default(),
+            tls: None,
+        }
+    }
+}
+
+/// Connections being made, idle or closing: one list each, and a connection is in at most one.
+impl Linked<0> for Connection {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+/// List of requests by when they are due.
+pub(crate) const BY_DUE: usize = 0;
+/// List of requests that wait for a connection.
+pub(crate) const BY_WAIT: usize = 1;
+
+/// Never sent.
+pub(crate) const UNSENT: u64 = u64::MAX;
+
+/// One request from being due to its end, over redirects and a retry.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) due: u64,
+    /// First sent, or [`UNSENT`].
+    pub(crate) sent: u64,
+    pub(crate) user: u32,
+    /// Index of its template.
+    pub(crate) path: u32,
+    /// The connection that carries it or is being made for it; [`NONE`] while it waits.
+    pub(crate) connection: u32,
+    pub(crate) redirects: u32,
+    pub(crate) retried: bool,
+    /// Stands in the list of those that wait.
+    pub(crate) waiting: bool,
+    pub(crate) due_links: Links,
+    pub(crate) wait_links: Links,
+    /// Where a redirect sent it.
+    pub(crate) detour: Option<Box<Detour>>,
+}
+
+impl Request {
+    pub(crate) fn new(due: u64, user: u32, path: u32) -> Self {
+        Self {
+            due,
+            sent: UNSENT,
+            user,
+            path,
+            connection: NONE,
+            redirects: 0,
+            retried: false,
+            waiting: false,
+            due_links: Links::default(),
+            wait_links: Links::default(),
+            detour: None,
+        }
+    }
+
+    /// Whether it stands for a user of a closed load.
+    pub(crate) fn has_user(&self) -> bool {
+        self.user != NOBODY
+    }
+}
+
+impl Linked<BY_DUE> for Request {
+    fn links(&mut self) -> &mut Links {
+        &mut self.due_links
+    }
+}
+
+impl Linked<BY_WAIT> for Request {
+    fn links(&mut self) -> &mut Links {
+        &mut self.wait_links
+    }
+}
+
+/// A request as a redirect changed it.
+#[derive(Debug)]
+pub(crate) struct Detour {
+    /// Path and query.
+    pub(crate) target: String,
+    pub(crate) method: String,
+    pub(crate) head: Box<[u8]>,
+    pub(crate) with_body: bool,
+}

@@ -1,0 +1,269 @@
+//! One event loop: takes up what is due, drives connections, counts what ends.
+//!
+//! Everything a loop touches while it runs is its own. It makes one `send` and one `recv` for a usual request,
+//! registers a connection once (edge-triggered), and waits with the precision of the kernel's timer.
+
+mod arrival;
+mod exchange;
+mod expiry;
+mod opening;
+mod redirect;
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use plimsoll_wire::head::HeadMemo;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use slab::Slab;
+
+use crate::clock::{Clock, SECOND_NS};
+use crate::connection::{BY_DUE, BY_WAIT, Connection, Request};
+use crate::job::{LoadError, Order, Paths};
+use crate::list::List;
+use crate::recorder::Recorder;
+use crate::source::{NEVER, Source};
+use crate::transport::Turn;
+
+/// Size of the buffer that all connections of a loop read into, bytes.
+const BUFFER_LEN: usize = 64 * 1024;
+
+/// Events taken from the kernel at once; bounds how long a batch keeps arrivals waiting.
+const EVENTS_MAX: usize = 256;
+
+/// Arrivals taken up before looking at events again.
+const ARRIVALS_MAX: usize = 64;
+
+/// Event data of the waker, which no connection has: generations stay below it.
+const WAKER: u64 = u64::MAX;
+
+/// What a loop has been asked to do.
+pub(crate) mod wish {
+    pub(crate) const RUN: u8 = 0;
+    /// No further arrivals; what is in flight drains.
+    pub(crate) const STOP: u8 = 1;
+    /// No further arrivals, and no drain.
+    pub(crate) const ABORT: u8 = 2;
+}
+
+/// How a loop is told to stop.
+#[derive(Debug)]
+pub(crate) struct Signal {
+    pub(crate) wish: AtomicU8,
+    pub(crate) waker: OwnedFd,
+}
+
+pub(crate) struct Engine {
+    order: Arc<Order>,
+    signal: Arc<Signal>,
+    clock: Clock,
+    epoll: OwnedFd,
+    source: Source,
+    paths: Paths,
+    turn: Turn,
+    recorder: Recorder,
+    requests: Slab<Request>,
+    by_due: List<BY_DUE>,
+    waiting: List<BY_WAIT>,
+    connections: Slab<Connection>,
+    connecting: List<0>,
+    idle: List<0>,
+    closing: List<0>,
+    /// The connection of each user of a closed load.
+    users: Vec<u32>,
+    generation: u32,
+    memo: HeadMemo,
+    buffer: Box<[u8]>,
+    /// When unfinished requests are given up; known once the load has ended.
+    drain_end_ns: u64,
+    wish: u8,
+}
+
+impl Engine {
+    pub(crate) fn new(
+        order: &Arc<Order>,
+        index: u32,
+        signal: Arc<Signal>,
+        recorder: Recorder,
+    ) -> Result<Self, LoadError> {
+        let system = |action| {
+            move |source: rustix::io::Errno| LoadError::System {
+                action,
+                source: source.into(),
+            }
+        };
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system("make an epoll"))?;
+        epoll::add(
+            &epoll,
+            &signal.waker,
+            epoll::EventData::new_u64(WAKER),
+            epoll::EventFlags::IN,
+        )
+        .map_err(system("register a waker"))?;
+        let source = Source::new(
+            &order.load,
+            order.seed,
+            order.start_ns(),
+            index,
+            order.plan.cores,
+        );
+        Ok(Self {
+            signal,
+            clock: Clock::new(order.epoch),
+            epoll,
+            paths: order.paths(index),
+            // Loops begin at different addresses, so that few connections still reach all of them.
+            turn: Turn::at(index as usize),
+            recorder,
+            requests: Slab::new(),
+            by_due: List::default(),
+            waiting: List::default(),
+            connections: Slab::new(),
+            connecting: List::default(),
+            idle: List::default(),
+            closing: List::default(),
+            users: vec![crate::list::NONE; source.users()],
+            generation: 0,
+            memo: HeadMemo::default(),
+            buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
+            drain_end_ns: source.end_ns().saturating_add(order.drain_ns),
+            wish: wish::RUN,
+            source,
+            order: Arc::clone(order),
+        })
+    }
+
+    /// Runs from before the start of the load to the end of the drain.
+    pub(crate) fn run(mut self) {
+        // The default slack of 50 µs would make every send that much later. Where it cannot be set, the lag
+        // that is recorded says so.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        if !self.wait_for_start(&mut events) {
+            return;
+        }
+        loop {
+            let now = self.clock.now();
+            self.recorder.roll(now);
+            self.obey(now);
+            let more = self.take_up(now);
+            self.expire(now);
+            let now = self.clock.now();
+            if self.is_finished(now) {
+                break;
+            }
+            let wait_ns = if more {
+                0
+            } else {
+                self.next_moment(now).saturating_sub(now)
+            };
+            self.poll(&mut events, wait_ns);
+            for event in events.drain(..) {
+                self.on_event(event);
+            }
+        }
+        self.finish();
+    }
+
+    /// Whether the load starts; not when it is stopped before.
+    fn wait_for_start(&mut self, events: &mut Vec<epoll::Event>) -> bool {
+        loop {
+            if self.signal.wish.load(Ordering::Relaxed) != wish::RUN {
+                return false;
+            }
+            let wait_ns = self.clock.until(self.order.start_ns());
+            if wait_ns == 0 {
+                return true;
+            }
+            self.poll(events, wait_ns);
+            events.clear();
+        }
+    }
+
+    /// Stops arrivals when asked to.
+    fn obey(&mut self, now: u64) {
+        let wish = self.signal.wish.load(Ordering::Relaxed);
+        if wish == self.wish {
+            return;
+        }
+        self.wish = wish;
+        let end = now.min(self.source.end_ns());
+        self.source.cut(end);
+        let drain_ns = if wish == wish::ABORT {
+            0
+        } else {
+            self.order.drain_ns
+        };
+        self.drain_end_ns = self.drain_end_ns.min(end.saturating_add(drain_ns));
+    }
+
+    fn is_finished(&mut self, now: u64) -> bool {
+        if now < self.source.end_ns() {
+            return false;
+        }
+        now >= self.drain_end_ns || (self.requests.is_empty() && self.source.next_due() == NEVER)
+    }
+
+    /// The next moment at which something is to be done without an event.
+    fn next_moment(&mut self, now: u64) -> u64 {
+        let due = self.source.next_due();
+        let tick_ns = self.order.tick_ns;
+        let release = match due {
+            NEVER => NEVER,
+            due => due.div_ceil(tick_ns) * tick_ns,
+        };
+        let load_end_ns = self.source.end_ns();
+        let end = if now < load_end_ns {
+            load_end_ns
+        } else {
+            self.drain_end_ns
+        };
+        release
+            .min(self.next_expiry())
+            .min(self.recorder.end_ns())
+            .min(end)
+    }
+
+    /// Waits for events, or for `wait_ns` to pass.
+    fn poll(&mut self, events: &mut Vec<epoll::Event>, wait_ns: u64) {
+        let timeout = Timespec {
+            tv_sec: i64::try_from(wait_ns / SECOND_NS).unwrap_or(i64::MAX),
+            tv_nsec: i64::try_from(wait_ns % SECOND_NS).expect("below a second"),
+        };
+        // Interrupted by a signal is as good as a short wait.
+        let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&timeout));
+    }
+
+    fn on_event(&mut self, event: epoll::Event) {
+        let data = event.data.u64();
+        if data == WAKER {
+            // The wish is read at the top of the loop; reading the waker keeps it from firing again.
+            let _ = rustix::io::read(&self.signal.waker, &mut [0; 8]);
+            return;
+        }
+        let id = u32::try_from(data & u64::from(u32::MAX)).expect("masked to 32 bits");
+        let generation = data >> 32;
+        let Some(connection) = self.connections.get(id as usize) else {
+            return;
+        };
+        // Closed earlier in this batch, and its place taken by another.
+        if u64::from(connection.generation) != generation {
+            return;
+        }
+        let flags = event.flags;
+        if connection.connected {
+            self.on_ready(id, flags);
+        } else {
+            self.on_connect_event(id, flags);
+        }
+    }
+
+    /// Gives up what is unfinished, closes everything, and hands over the last second.
+    fn finish(mut self) {
+        let load_end_ns = self.source.end_ns();
+        self.give_up_everything();
+        self.recorder.finish(load_end_ns);
+    }
+}

@@ -1,0 +1,103 @@
+//! Arrivals: taken up when due, sent on a free connection, on a new one, or made to wait.
+
+use plimsoll_model::outcome::Outcome;
+
+use super::{ARRIVALS_MAX, Engine};
+use crate::connection::{Request, UNSENT};
+use crate::list::NONE;
+use crate::recorder::Ended;
+use crate::source::Due;
+
+impl Engine {
+    /// Takes up what is due at `now`. Whether more may be due at once.
+    pub(super) fn take_up(&mut self, now: u64) -> bool {
+        let release = now - now % self.order.tick_ns;
+        let mut now = now;
+        for _ in 0..ARRIVALS_MAX {
+            let Some(due) = self.source.pop(release) else {
+                let next_due = self.source.next_due();
+                self.recorder.settle(next_due);
+                return false;
+            };
+            self.arrive(due, now);
+            // Each send takes some microseconds, which belong to the lag of the next.
+            now = self.clock.now();
+        }
+        true
+    }
+
+    /// One request is due.
+    #[inline]
+    pub(super) fn arrive(&mut self, due: Due, now: u64) {
+        self.recorder.offered(due.at, now);
+        let path = self.paths.next();
+        let id = self.requests.insert(Request::new(due.at, due.user, path));
+        let id = u32::try_from(id).expect("requests at once are far below 2^32");
+        self.by_due.push_back(&mut self.requests, id);
+        self.dispatch(id, now);
+    }
+
+    /// Sends a request, on the connection of its user or on a free one; opens one; or lets it wait.
+    #[inline]
+    pub(super) fn dispatch(&mut self, id: u32, now: u64) {
+        let request = &self.requests[id as usize];
+        if request.has_user() {
+            match self.users[request.user as usize] {
+                NONE => self.open_for(id, now),
+                connection => self.send_on(connection, id, now),
+            }
+        } else if let Some(connection) = self.idle.last() {
+            self.idle.remove(&mut self.connections, connection);
+            self.send_on(connection, id, now);
+        } else if self.has_room() {
+            self.open_for(id, now);
+        } else if self.waiting.len() < self.order.waiting_max {
+            self.requests[id as usize].waiting = true;
+            self.waiting.push_back(&mut self.requests, id);
+            self.recorder.waiting += 1;
+        } else {
+            self.end_request(id, Outcome::Dropped, now);
+        }
+    }
+
+    /// Takes the request that waits longest.
+    pub(super) fn pop_waiting(&mut self) -> Option<u32> {
+        let id = self.waiting.first()?;
+        self.leave_waiting(id);
+        Some(id)
+    }
+
+    fn leave_waiting(&mut self, id: u32) {
+        self.waiting.remove(&mut self.requests, id);
+        self.requests[id as usize].waiting = false;
+        self.recorder.waiting -= 1;
+    }
+
+    /// Opens connections for waiting requests as far as there is room.
+    pub(super) fn serve_waiting(&mut self, now: u64) {
+        while self.has_room() {
+            let Some(id) = self.pop_waiting() else { return };
+            self.open_for(id, now);
+        }
+    }
+
+    /// Counts the end of a request. Its connection, if any, is the caller's care.
+    #[inline]
+    pub(super) fn end_request(&mut self, id: u32, outcome: Outcome, now: u64) {
+        if self.requests[id as usize].waiting {
+            self.leave_waiting(id);
+        }
+        self.by_due.remove(&mut self.requests, id);
+        let request = self.requests.remove(id as usize);
+        let unsent = request.sent == UNSENT;
+        self.recorder.ended(Ended {
+            outcome,
+            due: request.due,
+            sent: if unsent { now } else { request.sent },
+            done: now,
+        });
+        if request.has_user() {
+            self.source.user_is_done(request.user, now, unsent);
+        }
+    }
+}

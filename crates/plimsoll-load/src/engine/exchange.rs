@@ -1,0 +1,276 @@
+//! The exchange: a request written, its answer read, its end counted.
+
+use std::io::IoSlice;
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_wire::head::Coding;
+use plimsoll_wire::request::is_idempotent;
+use plimsoll_wire::response::{End, Progress};
+use rustix::event::epoll::EventFlags;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
+
+use super::opening::ENDED;
+use super::{BUFFER_LEN, Engine};
+use crate::connection::{Connection, Phase, Request, UNSENT};
+use crate::job::Order;
+use crate::list::NONE;
+
+/// Full buffers read from one connection before the others have their turn.
+const READS_MAX: usize = 16;
+
+impl Engine {
+    /// Sends a request on a connection that is ready for it.
+    #[inline]
+    pub(super) fn send_on(&mut self, id: u32, request_id: u32, now: u64) {
+        let connection = &mut self.connections[id as usize];
+        let request = &mut self.requests[request_id as usize];
+        connection.phase = Phase::Busy;
+        connection.request = request_id;
+        connection.served += 1;
+        connection.written = 0;
+        connection.reader.begin();
+        request.connection = id;
+        if request.sent == UNSENT {
+            request.sent = now;
+        }
+        self.recorder.current().window.sent += 1;
+        self.write(id, now);
+    }
+
+    /// Writes what is left of a request. Whether the connection still stands.
+    #[inline]
+    fn write(&mut self, id: u32, now: u64) -> bool {
+        let connection = &mut self.connections[id as usize];
+        let request = &self.requests[connection.request as usize];
+        let (head, body) = payload(&self.order, connection, request);
+        let written = connection.written;
+        let head_left = &head[written.min(head.len())..];
+        let body_left = &body[written.saturating_sub(head.len())..];
+        match put(&connection.socket, head_left, body_left) {
+            Ok(count) => {
+                connection.written += count;
+                connection.writing = connection.written < head.len() + body.len();
+                self.recorder.current().window.bytes_out += count as u64;
+                true
+            }
+            Err(Errno::AGAIN) => {
+                connection.writing = true;
+                true
+            }
+            Err(_) => {
+                self.broken(id, now);
+                false
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn on_ready(&mut self, id: u32, flags: EventFlags) {
+        if self.connections[id as usize].writing && flags.contains(EventFlags::OUT) {
+            let now = self.clock.now();
+            if !self.write(id, now) {
+                return;
+            }
+        }
+        if flags.intersects(EventFlags::IN | ENDED) {
+            self.read(id, flags.intersects(ENDED));
+        }
+    }
+
+    /// Reads what has come. `ended` says that the target will send nothing after it.
+    #[inline]
+    pub(super) fn read(&mut self, id: u32, ended: bool) {
+        for _ in 0..READS_MAX {
+            let connection = &mut self.connections[id as usize];
+            let count = match rustix::net::recv(
+                &connection.socket,
+                &mut self.buffer[..],
+                RecvFlags::empty(),
+            ) {
+                Ok((count, _)) if count > 0 => count,
+                Ok(_) => return self.cut(id),
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return,
+                Err(_) => {
+                    let now = self.clock.now();
+                    return self.broken(id, now);
+                }
+            };
+            self.recorder.current().window.bytes_in += count as u64;
+            if connection.request == NONE {
+                // Nobody asked. A kept connection that speaks is of no use.
+                let now = self.clock.now();
+                return self.fail(id, Outcome::Protocol, now);
+            }
+            match connection
+                .reader
+                .feed(&self.buffer[..count], self.order.expected, &mut self.memo)
+            {
+                Ok(Progress::Complete(taken)) => {
+                    return self.complete(id, taken == count && !ended, ended);
+                }
+                // A short read has emptied the socket, and its next byte is a new edge.
+                Ok(Progress::More) if count < BUFFER_LEN && !ended => return,
+                Ok(Progress::More) => {}
+                Err(_) => {
+                    let now = self.clock.now();
+                    return self.fail(id, Outcome::Protocol, now);
+                }
+            }
+        }
+        self.read_later(id);
+    }
+
+    /// An answer is complete.
+    #[inline]
+    fn complete(&mut self, id: u32, reusable: bool, peer_closed: bool) {
+        let now = self.clock.now();
+        // Whatever this counts belongs to the second of its end.
+        self.recorder.roll(now);
+        let connection = &mut self.connections[id as usize];
+        let request_id = connection.request;
+        let status = connection.reader.status();
+        let kept = reusable && !connection.writing && connection.reader.keeps_alive();
+        let kept = kept && !is_last(&self.order, connection);
+        match connection.reader.coding() {
+            Coding::Other => {}
+            Coding::Gzip => self.recorder.current().window.gzip += 1,
+            Coding::Brotli => self.recorder.current().window.brotli += 1,
+        }
+        self.recorder.answered(status);
+        if let Some(location) = connection.reader.take_location()
+            && self.follow(request_id, status, &location)
+        {
+            if kept {
+                self.send_on(id, request_id, now);
+            } else {
+                self.let_go(id, peer_closed, now);
+                self.dispatch(request_id, now);
+            }
+            return;
+        }
+        let good = self
+            .order
+            .good
+            .get(usize::from(status))
+            .is_some_and(|good| *good);
+        let outcome = if good {
+            Outcome::Ok
+        } else {
+            Outcome::WrongStatus
+        };
+        self.connections[id as usize].request = NONE;
+        self.end_request(request_id, outcome, now);
+        if kept {
+            self.keep(id, now);
+        } else {
+            self.let_go(id, peer_closed, now);
+        }
+        if let Some(due) = self.source.pop_ready() {
+            self.arrive(due, now);
+        }
+    }
+
+    /// A connection is free: a waiting request takes it, or it stays for the next.
+    #[inline]
+    fn keep(&mut self, id: u32, now: u64) {
+        let connection = &mut self.connections[id as usize];
+        connection.phase = Phase::Idle;
+        if connection.user != crate::source::NOBODY {
+            return;
+        }
+        match self.pop_waiting() {
+            Some(request) => self.send_on(id, request, now),
+            None => self.idle.push_back(&mut self.connections, id),
+        }
+    }
+
+    /// A connection will carry nothing more.
+    fn let_go(&mut self, id: u32, peer_closed: bool, now: u64) {
+        if peer_closed {
+            self.close(id, true);
+            self.serve_waiting(now);
+        } else {
+            self.retire(id, now);
+        }
+    }
+
+    /// The target closed the connection.
+    fn cut(&mut self, id: u32) {
+        let now = self.clock.now();
+        let connection = &self.connections[id as usize];
+        if connection.request == NONE {
+            self.close(id, true);
+            return self.serve_waiting(now);
+        }
+        match connection.reader.end() {
+            End::Complete => self.complete(id, false, true),
+            End::BeforeAnswer => self.broken(id, now),
+            End::InHead => self.fail(id, Outcome::Protocol, now),
+            End::InBody => self.fail(id, Outcome::BodyCut, now),
+        }
+    }
+
+    /// The connection was reset, or closed before any byte of the answer. A kept one may have been closed by the
+    /// target while the request was on its way: that request is sent once more where that does no harm.
+    pub(super) fn broken(&mut self, id: u32, now: u64) {
+        let connection = &self.connections[id as usize];
+        let (request_id, kept) = (connection.request, connection.served > 1);
+        let begun = connection.reader.has_begun();
+        let Some(request) = self.requests.get_mut(request_id as usize) else {
+            return self.fail(id, Outcome::Reset, now);
+        };
+        let idempotent = match &request.detour {
+            Some(detour) => is_idempotent(&detour.method),
+            None => self.order.idempotent,
+        };
+        if !kept || begun || request.retried || !idempotent {
+            return self.fail(id, Outcome::Reset, now);
+        }
+        request.retried = true;
+        request.connection = NONE;
+        self.recorder.current().window.retries += 1;
+        self.close(id, true);
+        self.open_for(request_id, now);
+    }
+}
+
+/// Whether the connection has sent its last request.
+fn is_last(order: &Order, connection: &Connection) -> bool {
+    let per_connection = order.plan.transport.requests_per_connection;
+    per_connection > 0 && connection.served >= per_connection
+}
+
+/// Head and body of a request as it goes out on this connection.
+fn payload<'a>(
+    order: &'a Order,
+    connection: &Connection,
+    request: &'a Request,
+) -> (&'a [u8], &'a [u8]) {
+    let body = &order.plan.request.body[..];
+    match &request.detour {
+        None => {
+            let template = &order.templates[request.path as usize];
+            (template.head(is_last(order, connection)), body)
+        }
+        Some(detour) => (&detour.head, if detour.with_body { body } else { &[] }),
+    }
+}
+
+#[inline]
+fn put(socket: &OwnedFd, head: &[u8], body: &[u8]) -> Result<usize, Errno> {
+    loop {
+        let result = if body.is_empty() {
+            rustix::net::send(socket, head, SendFlags::NOSIGNAL)
+        } else {
+            let parts = [IoSlice::new(head), IoSlice::new(body)];
+            let mut nothing = SendAncillaryBuffer::default();
+            rustix::net::sendmsg(socket, &parts, &mut nothing, SendFlags::NOSIGNAL)
+        };
+        if result != Err(Errno::INTR) {
+            return result;
+        }
+    }
+}

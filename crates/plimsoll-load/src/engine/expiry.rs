@@ -1,0 +1,92 @@
+//! What takes too long is given up.
+
+use plimsoll_model::outcome::Outcome;
+
+use super::Engine;
+use crate::connection::{Connection, UNSENT};
+use crate::list::{List, NONE};
+use crate::source::NEVER;
+use slab::Slab;
+
+impl Engine {
+    /// Gives up requests and connections whose time is over.
+    pub(super) fn expire(&mut self, now: u64) {
+        while let Some(id) = self.by_due.first() {
+            let due = self.requests[id as usize].due;
+            if due.saturating_add(self.order.timeout_ns) > now {
+                break;
+            }
+            self.give_up(id, now, Outcome::ConnectTimeout);
+        }
+        while let Some(id) = first_expired(&self.connecting, &self.connections, now) {
+            self.fail(id, Outcome::ConnectTimeout, now);
+        }
+        while let Some(id) = first_expired(&self.closing, &self.connections, now) {
+            self.close(id, false);
+        }
+    }
+
+    /// When the next request or connection expires.
+    pub(super) fn next_expiry(&self) -> u64 {
+        let request = self.by_due.first().map_or(NEVER, |id| {
+            self.requests[id as usize]
+                .due
+                .saturating_add(self.order.timeout_ns)
+        });
+        let deadline = |list: &List<0>| {
+            list.first()
+                .map_or(NEVER, |id| self.connections[id as usize].deadline)
+        };
+        request
+            .min(deadline(&self.connecting))
+            .min(deadline(&self.closing))
+    }
+
+    /// Ends a request that was not answered; `connecting` is its outcome while its connection is being made.
+    fn give_up(&mut self, id: u32, now: u64, connecting: Outcome) {
+        let request = &self.requests[id as usize];
+        let connection = request.connection;
+        let outcome = if request.sent != UNSENT {
+            Outcome::Timeout
+        } else if connection != NONE {
+            connecting
+        } else {
+            Outcome::Dropped
+        };
+        if connection == NONE {
+            self.end_request(id, outcome, now);
+        } else {
+            self.fail(connection, outcome, now);
+        }
+    }
+
+    /// At the end of the drain: nothing is left, not even a connection.
+    pub(super) fn give_up_everything(&mut self) {
+        let now = self.clock.now();
+        self.recorder.roll(now);
+        // No connection is opened for those that wait: they have their end first.
+        while let Some(id) = self.waiting.first() {
+            self.end_request(id, Outcome::Dropped, now);
+        }
+        while let Some(id) = self.by_due.first() {
+            self.give_up(id, now, Outcome::Dropped);
+        }
+        // A generator that fell behind never took these up.
+        while let Some(due) = self.source.pop(NEVER - 1) {
+            self.recorder.offered(due.at, now);
+            self.recorder.drop_at_once(due.at, now);
+        }
+        let open: Vec<u32> = (0_u32..)
+            .zip(0..self.connections.capacity())
+            .filter_map(|(id, index)| self.connections.contains(index).then_some(id))
+            .collect();
+        for id in open {
+            self.close(id, false);
+        }
+    }
+}
+
+fn first_expired(list: &List<0>, connections: &Slab<Connection>, now: u64) -> Option<u32> {
+    list.first()
+        .filter(|&id| connections[id as usize].deadline <= now)
+}

@@ -1,0 +1,173 @@
+//! Connections: begun, made, given up and closed.
+
+use plimsoll_model::outcome::Outcome;
+use rustix::event::epoll::{self, EventFlags};
+use rustix::net::sockopt;
+
+use super::Engine;
+use crate::connection::{Connection, Phase};
+use crate::list::NONE;
+use crate::transport::{DialFault, connect_outcome};
+
+/// How long the target gets to close a connection after its last answer.
+const CLOSING_NS: u64 = 1_000_000_000;
+
+/// What a connection is registered for, once and for all.
+const INTEREST: EventFlags = EventFlags::IN
+    .union(EventFlags::OUT)
+    .union(EventFlags::RDHUP)
+    .union(EventFlags::ET);
+
+/// Nothing more will come, or nothing ever worked.
+pub(super) const ENDED: EventFlags = EventFlags::RDHUP
+    .union(EventFlags::HUP)
+    .union(EventFlags::ERR);
+
+impl Engine {
+    /// Whether another connection may be opened. One that only waits to be closed does not count.
+    pub(super) fn has_room(&self) -> bool {
+        self.connections.len() - self.closing.len() < self.order.connections_max
+    }
+
+    /// Begins a connection for a request.
+    pub(super) fn open_for(&mut self, request: u32, now: u64) {
+        if let Err(fault) = self.try_open(request, now) {
+            let use_now = &mut self.recorder.current().window.generator;
+            let outcome = match fault {
+                DialFault::Ports => {
+                    use_now.ports_exhausted += 1;
+                    Outcome::Dropped
+                }
+                DialFault::Descriptors => {
+                    use_now.descriptors_exhausted += 1;
+                    Outcome::Dropped
+                }
+                DialFault::BacklogFull => Outcome::ConnectTimeout,
+                DialFault::Failed(outcome) => outcome,
+            };
+            self.end_request(request, outcome, now);
+        }
+    }
+
+    fn try_open(&mut self, request: u32, now: u64) -> Result<(), DialFault> {
+        let socket = self.order.transport.dial(&mut self.turn)?;
+        let user = self.requests[request as usize].user;
+        let deadline = now.saturating_add(self.order.connect_timeout_ns);
+        // All ones is the waker's.
+        self.generation = (self.generation + 1) % (u32::MAX - 1);
+        let connection = Connection::new(socket, self.generation, request, user, deadline);
+        let entry = self.connections.vacant_entry();
+        let id = u32::try_from(entry.key()).expect("connections are far below 2^32");
+        let data = u64::from(self.generation) << 32 | u64::from(id);
+        epoll::add(
+            &self.epoll,
+            &connection.socket,
+            epoll::EventData::new_u64(data),
+            INTEREST,
+        )
+        .map_err(|_| DialFault::Descriptors)?;
+        entry.insert(connection);
+        self.connecting.push_back(&mut self.connections, id);
+        let request = &mut self.requests[request as usize];
+        request.connection = id;
+        if request.has_user() {
+            self.users[user as usize] = id;
+        }
+        Ok(())
+    }
+
+    /// Has the kernel tell again what it told once, so that other connections have their turn first.
+    pub(super) fn read_later(&mut self, id: u32) {
+        let connection = &self.connections[id as usize];
+        let data = epoll::EventData::new_u64(u64::from(connection.generation) << 32 | u64::from(id));
+        if epoll::modify(&self.epoll, &connection.socket, data, INTEREST).is_err() {
+            let now = self.clock.now();
+            self.fail(id, Outcome::Reset, now);
+        }
+    }
+
+    pub(super) fn on_connect_event(&mut self, id: u32, flags: EventFlags) {
+        let now = self.clock.now();
+        let connection = &mut self.connections[id as usize];
+        if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
+            let outcome = match sockopt::socket_error(&connection.socket) {
+                Ok(Err(error)) | Err(error) => connect_outcome(error),
+                // Made and cut at once.
+                Ok(Ok(())) => Outcome::Reset,
+            };
+            self.fail(id, outcome, now);
+        } else if flags.contains(EventFlags::OUT) {
+            connection.connected = true;
+            self.recorder.connections += 1;
+            self.recorder.current().window.connections_opened += 1;
+            self.make_ready(id, now);
+            // An edge is told once: what came together with the connection is read now.
+            if flags.intersects(EventFlags::IN | ENDED) && self.connections.contains(id as usize) {
+                self.read(id, flags.intersects(ENDED));
+            }
+        }
+    }
+
+    /// A connection is made: it sends what it was made for.
+    pub(super) fn make_ready(&mut self, id: u32, now: u64) {
+        self.connecting.remove(&mut self.connections, id);
+        let connection = &mut self.connections[id as usize];
+        connection.phase = Phase::Busy;
+        let request = connection.request;
+        self.send_on(id, request, now);
+    }
+
+    /// A connection failed under its request, if it has one.
+    pub(super) fn fail(&mut self, id: u32, outcome: Outcome, now: u64) {
+        let request = self.connections[id as usize].request;
+        let peer_closed = matches!(
+            outcome,
+            Outcome::Reset | Outcome::ConnectRefused | Outcome::BodyCut
+        );
+        self.close(id, peer_closed);
+        if request != NONE {
+            self.end_request(request, outcome, now);
+        }
+        self.serve_waiting(now);
+    }
+
+    /// Lets the target close a connection that has served its last request.
+    pub(super) fn retire(&mut self, id: u32, now: u64) {
+        let connection = &mut self.connections[id as usize];
+        connection.phase = Phase::Closing;
+        connection.request = NONE;
+        connection.deadline = now + CLOSING_NS;
+        if let Some(user) = self.users.get_mut(connection.user as usize) {
+            *user = NONE;
+        }
+        self.closing.push_back(&mut self.connections, id);
+        self.serve_waiting(now);
+    }
+
+    /// Closes a connection. Where the target has not closed it, it is reset rather than left to wait out two
+    /// minutes on a port that later trials need: the answers it carried are complete or given up.
+    pub(super) fn close(&mut self, id: u32, peer_closed: bool) {
+        match self.connections[id as usize].phase {
+            Phase::Connecting => self.connecting.remove(&mut self.connections, id),
+            Phase::Idle if self.connections[id as usize].user == crate::source::NOBODY => {
+                self.idle.remove(&mut self.connections, id);
+            }
+            Phase::Closing => self.closing.remove(&mut self.connections, id),
+            Phase::Busy | Phase::Idle => {}
+        }
+        let connection = self.connections.remove(id as usize);
+        if connection.connected {
+            self.recorder.connections -= 1;
+            if !peer_closed {
+                // Without it the port is only held longer.
+                let _ =
+                    sockopt::set_socket_linger(&connection.socket, Some(std::time::Duration::ZERO));
+            }
+        }
+        if connection.phase != Phase::Closing
+            && let Some(user) = self.users.get_mut(connection.user as usize)
+        {
+            *user = NONE;
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Redirects, followed on the target's own origin only: nothing is sent to a host the user did not name.
+
+use plimsoll_wire::request;
+use url::Url;
+
+use super::Engine;
+use crate::connection::Detour;
+use crate::job::Order;
+
+impl Engine {
+    /// Turns a request to where an answer points. Not when that is another origin, or one time too many: then
+    /// the redirect is the answer.
+    pub(super) fn follow(&mut self, id: u32, status: u16, location: &[u8]) -> bool {
+        let order = &self.order;
+        let request = &mut self.requests[id as usize];
+        if !matches!(status, 301 | 302 | 303 | 307 | 308)
+            || request.redirects >= order.plan.request.redirects_max
+        {
+            return false;
+        }
+        let (from, method, with_body) = match &request.detour {
+            Some(detour) => (&detour.target, &detour.method, detour.with_body),
+            None => (
+                &order.templates[request.path as usize].target,
+                &order.plan.request.method,
+                !order.plan.request.body.is_empty(),
+            ),
+        };
+        let Some(target) = resolve(order, from, location) else {
+            return false;
+        };
+        // As browsers and curl do (RFC 9110, 15.4): after 303 a GET, after 301 and 302 a POST becomes one.
+        let becomes_get = match status {
+            303 => method != "HEAD",
+            301 | 302 => method == "POST",
+            _ => false,
+        };
+        let method = if becomes_get {
+            "GET".to_owned()
+        } else {
+            method.clone()
+        };
+        let with_body = with_body && !becomes_get;
+        request.detour = Some(Box::new(Detour {
+            head: encode(order, &method, &target, with_body),
+            target,
+            method,
+            with_body,
+        }));
+        request.redirects += 1;
+        self.recorder.current().window.redirects += 1;
+        true
+    }
+}
+
+fn encode(order: &Order, method: &str, target: &str, with_body: bool) -> Box<[u8]> {
+    let plan = &order.plan.request;
+    if with_body {
+        return request::encode(method, target, &plan.headers, plan.body.len(), false);
+    }
+    let about_body = [
+        "content-length",
+        "content-type",
+        "content-encoding",
+        "transfer-encoding",
+    ];
+    let headers: Vec<_> = plan
+        .headers
+        .iter()
+        .filter(|(name, _)| {
+            !about_body
+                .iter()
+                .any(|header| name.eq_ignore_ascii_case(header))
+        })
+        .cloned()
+        .collect();
+    request::encode(method, target, &headers, 0, false)
+}
+
+/// Path and query of `location` as seen from `from`, when it lies on the target's origin.
+fn resolve(order: &Order, from: &str, location: &[u8]) -> Option<String> {
+    let target = &order.plan.target;
+    let scheme = if target.tls { "https" } else { "http" };
+    let host = if target.host.contains(':') && !target.host.starts_with('[') {
+        format!("[{}]", target.host)
+    } else {
+        target.host.clone()
+    };
+    let base = Url::parse(&format!("{scheme}://{host}:{}{from}", target.port)).ok()?;
+    let url = base.join(std::str::from_utf8(location).ok()?).ok()?;
+    // A site that knows itself by the Host header it was sent names that in its redirects.
+    let named = order
+        .plan
+        .request
+        .headers
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case("host"));
+    let is_named = named
+        .and_then(|(_, host)| Url::parse(&format!("{scheme}://{host}")).ok())
+        .is_some_and(|named| named.origin() == url.origin());
+    if url.origin() != base.origin() && !is_named {
+        return None;
+    }
+    Some(url[url::Position::BeforePath..url::Position::AfterQuery].to_owned())
+}

@@ -1,0 +1,290 @@
+//! What is to be carried out, checked and made ready for the loops.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan};
+use plimsoll_model::seed::Seed;
+use plimsoll_wire::request;
+use plimsoll_wire::response::Expected;
+use thiserror::Error;
+
+use crate::clock::{SECOND_NS, nanoseconds};
+use crate::transport::Transport;
+
+/// Longest time that unfinished requests get after the last was due.
+pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(10);
+
+/// Requests that wait for a connection at most, over all loops.
+const WAITING_MAX: usize = 1 << 20;
+
+/// One trial to carry out.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What to send where.
+    pub plan: Arc<Plan>,
+    /// How much of it; stands in place of the plan's own load.
+    pub load: Load,
+    /// Second 0 of run time.
+    pub epoch: Instant,
+    /// The load starts so many seconds after the epoch. [`crate::start`] is called a little before.
+    pub start_second: u32,
+    /// Seed of this trial's schedule.
+    pub seed: Seed,
+}
+
+/// Why a job cannot be started. What happens to its requests later is data, not an error.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// A value of the plan or load is out of its range.
+    #[error("{place} is {found}, must be {range}")]
+    Plan {
+        /// Which value.
+        place: &'static str,
+        /// What it is.
+        found: String,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// A certificate file cannot be used.
+    #[error("cannot use the CA file {}: {fault}; give a PEM file with at least one certificate", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(String),
+    /// The operating system refused something the event loops need.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// Bytes of one URL's request.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// Path and query.
+    pub(crate) target: String,
+    head: Box<[u8]>,
+    /// The head of a connection's last request.
+    last: Option<Box<[u8]>>,
+}
+
+impl Template {
+    pub(crate) fn head(&self, last: bool) -> &[u8] {
+        match &self.last {
+            Some(head) if last => head,
+            _ => &self.head,
+        }
+    }
+}
+
+/// What all loops share, and none changes.
+#[derive(Debug)]
+pub(crate) struct Order {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) load: Load,
+    pub(crate) epoch: Instant,
+    pub(crate) start_second: u32,
+    pub(crate) seed: Seed,
+    pub(crate) templates: Vec<Template>,
+    pub(crate) good: [bool; 1000],
+    pub(crate) expected: Expected,
+    pub(crate) idempotent: bool,
+    pub(crate) timeout_ns: u64,
+    pub(crate) connect_timeout_ns: u64,
+    pub(crate) drain_ns: u64,
+    pub(crate) tick_ns: u64,
+    /// Bound that the histograms start with, µs.
+    pub(crate) highest_us: u64,
+    /// Connections and waiting requests of one loop at most.
+    pub(crate) connections_max: usize,
+    pub(crate) waiting_max: usize,
+    pub(crate) transport: Transport,
+}
+
+impl Order {
+    pub(crate) fn new(job: Job) -> Result<Self, LoadError> {
+        let Job {
+            plan,
+            load,
+            epoch,
+            start_second,
+            seed,
+        } = job;
+        check(&plan, &load)?;
+        let transport = Transport::new(&plan)?;
+        let timeout_ns = nanoseconds(plan.transport.timeout);
+        let drain_ns = timeout_ns.min(nanoseconds(DRAIN_MAX));
+        let longest_ns = nanoseconds(load.lasting())
+            .saturating_add(timeout_ns)
+            .saturating_add(drain_ns);
+        let cores = plan.cores as usize;
+        let connections = match &load {
+            Load::Open { .. } => plan.transport.connections_max,
+            Load::Closed { connections, .. } => *connections,
+        };
+        Ok(Self {
+            templates: templates(&plan),
+            good: good(&plan.good),
+            expected: Expected {
+                no_body: plan.request.method == "HEAD",
+                keep_location: plan.request.redirects_max > 0,
+                body_len_max: plan.transport.body_len_max,
+            },
+            idempotent: request::is_idempotent(&plan.request.method),
+            timeout_ns,
+            connect_timeout_ns: nanoseconds(plan.transport.connect_timeout),
+            drain_ns,
+            tick_ns: plan.tick.map_or(1, nanoseconds).max(1),
+            highest_us: longest_ns / 1000,
+            connections_max: (connections as usize).div_ceil(cores),
+            waiting_max: WAITING_MAX / cores,
+            transport,
+            plan,
+            load,
+            epoch,
+            start_second,
+            seed,
+        })
+    }
+
+    pub(crate) fn start_ns(&self) -> u64 {
+        u64::from(self.start_second) * SECOND_NS
+    }
+
+    /// Picks the paths of loop `index`.
+    pub(crate) fn paths(&self, index: u32) -> Paths {
+        Paths {
+            count: self.templates.len() as u64,
+            next: u64::from(index),
+            stride: u64::from(self.plan.cores),
+            random: (self.plan.request.order == PathOrder::Random).then(|| {
+                self.seed
+                    .derive(PATHS_LABEL)
+                    .derive(u64::from(index))
+                    .generator()
+            }),
+        }
+    }
+}
+
+/// Label of the random choice of paths among the seeds derived from a trial's.
+const PATHS_LABEL: u64 = 0x7061_7468;
+
+/// Which template comes next.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    count: u64,
+    next: u64,
+    stride: u64,
+    random: Option<rand_xoshiro::Xoshiro256PlusPlus>,
+}
+
+impl Paths {
+    #[inline]
+    pub(crate) fn next(&mut self) -> u32 {
+        if self.count == 1 {
+            return 0;
+        }
+        let index = if let Some(generator) = &mut self.random {
+            rand::RngExt::random_range(generator, 0..self.count)
+        } else {
+            let index = self.next % self.count;
+            self.next += self.stride;
+            index
+        };
+        u32::try_from(index).expect("an index below the number of paths, which was checked")
+    }
+}
+
+fn templates(plan: &Plan) -> Vec<Template> {
+    let request = &plan.request;
+    let body_len = request.body.len();
+    let encode = |target: &str, last| {
+        request::encode(&request.method, target, &request.headers, body_len, last)
+    };
+    request
+        .paths
+        .iter()
+        .map(|target| Template {
+            target: target.clone(),
+            head: encode(target, false),
+            last: (plan.transport.requests_per_connection > 0).then(|| encode(target, true)),
+        })
+        .collect()
+}
+
+fn good(status: &GoodStatus) -> [bool; 1000] {
+    let mut good = [false; 1000];
+    for (status_code, good) in (0..).zip(&mut good) {
+        *good = status.contains(status_code);
+    }
+    good
+}
+
+fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {
+    let require = |holds: bool, place, found: String, range| {
+        if holds {
+            Ok(())
+        } else {
+            Err(LoadError::Plan {
+                place,
+                found,
+                range,
+            })
+        }
+    };
+    require(
+        (1..=1024).contains(&plan.cores),
+        "cores",
+        plan.cores.to_string(),
+        "1 to 1024",
+    )?;
+    let paths = plan.request.paths.len();
+    require(
+        (1..=1 << 24).contains(&paths),
+        "number of paths",
+        paths.to_string(),
+        "1 to 16,777,216",
+    )?;
+    let timeout = plan.transport.timeout;
+    require(
+        !timeout.is_zero(),
+        "timeout",
+        format!("{timeout:?}"),
+        "above 0",
+    )?;
+    let connect = plan.transport.connect_timeout;
+    require(
+        !connect.is_zero(),
+        "connect timeout",
+        format!("{connect:?}"),
+        "above 0",
+    )?;
+    let target = &plan.target;
+    require(
+        !target.addresses.is_empty() || target.unix_socket.is_some(),
+        "number of addresses",
+        "0".to_owned(),
+        "at least 1 without a unix socket",
+    )?;
+    let connections = match load {
+        Load::Open { .. } => plan.transport.connections_max,
+        Load::Closed { connections, .. } => *connections,
+    };
+    require(
+        (1..=1 << 24).contains(&connections),
+        "number of connections",
+        connections.to_string(),
+        "1 to 16,777,216",
+    )
+}

@@ -1,0 +1,160 @@
+//! A server that does nothing but answer, to learn what the generator itself can do.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, accept_with, bind, getsockname,
+    listen, recv, send, socket_with, sockopt,
+};
+use slab::Slab;
+
+use crate::job::LoadError;
+
+/// The answer to whatever is asked.
+const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok";
+
+/// End of a request without a body, the only kind that is understood.
+const END: &[u8] = b"\r\n\r\n";
+
+const LISTENER: u64 = u64::MAX;
+const WAKER: u64 = u64::MAX - 1;
+
+/// A server on the loopback interface, on a thread of its own; it stops when dropped.
+#[derive(Debug)]
+pub struct NullServer {
+    address: SocketAddr,
+    waker: Arc<OwnedFd>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl NullServer {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for NullServer {
+    fn drop(&mut self) {
+        // A counter that is full wakes it as well.
+        let _ = rustix::io::write(&self.waker, &1_u64.to_ne_bytes());
+        if let Some(thread) = self.thread.take() {
+            // A panic has been printed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Starts a server on an ephemeral port that answers each request without a body with a fixed 200.
+///
+/// # Errors
+/// When the system refuses a socket or a thread.
+pub fn null_server() -> Result<NullServer, LoadError> {
+    let system = |error: Errno| LoadError::System {
+        action: "start the null server",
+        source: error.into(),
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let listener =
+        socket_with(AddressFamily::INET, SocketType::STREAM, flags, None).map_err(system)?;
+    bind(&listener, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).map_err(system)?;
+    listen(&listener, 4096).map_err(system)?;
+    let address = getsockname(&listener).map_err(system)?;
+    let address = SocketAddr::try_from(address).map_err(system)?;
+    let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(system)?;
+    let waker = Arc::new(waker);
+    let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(system)?;
+    epoll::add(
+        &epoll,
+        &listener,
+        EventData::new_u64(LISTENER),
+        EventFlags::IN,
+    )
+    .map_err(system)?;
+    epoll::add(&epoll, &waker, EventData::new_u64(WAKER), EventFlags::IN).map_err(system)?;
+    let thread = std::thread::Builder::new()
+        .name("null-server".to_owned())
+        .spawn(move || serve(&epoll, &listener))
+        .map_err(|source| LoadError::System {
+            action: "start the null server",
+            source,
+        })?;
+    Ok(NullServer {
+        address,
+        waker,
+        thread: Some(thread),
+    })
+}
+
+/// A connection, and how many bytes of [`END`] its last bytes match.
+struct Client {
+    socket: OwnedFd,
+    matched: usize,
+}
+
+fn serve(epoll: &OwnedFd, listener: &OwnedFd) {
+    let mut clients: Slab<Client> = Slab::new();
+    let mut events = Vec::with_capacity(256);
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        match epoll::wait(epoll, spare_capacity(&mut events), None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return,
+        }
+        for event in events.drain(..) {
+            match event.data.u64() {
+                WAKER => return,
+                LISTENER => accept_all(epoll, listener, &mut clients),
+                data => {
+                    let id = usize::try_from(data).expect("a slab index");
+                    if !answer(&mut clients[id], &mut buffer) {
+                        clients.remove(id);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn accept_all(epoll: &OwnedFd, listener: &OwnedFd, clients: &mut Slab<Client>) {
+    while let Ok(socket) = accept_with(listener, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+        let entry = clients.vacant_entry();
+        let data = EventData::new_u64(entry.key() as u64);
+        let ready = sockopt::set_tcp_nodelay(&socket, true)
+            .and_then(|()| epoll::add(epoll, &socket, data, EventFlags::IN));
+        if ready.is_ok() {
+            entry.insert(Client { socket, matched: 0 });
+        }
+    }
+}
+
+/// Answers what has come. Whether the connection goes on.
+fn answer(client: &mut Client, buffer: &mut [u8]) -> bool {
+    let count = match recv(&client.socket, &mut *buffer, RecvFlags::empty()) {
+        Ok((0, _)) => return false,
+        Ok((count, _)) => count,
+        Err(Errno::AGAIN | Errno::INTR) => return true,
+        Err(_) => return false,
+    };
+    let mut requests = 0;
+    for &byte in &buffer[..count] {
+        client.matched = match (byte == END[client.matched], byte) {
+            (true, _) => client.matched + 1,
+            (false, b'\r') => 1,
+            (false, _) => 0,
+        };
+        if client.matched == END.len() {
+            requests += 1;
+            client.matched = 0;
+        }
+    }
+    // An answer that does not fit the socket's buffer means a client that does not read: it is let go.
+    (0..requests).all(|_| send(&client.socket, ANSWER, SendFlags::NOSIGNAL) == Ok(ANSWER.len()))
+}

@@ -1,0 +1,257 @@
+//! Counts what happens into seconds, and hands each over when it is over.
+//!
+//! Two seconds are open at most: the current one, and the one before while arrivals due in it have still to be
+//! taken up. Only a generator that is more than a second late counts an arrival in a later second than its own.
+
+use std::sync::mpsc::{Receiver, SyncSender};
+
+use plimsoll_model::outcome::Outcome;
+
+use crate::clock::{self, SECOND_NS};
+use crate::second::Second;
+
+/// A request that ends, as the recorder sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) due: u64,
+    /// First sent; equal to `done` when it never was.
+    pub(crate) sent: u64,
+    pub(crate) done: u64,
+}
+
+/// The counts of one loop.
+pub(crate) struct Recorder {
+    current: Box<Second>,
+    previous: Option<Box<Second>>,
+    /// Start and end of the current second, ns of run time.
+    start_ns: u64,
+    end_ns: u64,
+    highest_us: u64,
+    /// Lag is recorded for open load only.
+    open: bool,
+    cpu_us: u64,
+    in_flight: u64,
+    pub(crate) waiting: u64,
+    pub(crate) connections: u64,
+    seconds: SyncSender<Box<Second>>,
+    spare: Receiver<Box<Second>>,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        start_second: u32,
+        highest_us: u64,
+        open: bool,
+        seconds: SyncSender<Box<Second>>,
+        spare: Receiver<Box<Second>>,
+    ) -> Self {
+        let mut current = Second::new(highest_us);
+        current.window.second = start_second;
+        let start_ns = u64::from(start_second) * SECOND_NS;
+        Self {
+            current,
+            previous: None,
+            start_ns,
+            end_ns: start_ns + SECOND_NS,
+            highest_us,
+            open,
+            // The loop's thread is still to be started.
+            cpu_us: 0,
+            in_flight: 0,
+            waiting: 0,
+            connections: 0,
+            seconds,
+            spare,
+        }
+    }
+
+    /// The second that is being counted.
+    #[inline]
+    pub(crate) fn current(&mut self) -> &mut Second {
+        &mut self.current
+    }
+
+    /// End of the current second.
+    pub(crate) fn end_ns(&self) -> u64 {
+        self.end_ns
+    }
+
+    /// An arrival is taken up.
+    #[inline]
+    pub(crate) fn offered(&mut self, due: u64, now: u64) {
+        self.in_flight += 1;
+        let start_ns = self.start_ns;
+        let (second, start_ns) = match &mut self.previous {
+            Some(previous) if due < start_ns => {
+                previous.window.in_flight += 1;
+                // It was in flight to the end of that second, and is from the start of this one.
+                (previous, start_ns - SECOND_NS)
+            }
+            _ => (&mut self.current, start_ns),
+        };
+        second.window.offered += 1;
+        second.in_flight_ns -= signed(due) - signed(start_ns);
+        if self.open {
+            record(&mut second.lag, now.saturating_sub(due));
+        }
+    }
+
+    /// A request ends.
+    #[inline]
+    pub(crate) fn ended(&mut self, ended: Ended) {
+        if ended.done >= self.end_ns {
+            self.roll(ended.done);
+        }
+        self.in_flight -= 1;
+        let second = &mut self.current;
+        second.window.outcomes.add(ended.outcome);
+        second.in_flight_ns += signed(ended.done) - signed(self.start_ns);
+        let response = ended.done.saturating_sub(ended.due);
+        if ended.outcome.is_ok() {
+            record(&mut second.response, response);
+            record(&mut second.service, ended.done.saturating_sub(ended.sent));
+        } else {
+            record(&mut second.failed, response);
+        }
+    }
+
+    /// Ends an arrival in the moment it is taken up: it was never sent.
+    pub(crate) fn drop_at_once(&mut self, due: u64, now: u64) {
+        self.ended(Ended {
+            outcome: Outcome::Dropped,
+            due,
+            sent: now,
+            done: now,
+        });
+    }
+
+    /// Counts an answer's status, below 1000.
+    #[inline]
+    pub(crate) fn answered(&mut self, status: u16) {
+        if let Some(count) = self.current.status.get_mut(usize::from(status)) {
+            *count += 1;
+        }
+    }
+
+    /// Closes every second that is over at `now`.
+    #[inline]
+    pub(crate) fn roll(&mut self, now: u64) {
+        while now >= self.end_ns {
+            self.next_second();
+        }
+    }
+
+    /// Hands over the second before the current one once no arrival before `next_due` is left.
+    #[inline]
+    pub(crate) fn settle(&mut self, next_due: u64) {
+        if self.previous.is_some() && next_due >= self.start_ns {
+            self.hand_over_previous();
+        }
+    }
+
+    /// Hands over all that is left. The last second only when something happened in it or load was due in it.
+    pub(crate) fn finish(mut self, load_end_ns: u64) {
+        self.hand_over_previous();
+        let window = &self.current.window;
+        let empty = window.offered == 0 && window.completed() == 0 && window.sent == 0;
+        if !empty || self.start_ns < load_end_ns {
+            self.read_gauges();
+            // A receiver that is gone does not want it.
+            let _ = self.seconds.send(self.current);
+        }
+    }
+
+    #[cold]
+    fn next_second(&mut self) {
+        self.hand_over_previous();
+        self.read_gauges();
+        let mut next = self
+            .spare
+            .try_recv()
+            .unwrap_or_else(|_| Second::new(self.highest_us));
+        next.window.second = self.current.window.second + 1;
+        // What is in flight at the start stays so until it ends: n · start, with moments counted from the start.
+        self.start_ns = self.end_ns;
+        self.end_ns += SECOND_NS;
+        self.previous = Some(std::mem::replace(&mut self.current, next));
+    }
+
+    fn hand_over_previous(&mut self) {
+        if let Some(previous) = self.previous.take() {
+            // Blocks when nobody takes windows for many seconds: the lag that follows voids the measurement,
+            // which is better than memory without a limit.
+            let _ = self.seconds.send(previous);
+        }
+    }
+
+    fn read_gauges(&mut self) {
+        let cpu_us = clock::thread_cpu_us();
+        let window = &mut self.current.window;
+        window.in_flight = self.in_flight;
+        window.waiting = self.waiting;
+        window.connections = self.connections;
+        window.generator.loop_cpu_us = cpu_us.saturating_sub(self.cpu_us);
+        window.generator.loop_cpu_us_max = window.generator.loop_cpu_us;
+        self.cpu_us = cpu_us;
+    }
+}
+
+#[inline]
+fn signed(moment_ns: u64) -> i64 {
+    i64::try_from(moment_ns).unwrap_or(i64::MAX)
+}
+
+#[inline]
+fn record(dense: &mut hdrhistogram::Histogram<u32>, duration_ns: u64) {
+    dense
+        .record(duration_ns / 1000)
+        .expect("the histogram grows, and a second holds fewer than 2^32 requests");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    #[test]
+    fn the_time_integral_of_what_is_in_flight_is_exact() {
+        let (seconds, receiver) = sync_channel(8);
+        let (_spares, spare) = sync_channel(8);
+        let mut recorder = Recorder::new(0, 1_000_000, true, seconds, spare);
+        let half = SECOND_NS / 2;
+        recorder.offered(half, half);
+        recorder.roll(SECOND_NS);
+        // Due in second 0, taken up late: it counts where it was due.
+        recorder.offered(SECOND_NS - half / 2, SECOND_NS + 1000);
+        recorder.settle(2 * SECOND_NS);
+        for done in [SECOND_NS + half, 2 * SECOND_NS + half] {
+            let due = half;
+            recorder.ended(Ended {
+                outcome: Outcome::Ok,
+                due,
+                sent: due,
+                done,
+            });
+        }
+        recorder.finish(3 * SECOND_NS);
+        let windows: Vec<_> = receiver.iter().map(|mut second| second.close()).collect();
+        let means: Vec<f64> = windows.iter().map(|window| window.in_flight_mean).collect();
+        assert_eq!(means, [0.75, 1.5, 0.5]);
+        assert_eq!(
+            windows
+                .iter()
+                .map(|window| window.in_flight)
+                .collect::<Vec<_>>(),
+            [2, 1, 0]
+        );
+        assert_eq!(
+            windows
+                .iter()
+                .map(|window| window.offered)
+                .collect::<Vec<_>>(),
+            [2, 0, 0]
+        );
+        assert_eq!(windows[0].lag.count(), 2);
+    }
+}

@@ -1,0 +1,159 @@
+//! A job that runs: its loops' threads, and their seconds merged into windows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use plimsoll_model::window::Window;
+use rustix::event::{EventfdFlags, eventfd};
+
+use crate::affinity;
+use crate::engine::{Engine, Signal, wish};
+use crate::job::{Job, LoadError, Order};
+use crate::recorder::Recorder;
+use crate::second::Second;
+
+/// Seconds of a loop that may wait to be taken; a loop whose seconds nobody takes stops.
+const SECONDS_MAX: usize = 32;
+
+/// Starts a job on `plan.cores` threads.
+///
+/// # Errors
+/// When a value of the plan is out of its range, a certificate file cannot be read, or the system refuses threads
+/// or descriptors. What happens to requests later is data in the windows.
+pub fn start(job: Job) -> Result<Running, LoadError> {
+    let order = Arc::new(Order::new(job)?);
+    let places = affinity::places(order.plan.cores);
+    let mut running = Running { loops: Vec::new() };
+    for index in 0..order.plan.cores {
+        let place = places.get(index as usize).copied();
+        // An error drops what is already running, which stops it.
+        running.loops.push(spawn(&order, index, place)?);
+    }
+    Ok(running)
+}
+
+/// A job that runs. Dropping it aborts it.
+#[derive(Debug)]
+pub struct Running {
+    loops: Vec<Loop>,
+}
+
+/// One loop as seen from outside.
+#[derive(Debug)]
+struct Loop {
+    signal: Arc<Signal>,
+    seconds: Receiver<Box<Second>>,
+    spares: SyncSender<Box<Second>>,
+    /// The next window, taken and not yet merged.
+    next: Option<Window>,
+    thread: Option<JoinHandle<()>>,
+}
+
+fn spawn(order: &Arc<Order>, index: u32, place: Option<usize>) -> Result<Loop, LoadError> {
+    let system = |action| move |source| LoadError::System { action, source };
+    let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+        .map_err(|error| system("make a waker")(error.into()))?;
+    let signal = Arc::new(Signal {
+        wish: AtomicU8::new(wish::RUN),
+        waker,
+    });
+    let (seconds_sender, seconds) = sync_channel(SECONDS_MAX);
+    let (spares, spare) = sync_channel(SECONDS_MAX);
+    let recorder = Recorder::new(
+        order.start_second,
+        order.highest_us,
+        order.load.is_open(),
+        seconds_sender,
+        spare,
+    );
+    let engine = Engine::new(order, index, Arc::clone(&signal), recorder)?;
+    let thread = std::thread::Builder::new()
+        .name(format!("load-{index}"))
+        .spawn(move || {
+            if let Some(place) = place {
+                affinity::pin(place);
+            }
+            engine.run();
+        })
+        .map_err(system("start a thread"))?;
+    Ok(Loop {
+        signal,
+        seconds,
+        spares,
+        next: None,
+        thread: Some(thread),
+    })
+}
+
+impl Loop {
+    /// Looks at the next window; `None` when the loop has ended.
+    fn peek(&mut self) -> Option<&Window> {
+        if self.next.is_none() {
+            let mut second = self.seconds.recv().ok()?;
+            self.next = Some(second.close());
+            // A full channel has spares enough.
+            let _ = self.spares.try_send(second);
+        }
+        self.next.as_ref()
+    }
+
+    fn tell(&self, wish: u8) {
+        self.signal.wish.fetch_max(wish, Ordering::Relaxed);
+        // A counter that is full wakes the loop as well.
+        let _ = rustix::io::write(&self.signal.waker, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Running {
+    /// The next second of all loops together, in ascending order from the start second to the end of the drain.
+    /// Blocks until it is over; `None` when all loops have ended.
+    ///
+    /// A loop whose windows are not taken for half a minute stops until they are, and its lag shows it.
+    pub fn next_window(&mut self) -> Option<Window> {
+        let second = self
+            .loops
+            .iter_mut()
+            .filter_map(|each| each.peek().map(|window| window.second))
+            .min()?;
+        let mut merged = Window::new(second);
+        for each in &mut self.loops {
+            if let Some(window) = each.next.take_if(|window| window.second == second) {
+                merged.merge(&window);
+            }
+        }
+        Some(merged)
+    }
+
+    /// No further arrivals. Requests in flight drain, for at most the time-out or 10 s; then the windows end.
+    pub fn stop(&self) {
+        self.tell(wish::STOP);
+    }
+
+    /// No further arrivals and no drain: what is unfinished counts as failed.
+    pub fn abort(&self) {
+        self.tell(wish::ABORT);
+    }
+
+    fn tell(&self, wish: u8) {
+        for each in &self.loops {
+            each.tell(wish);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.abort();
+        for each in &mut self.loops {
+            // A loop blocked by a full channel goes on when its receiver is gone.
+            let (_, gone) = sync_channel(1);
+            each.seconds = gone;
+            if let Some(thread) = each.thread.take() {
+                // A panic has been printed, and is no reason for a second one.
+                let _ = thread.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! When the next request of this loop is due: by the schedule, or when a user is ready again.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::iter::Peekable;
+
+use plimsoll_model::plan::Load;
+use plimsoll_model::schedule::Schedule;
+use plimsoll_model::seed::Seed;
+
+use crate::clock::nanoseconds;
+
+/// No further arrival.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+/// The user of an arrival that belongs to no one in particular.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
+/// Gap between the first requests of users without think time: 10,000 users start within half a second, and do
+/// not overflow the target's backlog all at once.
+const START_GAP_NS: u64 = 50_000;
+
+/// Pause of a user whose connection could not be made, so that a refusing target does not make a loop spin.
+const REFUSED_PAUSE_NS: u64 = 10_000_000;
+
+/// Something is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Due {
+    /// Moment, ns of run time.
+    pub(crate) at: u64,
+    /// The user of a closed load, [`NOBODY`] of an open one.
+    pub(crate) user: u32,
+}
+
+/// The arrivals of one loop.
+pub(crate) enum Source {
+    Open(Open),
+    Closed(Closed),
+}
+
+/// Arrivals of a schedule.
+pub(crate) struct Open {
+    schedule: Peekable<Schedule>,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+/// Users that wait for their answers.
+pub(crate) struct Closed {
+    think_ns: u64,
+    end_ns: u64,
+    /// Users that have not asked yet, with the moments at which they will.
+    fresh: VecDeque<Due>,
+    /// Users that ask again at once.
+    ready: VecDeque<Due>,
+    /// Users that think, or pause after a failed connection.
+    thinking: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Source {
+    /// Part `index` of `count` of a load that starts at `start_ns`.
+    pub(crate) fn new(load: &Load, seed: Seed, start_ns: u64, index: u32, count: u32) -> Self {
+        let end_ns = start_ns.saturating_add(nanoseconds(load.lasting()));
+        match load {
+            Load::Open { phases, spacing } => {
+                let (index, count) = (u64::from(index), u64::from(count));
+                let schedule = Schedule::part(phases.clone(), *spacing, seed, index, count);
+                Self::Open(Open {
+                    schedule: schedule.peekable(),
+                    start_ns,
+                    end_ns,
+                })
+            }
+            Load::Closed {
+                connections, think, ..
+            } => {
+                let think_ns = nanoseconds(*think);
+                // Thinking users start spread over one think time, or they would all ask together for ever.
+                let gap_ns = match think_ns {
+                    0 => START_GAP_NS,
+                    think_ns => think_ns / u64::from(*connections).max(1),
+                };
+                let fresh = (0..*connections).filter(|user| user % count == index);
+                let fresh: VecDeque<Due> = fresh
+                    .map(|user| Due {
+                        at: start_ns + u64::from(user) * gap_ns,
+                        user: user / count,
+                    })
+                    .collect();
+                Self::Closed(Closed {
+                    think_ns,
+                    end_ns,
+                    ready: VecDeque::with_capacity(fresh.len()),
+                    thinking: BinaryHeap::with_capacity(fresh.len()),
+                    fresh,
+                })
+            }
+        }
+    }
+
+    /// Users of this loop.
+    pub(crate) fn users(&self) -> usize {
+        match self {
+            Self::Open(_) => 0,
+            Self::Closed(closed) => closed.fresh.len(),
+        }
+    }
+
+    /// When the last request can be due.
+    pub(crate) fn end_ns(&self) -> u64 {
+        match self {
+            Self::Open(open) => open.end_ns,
+            Self::Closed(closed) => closed.end_ns,
+        }
+    }
+
+    /// When the next request is due; [`NEVER`] when none is any more, as far as is known now.
+    #[inline]
+    pub(crate) fn next_due(&mut self) -> u64 {
+        let due = match self {
+            Self::Open(open) => open.next_due(),
+            Self::Closed(closed) => closed.next().map_or(NEVER, |(due, _)| due),
+        };
+        if due > self.end_ns() { NEVER } else { due }
+    }
+
+    /// The next request, if it is due by `release`.
+    #[inline]
+    pub(crate) fn pop(&mut self, release: u64) -> Option<Due> {
+        if self.next_due() > release {
+            return None;
+        }
+        match self {
+            Self::Open(open) => {
+                let at = open.next_due();
+                open.schedule.next();
+                Some(Due { at, user: NOBODY })
+            }
+            Self::Closed(closed) => closed.pop(),
+        }
+    }
+
+    /// A user that asks again at once.
+    #[inline]
+    pub(crate) fn pop_ready(&mut self) -> Option<Due> {
+        match self {
+            Self::Open(_) => None,
+            Self::Closed(closed) => closed.ready.pop_front_if(|due| due.at < closed.end_ns),
+        }
+    }
+
+    /// A user has its answer, or has failed, at `now`.
+    #[inline]
+    pub(crate) fn user_is_done(&mut self, user: u32, now: u64, unreachable: bool) {
+        let Self::Closed(closed) = self else { return };
+        let mut pause = closed.think_ns;
+        if unreachable {
+            pause = pause.max(REFUSED_PAUSE_NS);
+        }
+        if pause == 0 {
+            closed.ready.push_back(Due { at: now, user });
+        } else {
+            closed.thinking.push(Reverse((now + pause, user)));
+        }
+    }
+
+    /// Nothing is due after `moment` any more.
+    pub(crate) fn cut(&mut self, moment: u64) {
+        let end_ns = match self {
+            Self::Open(open) => &mut open.end_ns,
+            Self::Closed(closed) => &mut closed.end_ns,
+        };
+        *end_ns = moment.min(*end_ns);
+    }
+}
+
+impl Open {
+    #[inline]
+    fn next_due(&mut self) -> u64 {
+        let start_ns = self.start_ns;
+        self.schedule
+            .peek()
+            .map_or(NEVER, |arrival| start_ns + arrival.due_ns)
+    }
+}
+
+/// Where a closed load's next user stands.
+#[derive(Clone, Copy)]
+enum Queue {
+    Fresh,
+    Ready,
+    Thinking,
+}
+
+impl Closed {
+    #[inline]
+    fn next(&self) -> Option<(u64, Queue)> {
+        let ready = self.ready.front().map(|due| (due.at, Queue::Ready));
+        let fresh = self.fresh.front().map(|due| (due.at, Queue::Fresh));
+        let thinking = self.thinking.peek().map(|next| (next.0.0, Queue::Thinking));
+        [ready, fresh, thinking]
+            .into_iter()
+            .flatten()
+            .min_by_key(|&(at, _)| at)
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<Due> {
+        match self.next()?.1 {
+            Queue::Fresh => self.fresh.pop_front(),
+            Queue::Ready => self.ready.pop_front(),
+            Queue::Thinking => {
+                let Reverse((at, user)) = self.thinking.pop()?;
+                Some(Due { at, user })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn closed(think: Duration) -> Source {
+        let load = Load::Closed {
+            connections: 5,
+            think,
+            lasting: Duration::from_secs(1),
+        };
+        Source::new(&load, Seed(1), 0, 1, 2)
+    }
+
+    #[test]
+    fn a_user_asks_again_after_thinking() {
+        let mut source = closed(Duration::from_millis(100));
+        assert_eq!(source.users(), 2);
+        let first = source.pop(NEVER - 1).unwrap();
+        assert_eq!(
+            first,
+            Due {
+                at: 20_000_000,
+                user: 0
+            }
+        );
+        source.user_is_done(0, 30_000_000, false);
+        assert_eq!(source.pop(100_000_000).unwrap().user, 1);
+        assert_eq!(source.pop(100_000_000), None);
+        assert_eq!(source.next_due(), 130_000_000);
+    }
+
+    #[test]
+    fn a_user_without_connection_pauses() {
+        let mut source = closed(Duration::ZERO);
+        source.pop(1_000_000);
+        source.pop(1_000_000);
+        source.user_is_done(0, 1_000_000, true);
+        source.user_is_done(1, 2_000_000, false);
+        assert_eq!(
+            source.pop(3_000_000),
+            Some(Due {
+                at: 2_000_000,
+                user: 1
+            })
+        );
+        assert_eq!(source.next_due(), 11_000_000);
+    }
+
+    #[test]
+    fn nothing_is_due_after_a_cut() {
+        let mut source = closed(Duration::ZERO);
+        source.cut(60_000);
+        assert!(source.pop(NEVER - 1).is_some());
+        assert_eq!(source.next_due(), NEVER);
+    }
+}

@@ -1,0 +1,153 @@
+//! How a connection is begun: addresses and source addresses in turn, TCP or a unix socket.
+
+use std::net::{IpAddr, SocketAddr};
+
+use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::Plan;
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
+
+use crate::job::LoadError;
+
+/// Where connections go to and come from.
+#[derive(Debug)]
+pub(crate) struct Transport {
+    unix: Option<SocketAddrUnix>,
+    addresses: Vec<SocketAddr>,
+    /// Source addresses by family: v4, v6.
+    sources: [Vec<IpAddr>; 2],
+}
+
+/// What keeps a connection from being begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DialFault {
+    /// No local port is free.
+    Ports,
+    /// No descriptor, or no kernel memory for a socket, is free.
+    Descriptors,
+    /// The unix socket's backlog is full.
+    BacklogFull,
+    /// The target's side.
+    Failed(Outcome),
+}
+
+/// One loop's turn through the addresses.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    address: usize,
+    source: usize,
+}
+
+impl Turn {
+    /// The turn of a loop that begins at the `index`-th address.
+    pub(crate) fn at(index: usize) -> Self {
+        Self {
+            address: index,
+            source: index,
+        }
+    }
+}
+
+impl Transport {
+    pub(crate) fn new(plan: &Plan) -> Result<Self, LoadError> {
+        let unix = plan.target.unix_socket.as_ref().map(|path| {
+            SocketAddrUnix::new(path).map_err(|source| LoadError::System {
+                action: "use the path of the unix socket",
+                source: source.into(),
+            })
+        });
+        let (v4, v6): (Vec<IpAddr>, Vec<IpAddr>) = plan
+            .transport
+            .sources
+            .iter()
+            .copied()
+            .partition(IpAddr::is_ipv4);
+        let transport = Self {
+            unix: unix.transpose()?,
+            addresses: plan.target.addresses.clone(),
+            sources: [v4, v6],
+        };
+        if transport.unix.is_none() && !plan.transport.sources.is_empty() {
+            transport.check_sources()?;
+        }
+        Ok(transport)
+    }
+
+    /// Each address needs a source address of its own family.
+    fn check_sources(&self) -> Result<(), LoadError> {
+        for address in &self.addresses {
+            if self.sources[usize::from(address.is_ipv6())].is_empty() {
+                return Err(LoadError::Plan {
+                    place: "source addresses",
+                    found: format!("without one of the family of {address}"),
+                    range: "at least one of each target address's family",
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins a connection. It is made when the socket becomes writable.
+    pub(crate) fn dial(&self, turn: &mut Turn) -> Result<OwnedFd, DialFault> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        if let Some(unix) = &self.unix {
+            let socket =
+                rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+                    .map_err(socket_fault)?;
+            return match rustix::net::connect(&socket, unix) {
+                Ok(()) => Ok(socket),
+                Err(Errno::AGAIN) => Err(DialFault::BacklogFull),
+                Err(error) => Err(connect_fault(error)),
+            };
+        }
+        let address = self.addresses[turn.address % self.addresses.len()];
+        turn.address = turn.address.wrapping_add(1);
+        let family = if address.is_ipv4() {
+            AddressFamily::INET
+        } else {
+            AddressFamily::INET6
+        };
+        let socket = rustix::net::socket_with(family, SocketType::STREAM, flags, None)
+            .map_err(socket_fault)?;
+        sockopt::set_tcp_nodelay(&socket, true).map_err(socket_fault)?;
+        let sources = &self.sources[usize::from(address.is_ipv6())];
+        if !sources.is_empty() {
+            let source = sources[turn.source % sources.len()];
+            turn.source = turn.source.wrapping_add(1);
+            // The port is chosen at connect, by the whole four-tuple: each destination has all ports.
+            setsockopt(&socket, IpBindAddressNoPort, &true)
+                .map_err(|error| connect_fault(Errno::from_raw_os_error(error as i32)))?;
+            rustix::net::bind(&socket, &SocketAddr::new(source, 0)).map_err(connect_fault)?;
+        }
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+            Err(error) => Err(connect_fault(error)),
+        }
+    }
+}
+
+fn socket_fault(error: Errno) -> DialFault {
+    match error {
+        Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM => DialFault::Descriptors,
+        error => connect_fault(error),
+    }
+}
+
+fn connect_fault(error: Errno) -> DialFault {
+    match error {
+        Errno::ADDRNOTAVAIL | Errno::ADDRINUSE => DialFault::Ports,
+        error => DialFault::Failed(connect_outcome(error)),
+    }
+}
+
+/// What a failed connect means for the request that needed it.
+pub(crate) fn connect_outcome(error: Errno) -> Outcome {
+    match error {
+        Errno::TIMEDOUT => Outcome::ConnectTimeout,
+        Errno::CONNRESET | Errno::PIPE => Outcome::Reset,
+        // No route, no such socket, no permission: the same to the request, nobody let it in.
+        _ => Outcome::ConnectRefused,
+    }
+}
