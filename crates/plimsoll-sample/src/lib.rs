@@ -1,1 +1,171 @@
-//! The sample site of the demo: a small server-rendered news site over SQLite.
+//! The sample site of the demo: a small news site, rendered on the server from an embedded SQLite file.
+//!
+//! It is built the way such sites are: a page is a tree of components, each teaser asks the database for its author,
+//! section and number of comments and reads its article's Markdown for the excerpt and the reading time. So a page
+//! costs CPU in proportion to the DOM nodes rendered, and the number of nodes is the one thing the site lets change
+//! (the rest is left to the browser). No work is done for the sake of its cost, and nothing sleeps.
+//!
+//! One thread speaks HTTP; as many workers as asked for render, fed from a bounded queue. What finds the queue full is
+//! answered `503`. It is a demo's target and offers no more safety than that: no TLS, no writes, no sessions.
+
+mod dom;
+mod markdown;
+mod pages;
+mod prose;
+mod server;
+mod store;
+mod workers;
+
+use std::io;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+/// DOM nodes a page may be asked to have: below, the frame of the page does not fit; above, the articles run out.
+pub const NODES: RangeInclusive<u32> = 60..=3_000;
+
+/// Workers a site may be asked to have.
+pub const WORKERS: RangeInclusive<usize> = 1..=256;
+
+/// What the site is to do.
+#[derive(Clone, Debug)]
+pub struct SitePlan {
+    /// Where it listens; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// DOM nodes rendered per page, at most; see [`NODES`].
+    pub nodes: u32,
+    /// Threads that render; see [`WORKERS`].
+    pub workers: usize,
+    /// Existing folder that holds the database file, which is created at the first start.
+    pub folder: PathBuf,
+}
+
+/// Why the site cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum SiteError {
+    /// The number of nodes is out of range.
+    #[error("{asked} nodes per page: valid are {} to {}", NODES.start(), NODES.end())]
+    Nodes {
+        /// What was asked for.
+        asked: u32,
+    },
+    /// The number of workers is out of range.
+    #[error("{asked} workers: valid are {} to {}", WORKERS.start(), WORKERS.end())]
+    Workers {
+        /// What was asked for.
+        asked: usize,
+    },
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: choose a free port of this host, or port 0 for any")]
+    Listen {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The articles cannot be written or read.
+    #[error("cannot use the database {}: the folder must exist and be writable", path.display())]
+    Store {
+        /// The database file.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// A thread or descriptor cannot be had.
+    #[error("cannot start the site's threads: raise the limits on processes and descriptors")]
+    Threads {
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A site that serves; stops when dropped.
+#[derive(Debug)]
+pub struct Running {
+    address: SocketAddr,
+    stop: watch::Sender<bool>,
+    server: Option<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
+}
+
+/// Creates the articles if need be, and serves until the returned handle is stopped or dropped.
+///
+/// The site answers when this returns.
+///
+/// # Errors
+/// When the plan is out of range, the address taken, or the folder not writable.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a plan is handed over: the site may outlive its maker"
+)]
+pub fn serve(plan: SitePlan) -> Result<Running, SiteError> {
+    if !NODES.contains(&plan.nodes) {
+        return Err(SiteError::Nodes { asked: plan.nodes });
+    }
+    if !WORKERS.contains(&plan.workers) {
+        return Err(SiteError::Workers {
+            asked: plan.workers,
+        });
+    }
+    let path = store::prepare(&plan.folder)?;
+    let (queue, workers) = workers::start(&path, plan.workers, plan.nodes)?;
+    let listener = server::listen(plan.listen).map_err(|source| SiteError::Listen {
+        address: plan.listen,
+        source,
+    })?;
+    let threads = |source| SiteError::Threads { source };
+    let address = listener.local_addr().map_err(threads)?;
+    let (stop, stopped) = watch::channel(false);
+    let server = server::start(listener, queue, stopped).map_err(threads)?;
+    Ok(Running {
+        address,
+        stop,
+        server: Some(server),
+        workers,
+    })
+}
+
+impl Running {
+    /// Where the site listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Blocks for as long as the site serves, which is until the process ends.
+    pub fn wait(mut self) {
+        self.join();
+    }
+
+    /// Stops accepting, gives up what is under way and returns when all threads have ended.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        // The receiver is gone if the server has ended already.
+        let _ = self.stop.send(true);
+        self.join();
+    }
+
+    /// The workers end when the server has dropped their queue.
+    fn join(&mut self) {
+        for thread in self.server.take().into_iter().chain(self.workers.drain(..)) {
+            let outcome = thread.join();
+            if !std::thread::panicking() {
+                outcome.expect("the site's threads do not panic");
+            }
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[cfg(test)]
+mod tests;

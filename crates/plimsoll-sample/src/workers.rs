@@ -1,0 +1,86 @@
+//! The threads that render, and the bounded queue in front of them.
+
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::oneshot;
+
+use crate::SiteError;
+use crate::pages::{Page, render};
+use crate::store::Store;
+
+/// Requests that may wait per worker: beyond it a visitor waits longer than anyone stays.
+const QUEUE_LEN_PER_WORKER: usize = 256;
+
+/// One page to render, and where it goes.
+struct Job {
+    path: String,
+    reply: oneshot::Sender<Answer>,
+}
+
+/// What became of a page.
+pub(crate) type Answer = rusqlite::Result<Page>;
+
+/// The way to the workers; they end when the last copy of it is dropped.
+#[derive(Clone)]
+pub(crate) struct Queue {
+    sender: SyncSender<Job>,
+}
+
+impl Queue {
+    /// Puts a page into the queue; `None` if it is full.
+    pub(crate) fn put(&self, path: String) -> Option<oneshot::Receiver<Answer>> {
+        let (reply, answer) = oneshot::channel();
+        match self.sender.try_send(Job { path, reply }) {
+            Ok(()) => Some(answer),
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => None,
+        }
+    }
+}
+
+/// Starts the workers, each with a connection of its own.
+pub(crate) fn start(
+    path: &Path,
+    count: usize,
+    nodes: u32,
+) -> Result<(Queue, Vec<JoinHandle<()>>), SiteError> {
+    let (sender, receiver) = sync_channel(QUEUE_LEN_PER_WORKER * count);
+    let receiver = Arc::new(Mutex::new(receiver));
+    let mut threads = Vec::with_capacity(count);
+    for number in 0..count {
+        let store = Store::open(path).map_err(|source| SiteError::Store {
+            path: path.to_owned(),
+            source,
+        })?;
+        let thread = spawn(number, store, Arc::clone(&receiver), nodes)
+            .map_err(|source| SiteError::Threads { source })?;
+        threads.push(thread);
+    }
+    Ok((Queue { sender }, threads))
+}
+
+fn spawn(
+    number: usize,
+    store: Store,
+    queue: Arc<Mutex<Receiver<Job>>>,
+    nodes: u32,
+) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new()
+        .name(format!("render-{number}"))
+        .spawn(move || {
+            loop {
+                // Held while waiting: the others wait for the lock instead of the queue.
+                let job = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(job) = job else { return };
+                // Nobody waits for it any more.
+                if job.reply.is_closed() {
+                    continue;
+                }
+                // The visitor may leave while we render.
+                let _ = job.reply.send(render(&store, &job.path, nodes));
+            }
+        })
+}
