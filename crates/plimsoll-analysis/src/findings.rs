@@ -1,1 +1,73 @@
-//! To come in the commit that follows.
+//! Names what sets the load line: a table of rules over three stretches of a run.
+//!
+//! **B**ase is a low load (anchors), **P**assing the highest load that met the objective, **F**ailing the first
+//! 30 seconds of the lowest load that did not. Every rule is evaluated over F and scored by the strength of its
+//! symptom times its onset: a symptom absent in P and present in F tells more than one that was always there.
+//! A queue that fills because something behind it is slow is the consequence of that other finding.
+//!
+//! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
+
+mod generator;
+mod machine;
+mod measure;
+mod network;
+mod rule;
+mod score;
+mod select;
+mod stretch;
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use plimsoll_model::finding::Finding;
+use plimsoll_model::reading::SeriesTable;
+use plimsoll_model::run::Run;
+use plimsoll_model::window::Window;
+
+pub use select::not_known;
+
+/// Seconds of run time, half-open.
+pub type Span = (u32, u32);
+
+/// The seconds that are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stretches {
+    /// B: low load; several short trials. Empty when there was none.
+    pub base: Vec<Span>,
+    /// P: the highest load that passed.
+    pub passing: Option<Span>,
+    /// F: the lowest load that failed. Without it nothing is found.
+    pub failing: Option<Span>,
+}
+
+/// What the rules know beside readings and windows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Context {
+    /// The target as people call it, such as `127.0.0.1:8080`.
+    pub target: String,
+    /// τ: the tightest latency bound of the objective, µs.
+    pub bound_us: Option<u64>,
+    /// Arrivals do not wait for answers: the generator can be late.
+    pub open: bool,
+}
+
+/// Limits of the target, or of the generator, that a run shows; best first. Empty when nothing failed, and when
+/// nothing that was measured explains the failure ([`not_known`] says so in words).
+pub fn find(run: &Run) -> Vec<Finding> {
+    let (stretches, context) = select::of(run);
+    find_in(&run.readings, &run.windows, &stretches, &context)
+}
+
+/// The same over given stretches.
+pub fn find_in(
+    readings: &SeriesTable,
+    windows: &[Window],
+    stretches: &Stretches,
+    context: &Context,
+) -> Vec<Finding> {
+    score::findings(
+        table::RULES,
+        &stretch::Stretch3::new(readings, windows, stretches, context),
+    )
+}

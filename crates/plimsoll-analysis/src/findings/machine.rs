@@ -1,0 +1,323 @@
+//! Rules about CPU, memory and descriptors of the target's machine, its cgroup and its processes.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::{subject_of, sustained};
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Row, View, bounded};
+use super::table::{NEARLY_FULL, THROTTLED_MAX};
+
+/// Busy share from which all CPUs count as used up.
+const BUSY: f64 = 0.95;
+/// Share of a second for which tasks may wait for a CPU.
+const CPU_STALL_MAX: f64 = 0.20;
+/// Share of one CPU from which a thread has nothing to spare.
+const THREAD_BUSY: f64 = 0.95;
+/// Mean busy share below which the machine has CPU to spare for other threads.
+const CPU_TO_SPARE: f64 = 0.70;
+/// Part of the busy CPU above which one user of it is the one to name.
+const MOSTLY: f64 = 0.5;
+
+fn of_target(metric: &str) -> String {
+    metric::series(metric, &[("process", metric::TARGET)])
+}
+
+fn of_generator(metric: &str) -> String {
+    metric::series(metric, &[("process", metric::GENERATOR)])
+}
+
+fn cpu_stall() -> String {
+    metric::series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
+}
+
+/// C1: all CPUs busy and tasks waiting for them. Where the kernel does not tell pressure, more runnable threads than
+/// CPUs stand for it.
+pub(super) fn cpu(view: &View<'_>) -> Vec<Sign> {
+    let stall = cpu_stall();
+    let share = view.share_of_seconds(|row| {
+        let waiting = match row.get(&stall) {
+            Some(stalled) => stalled > CPU_STALL_MAX,
+            None => row.get(metric::RUN_QUEUE)? > row.get(metric::CPU_COUNT)?,
+        };
+        Some(row.get(metric::CPU_BUSY)? >= BUSY && waiting)
+    });
+    sustained("", share).into_iter().collect()
+}
+
+pub(super) fn cpu_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let percent = |series: &str| view.mean(series).unwrap_or(0.0) * 100.0;
+    let busy = percent(metric::CPU_BUSY);
+    let target = percent(&of_target(metric::PROCESS_CPU));
+    let generator = percent(&of_generator(metric::PROCESS_CPU));
+    let others = (busy - target - generator).max(0.0);
+    let mut sentence = format!(
+        "the CPUs were {busy:.0} % busy (target {target:.0} %, generator {generator:.0} %, others {others:.0} %)"
+    );
+    if let Some(stalled) = view.mean(&cpu_stall()) {
+        say(
+            &mut sentence,
+            format_args!(
+                " and tasks waited for them {:.0} % of the time",
+                stalled * 100.0
+            ),
+        );
+    }
+    let is_mostly = |part: f64| part > busy * MOSTLY;
+    if is_mostly(generator) {
+        sentence.push_str("; most of it went to the generator, which needs a machine of its own");
+    } else if is_mostly(others) {
+        sentence.push_str("; most of it went to processes that are neither target nor generator");
+    }
+    let known = view.mean(&of_target(metric::PROCESS_CPU)).is_some();
+    Words::new("CPU of the machine", sentence)
+        .with(bounded(
+            case.line(metric::CPU_BUSY, "share of all CPUs that was busy"),
+            Some(BUSY),
+        ))
+        .with(bounded(
+            case.line(
+                &cpu_stall(),
+                "share of the time that tasks waited for a CPU",
+            ),
+            Some(CPU_STALL_MAX),
+        ))
+        .with(case.line(metric::RUN_QUEUE, "threads that run or want to"))
+        .with(case.line(
+            &of_target(metric::PROCESS_CPU),
+            "target's share of all CPUs",
+        ))
+        .with(case.line(
+            &of_generator(metric::PROCESS_CPU),
+            "generator's share of all CPUs",
+        ))
+        .doubtful_if(is_mostly(generator) || (known && is_mostly(others)))
+}
+
+/// C2.
+pub(super) fn quota_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let cgroup = label(case.subject, "cgroup").unwrap_or("/");
+    let periods = case.series(metric::CGROUP_CPU_PERIODS);
+    let throttled = case.series(metric::CGROUP_CPU_THROTTLED);
+    let share = |view: &View<'_>| {
+        let whole = view.mean(&periods).filter(|&whole| whole > 0.0)?;
+        Some(view.mean(&throttled)? / whole)
+    };
+    let quota = view.mean(&case.series(metric::CGROUP_CPU_QUOTA));
+    let mut sentence = format!(
+        "cgroup {cgroup} used up its CPU quota in {:.0} % of the periods",
+        share(view).unwrap_or(0.0) * 100.0
+    );
+    if let Some(quota) = quota {
+        say(&mut sentence, format_args!("; it may use {quota:.2} CPUs"));
+    }
+    let generator = label(case.subject, "process") == Some(metric::GENERATOR);
+    if generator {
+        sentence.push_str("; it is the generator's own cgroup");
+    }
+    let ratio = case.over.asked(
+        (&throttled, "share of periods cut short by the quota", "1"),
+        share,
+    );
+    Words::new(format!("CPU quota of cgroup {cgroup}"), sentence)
+        .with(bounded(ratio, Some(THROTTLED_MAX)))
+        .with(case.line(
+            &case.series(metric::CGROUP_CPU_THROTTLED_TIME),
+            "time the cgroup was stopped, per second",
+        ))
+        .with(case.line(
+            &case.series(metric::CGROUP_CPU_QUOTA),
+            "CPUs the cgroup may use",
+        ))
+        .with(case.line(
+            &of_target(metric::PROCESS_CPU),
+            "target's share of all CPUs",
+        ))
+        .doubtful_if(generator)
+}
+
+/// CPU in use that is not the generator's: on a shared machine the generator must not hide that the target leaves
+/// CPUs idle.
+fn cpu_without_generator(row: Row<'_>) -> Option<f64> {
+    let generator = row.get(&of_generator(metric::PROCESS_CPU)).unwrap_or(0.0);
+    Some((row.get(metric::CPU_BUSY)? - generator).max(0.0))
+}
+
+/// C3: one thread of the target has nothing to spare while the machine has. One CPU alone cannot show it.
+pub(super) fn thread(view: &View<'_>) -> Vec<Sign> {
+    let busiest = of_target(metric::THREAD_BUSIEST);
+    let share = view.share_of_seconds(|row| {
+        Some(row.get(&busiest)? >= THREAD_BUSY && cpu_without_generator(row)? < CPU_TO_SPARE)
+    });
+    sustained("", share).into_iter().collect()
+}
+
+pub(super) fn thread_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let busiest = of_target(metric::THREAD_BUSIEST);
+    // The series that name a thread: the one that was the busiest for longest.
+    let named = view
+        .series_of(metric::THREAD_BUSIEST)
+        .filter(|series| label(series, "process") == Some(metric::TARGET))
+        .filter(|series| label(series, "tid").is_some())
+        .max_by_key(|series| view.rows().filter(|row| row.get(series).is_some()).count());
+    let name = named.map_or("one thread of the target".to_owned(), |series| {
+        let field = |name| label(series, name).unwrap_or("?");
+        format!("thread {} ({})", field("comm"), field("tid"))
+    });
+    let cpus = view.mean(metric::CPU_COUNT);
+    let mut sentence = format!(
+        "{name} used {:.0} % of one CPU while all CPUs together were {:.0} % busy",
+        view.mean(&busiest).unwrap_or(0.0) * 100.0,
+        view.mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
+    );
+    if let Some(cpus) = cpus {
+        say(&mut sentence, format_args!(" ({cpus:.0} CPUs)"));
+    }
+    Words::new(name, sentence)
+        .with(bounded(
+            case.line(&busiest, "busiest thread's share of one CPU"),
+            Some(THREAD_BUSY),
+        ))
+        .with(bounded(
+            case.line(metric::CPU_BUSY, "share of all CPUs that was busy"),
+            Some(CPU_TO_SPARE),
+        ))
+        .with(case.line(
+            &of_generator(metric::PROCESS_CPU),
+            "generator's share of all CPUs",
+        ))
+        .with(case.line(&of_target(metric::PROCESS_THREADS), "threads of the target"))
+}
+
+/// M2: a process was killed for want of memory, in a cgroup of the target or anywhere on the machine.
+pub(super) fn killed(view: &View<'_>) -> Vec<Sign> {
+    let sign = |series: &str| {
+        let per_second = view.mean(series)?;
+        Some(Sign {
+            subject: subject_of(series).to_owned(),
+            magnitude: per_second,
+            present: per_second > 0.0,
+        })
+    };
+    let mut signs: Vec<Sign> = view
+        .series_of(metric::CGROUP_OOM_KILLS)
+        .filter_map(sign)
+        .collect();
+    // A kill in a cgroup counts for the machine too; it is the machine's own only when no cgroup had one.
+    if !signs.iter().any(|sign| sign.present) {
+        signs.extend(sign(metric::OOM_KILLS));
+    }
+    signs
+}
+
+pub(super) fn killed_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let cgroup = label(case.subject, "cgroup");
+    let series = match cgroup {
+        Some(_) => case.series(metric::CGROUP_OOM_KILLS),
+        None => metric::OOM_KILLS.to_owned(),
+    };
+    let kills: f64 = view.rows().filter_map(|row| row.get(&series)).sum();
+    let times = format!("{:.0}", kills.max(1.0));
+    let kills = bounded(
+        case.line(&series, "processes killed for want of memory, per second"),
+        Some(0.0),
+    );
+    let Some(cgroup) = cgroup else {
+        let victims = format!("{times} processes of this machine were killed for want of memory");
+        return Words::new("memory of the machine", victims)
+            .with(kills)
+            .with(case.line(metric::MEMORY_AVAILABLE, "memory still available"))
+            .with(case.line(&of_target(metric::PROCESS_MEMORY), "memory of the target"));
+    };
+    let limit = view.max(&case.series(metric::CGROUP_MEMORY_LIMIT));
+    let mut sentence =
+        format!("{times} processes of cgroup {cgroup} were killed for want of memory");
+    if let Some(limit) = limit {
+        say(
+            &mut sentence,
+            format_args!("; its limit is {:.0} MiB", limit / f64::from(1 << 20)),
+        );
+    }
+    Words::new(format!("memory limit of cgroup {cgroup}"), sentence)
+        .with(kills)
+        .with(bounded(
+            case.line(&case.series(metric::CGROUP_MEMORY), "memory of the cgroup"),
+            limit,
+        ))
+        .with(case.line(
+            &case.series(metric::CGROUP_MEMORY_AT_LIMIT),
+            "times the cgroup ran into its limit, per second",
+        ))
+}
+
+/// F1: the target's process nearest its limit of descriptors, or the machine's table of files.
+pub(super) fn files(view: &View<'_>) -> Vec<Sign> {
+    let fill = |subject: &str, level: &str, limit: &str| {
+        let share = view.rows().filter_map(|row| {
+            let limit = row.get(limit).filter(|&limit| limit > 0.0)?;
+            Some(row.get(level)? / limit)
+        });
+        let share = share.reduce(f64::max)?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: share,
+            present: share > NEARLY_FULL,
+        })
+    };
+    let target = of_target(metric::PROCESS_FILES);
+    let target_limit = of_target(metric::PROCESS_FILES_LIMIT);
+    fill(subject_of(&target), &target, &target_limit)
+        .into_iter()
+        .chain(fill("", metric::FILES_OPEN, metric::FILES_LIMIT))
+        .collect()
+}
+
+pub(super) fn files_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (level, limit) = if case.subject.is_empty() {
+        (
+            metric::FILES_OPEN.to_owned(),
+            metric::FILES_LIMIT.to_owned(),
+        )
+    } else {
+        (
+            case.series(metric::PROCESS_FILES),
+            case.series(metric::PROCESS_FILES_LIMIT),
+        )
+    };
+    // The series that name a process: the one that was nearest its limit in the fullest second.
+    let named = view
+        .series_of(metric::PROCESS_FILES)
+        .filter(|series| label(series, "process") == Some(metric::TARGET))
+        .filter(|series| label(series, "pid").is_some())
+        .max_by(|a, b| {
+            let max = |series| view.max(series).unwrap_or(0.0);
+            max(a).total_cmp(&max(b))
+        });
+    let who = match named {
+        _ if case.subject.is_empty() => "this machine".to_owned(),
+        Some(series) => {
+            let field = |name| label(series, name).unwrap_or("?");
+            format!("process {} ({})", field("comm"), field("pid"))
+        }
+        None => "the target's process".to_owned(),
+    };
+    let bound = view.max(&limit);
+    Words::new(
+        format!("file descriptors of {who}"),
+        format!(
+            "{who} held {:.0} of at most {:.0} file descriptors",
+            view.max(&level).unwrap_or(0.0),
+            bound.unwrap_or(0.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&level, "open file descriptors"),
+        bound.map(|bound| bound * NEARLY_FULL),
+    ))
+    .with(case.line(&limit, "limit of file descriptors"))
+}

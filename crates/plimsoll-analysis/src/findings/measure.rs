@@ -1,0 +1,83 @@
+//! Evaluates symptoms over one stretch.
+
+use plimsoll_model::reading::label;
+
+use super::rule::{Sign, Symptom};
+use super::stretch::View;
+
+/// `S{p}`: a condition that holds in this share of the seconds is sustained.
+pub(super) const SUSTAINED: f64 = 0.20;
+
+/// What a symptom looks like over a stretch, one sign for each subject that was measured.
+pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
+    match *symptom {
+        Symptom::Increase { metric } => view
+            .series_of(metric)
+            .filter_map(|series| {
+                let per_second = view.mean(series)?;
+                Some(Sign {
+                    subject: subject_of(series).to_owned(),
+                    magnitude: per_second,
+                    present: per_second > 0.0,
+                })
+            })
+            .collect(),
+        Symptom::Ratio { part, whole, above } => view
+            .series_of(part)
+            .filter_map(|series| {
+                let subject = subject_of(series);
+                let whole = view.mean(&format!("{whole}{subject}"))?;
+                // Nothing of the whole means nothing of the part either.
+                let ratio = view.mean(series)? / if whole > 0.0 { whole } else { 1.0 };
+                Some(Sign {
+                    subject: subject.to_owned(),
+                    magnitude: ratio,
+                    present: ratio > above,
+                })
+            })
+            .collect(),
+        Symptom::Fill {
+            level,
+            limit,
+            with: (name, value),
+            above,
+        } => view
+            .series_of(level)
+            .filter(|series| label(series, name) == Some(value))
+            .filter_map(|series| fill(view, series, limit, above))
+            .collect(),
+        Symptom::Signs(evaluate) => evaluate(view),
+    }
+}
+
+/// The highest share of its limit that a level reached.
+fn fill(view: &View<'_>, level: &str, limit: &str, above: f64) -> Option<Sign> {
+    let subject = subject_of(level);
+    let own_limit = format!("{limit}{subject}");
+    let share = view
+        .rows()
+        .filter_map(|row| {
+            let limit = row.get(&own_limit).or_else(|| row.get(limit))?;
+            (limit > 0.0).then_some(row.get(level)? / limit)
+        })
+        .reduce(f64::max)?;
+    Some(Sign {
+        subject: subject.to_owned(),
+        magnitude: share,
+        present: share > above,
+    })
+}
+
+/// The labels of a series, braces included; empty without any.
+pub(super) fn subject_of(series: &str) -> &str {
+    series.find('{').map_or("", |start| &series[start..])
+}
+
+/// The sign of a condition that must hold in a fifth of the seconds; `None` when it cannot be told.
+pub(super) fn sustained(subject: &str, share: Option<f64>) -> Option<Sign> {
+    share.map(|share| Sign {
+        subject: subject.to_owned(),
+        magnitude: share,
+        present: share >= SUSTAINED,
+    })
+}

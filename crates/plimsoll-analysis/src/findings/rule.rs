@@ -1,0 +1,152 @@
+//! What a rule is: a row of data, with its condition and its words.
+
+use std::fmt::{self, Write as _};
+
+use plimsoll_model::finding::{Evidence, Strength};
+
+use super::stretch::{Stretch3, View};
+
+/// How deep in the call path a limit lies; of equal scores the deeper one is named first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Tier {
+    /// The instrument itself.
+    Generator,
+    /// Between generator and target, and the kernel's queues before the target.
+    Network,
+    /// The machine or container of the target.
+    Machine,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub(super) struct Rule {
+    /// Its name in reports, as in the table of rules.
+    pub(super) id: &'static str,
+    /// How strongly the symptom points to the limit.
+    pub(super) strength: Strength,
+    /// Where the limit lies.
+    pub(super) tier: Tier,
+    /// When it holds.
+    pub(super) symptom: Symptom,
+    /// Limit, sentence and evidence of a case that holds.
+    pub(super) words: fn(&Case<'_>) -> Words,
+    /// What to do.
+    pub(super) remedy: &'static str,
+    /// Rules whose symptom this limit brings about, where both hold.
+    pub(super) explains: &'static [&'static str],
+}
+
+/// When a rule holds.
+#[derive(Debug)]
+pub(super) enum Symptom {
+    /// A counter rose in any second: `any{Δmetric > 0}`.
+    Increase {
+        /// The counter; each of its series is a subject.
+        metric: &'static str,
+    },
+    /// Of all increases of `whole`, `part` makes up more than a share.
+    Ratio {
+        /// Counter of the part.
+        part: &'static str,
+        /// Counter of the whole, with the same labels.
+        whole: &'static str,
+        /// Share above which it holds.
+        above: f64,
+    },
+    /// A level was above a share of its limit in any second.
+    Fill {
+        /// The level.
+        level: &'static str,
+        /// Its limit: with the same labels, or without any.
+        limit: &'static str,
+        /// Labels the level must carry.
+        with: (&'static str, &'static str),
+        /// Share above which it holds.
+        above: f64,
+    },
+    /// Anything else.
+    Signs(fn(&View<'_>) -> Vec<Sign>),
+}
+
+/// What a symptom looks like over one stretch, for one subject.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sign {
+    /// The labels that tell subjects apart, `{cgroup=/shop}`; empty when there is only one.
+    pub(super) subject: String,
+    /// How much of it there is; comparable between stretches.
+    pub(super) magnitude: f64,
+    /// Whether the condition holds.
+    pub(super) present: bool,
+}
+
+/// A rule that holds, for one subject.
+pub(super) struct Case<'a> {
+    /// The three stretches.
+    pub(super) over: &'a Stretch3<'a>,
+    /// Labels of the subject.
+    pub(super) subject: &'a str,
+}
+
+/// What a case says.
+#[derive(Debug)]
+pub(super) struct Words {
+    /// The limit, named.
+    pub(super) limit: String,
+    /// One sentence with the numbers.
+    pub(super) sentence: String,
+    /// Series and numbers.
+    pub(super) evidence: Vec<Evidence>,
+    /// Not the target's own doing, or not surely: the certainty is lowered.
+    pub(super) doubtful: bool,
+}
+
+impl Words {
+    pub(super) fn new(limit: impl Into<String>, sentence: String) -> Self {
+        Self {
+            limit: limit.into(),
+            sentence,
+            evidence: Vec::new(),
+            doubtful: false,
+        }
+    }
+
+    /// Adds a line of evidence; a line without any number is left out.
+    #[must_use]
+    pub(super) fn with(mut self, line: Evidence) -> Self {
+        if line.base.or(line.passing).or(line.failing).is_some() {
+            self.evidence.push(line);
+        }
+        self
+    }
+
+    /// Lowers the certainty when `doubtful`.
+    #[must_use]
+    pub(super) fn doubtful_if(mut self, doubtful: bool) -> Self {
+        self.doubtful |= doubtful;
+        self
+    }
+}
+
+impl<'a> Case<'a> {
+    /// The failing stretch.
+    pub(super) fn failing(&self) -> &View<'a> {
+        &self.over.failing
+    }
+
+    /// The name of the subject's series of a metric.
+    pub(super) fn series(&self, metric: &str) -> String {
+        format!("{metric}{}", self.subject)
+    }
+
+    /// Evidence: the mean of a series in the three stretches.
+    pub(super) fn line(&self, series: &str, label: &str) -> Evidence {
+        self.over.line(series, label)
+    }
+}
+
+/// Adds a clause to a sentence.
+pub(super) fn say(sentence: &mut String, clause: fmt::Arguments<'_>) {
+    sentence
+        .write_fmt(clause)
+        .expect("writing to a string does not fail");
+}

@@ -1,0 +1,142 @@
+//! Score = strength × onset; then who follows from whom, and the order.
+
+use plimsoll_model::finding::{Certainty, Finding, Strength};
+
+use super::measure::signs;
+use super::rule::{Case, Rule, Sign, Tier};
+use super::stretch::{Stretch3, View};
+
+/// A symptom that was already there at a passing load has grown when it is this much larger.
+const GROWTH: f64 = 1.5;
+/// A finding below this score is not certain enough to be suspected.
+const SUSPECTED_MIN: f64 = 0.4;
+/// A finding explains others from this score on.
+const EXPLAINS_MIN: f64 = 0.3;
+
+struct Scored<'a> {
+    rule: &'a Rule,
+    finding: Finding,
+}
+
+/// Evaluates all rules; best first.
+pub(super) fn findings(rules: &[Rule], over: &Stretch3<'_>) -> Vec<Finding> {
+    if !over.failing.is_measured() {
+        return Vec::new();
+    }
+    let local = over.failing.target_is_local();
+    let mut scored: Vec<Scored<'_>> = rules
+        .iter()
+        // Of a remote target only the generator's machine was read.
+        .filter(|rule| local || rule.tier == Tier::Generator)
+        .filter_map(|rule| best_of(rule, over))
+        .collect();
+    name_consequences(&mut scored);
+    scored.sort_by(|a, b| {
+        let is_consequence = |scored: &Scored<'_>| scored.finding.consequence_of.is_some();
+        is_consequence(a)
+            .cmp(&is_consequence(b))
+            .then(b.finding.score.total_cmp(&a.finding.score))
+            .then(b.rule.tier.cmp(&a.rule.tier))
+    });
+    scored.into_iter().map(|scored| scored.finding).collect()
+}
+
+/// The finding of a rule for the subject that scores highest.
+fn best_of<'a>(rule: &'a Rule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
+    let failing = signs(&rule.symptom, &over.failing);
+    let passing = measured(rule, &over.passing);
+    let base = measured(rule, &over.base);
+    let (score, sign) = failing
+        .iter()
+        .filter(|sign| sign.present)
+        .map(|sign| {
+            let onset = onset(sign, passing.as_deref(), base.as_deref());
+            (strength(rule.strength) * onset, sign)
+        })
+        .max_by(|a, b| {
+            a.0.total_cmp(&b.0)
+                .then(a.1.magnitude.total_cmp(&b.1.magnitude))
+                .then(b.1.subject.cmp(&a.1.subject))
+        })?;
+    let words = (rule.words)(&Case {
+        over,
+        subject: &sign.subject,
+    });
+    let certainty = if score < SUSPECTED_MIN || words.doubtful {
+        Certainty::Possible
+    } else if rule.strength == Strength::Explicit {
+        Certainty::Explicit
+    } else {
+        Certainty::Suspected
+    };
+    Some(Scored {
+        rule,
+        finding: Finding {
+            rule: rule.id.to_owned(),
+            limit: words.limit,
+            certainty,
+            score,
+            sentence: words.sentence,
+            remedy: rule.remedy.to_owned(),
+            evidence: words.evidence,
+            consequence_of: None,
+        },
+    })
+}
+
+/// Signs of a stretch; `None` when the stretch was not measured.
+fn measured(rule: &Rule, view: &View<'_>) -> Option<Vec<Sign>> {
+    view.is_measured().then(|| signs(&rule.symptom, view))
+}
+
+fn strength(strength: Strength) -> f64 {
+    match strength {
+        Strength::Explicit => 1.0,
+        Strength::Queue => 0.8,
+        Strength::Utilisation => 0.6,
+        Strength::Decomposition => 0.4,
+    }
+}
+
+/// How much the symptom came with the load: absent in P 1.0; grown since P 0.7; unchanged since B 0.2.
+///
+/// Where P was not measured B stands for it, and without either nothing tells whether load brought the symptom: 0.7.
+/// A symptom of P that neither grew nor was there in B came with load all the same, if not with the failure: 0.5.
+fn onset(failing: &Sign, passing: Option<&[Sign]>, base: Option<&[Sign]>) -> f64 {
+    let same = |signs: Option<&[Sign]>| {
+        // A subject that did not exist yet had no symptom.
+        let sign = signs?.iter().find(|sign| sign.subject == failing.subject);
+        Some(
+            sign.filter(|sign| sign.present)
+                .map_or(0.0, |sign| sign.magnitude),
+        )
+    };
+    let grew = |before: f64| failing.magnitude >= GROWTH * before;
+    let unchanged_since_base = same(base).is_some_and(|base| base > 0.0 && !grew(base));
+    match same(passing).or(same(base)) {
+        None => 0.7,
+        Some(before) if before <= 0.0 && !unchanged_since_base => 1.0,
+        Some(_) if unchanged_since_base => 0.2,
+        Some(before) if grew(before) => 0.7,
+        Some(_) => 0.5,
+    }
+}
+
+fn name_consequences(scored: &mut [Scored<'_>]) {
+    let causes: Vec<(&'static str, f64, bool, &'static [&'static str])> = scored
+        .iter()
+        .map(|cause| {
+            let finding = &cause.finding;
+            let doubtful =
+                finding.certainty == Certainty::Possible && finding.score >= SUSPECTED_MIN;
+            (cause.rule.id, finding.score, doubtful, cause.rule.explains)
+        })
+        .collect();
+    for scored in scored {
+        let cause = causes
+            .iter()
+            .filter(|cause| cause.1 >= EXPLAINS_MIN && !cause.2)
+            .find(|cause| cause.3.contains(&scored.rule.id));
+        scored.finding.consequence_of = cause.map(|cause| cause.0.to_owned());
+    }
+}

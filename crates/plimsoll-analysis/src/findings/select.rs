@@ -1,0 +1,199 @@
+//! Which seconds of a run are B, P and F.
+
+use std::cmp::Ordering;
+
+use plimsoll_model::metric;
+use plimsoll_model::plan::Target;
+use plimsoll_model::run::Run;
+use plimsoll_model::trial::{Trial, TrialKind};
+use plimsoll_model::verdict::{TrialVerdict, VoidReason};
+
+use super::stretch::Stretch3;
+use super::{Context, Span, Stretches};
+use crate::summary::Summary;
+use crate::whole_run;
+
+/// F ends here: what comes later may be the collapse and not what brought it, s.
+const FAILING_S: u32 = 30;
+
+/// The stretches of a run, and what the rules need to know of its plan.
+pub(super) fn of(run: &Run) -> (Stretches, Context) {
+    let plan = &run.header.plan;
+    let objective = plan.objective.as_ref();
+    let tightest = objective.and_then(|objective| {
+        let bounds = objective.latency.iter().map(|bound| bound.within_us);
+        bounds.min()
+    });
+    let context = Context {
+        target: name_of(&plan.target),
+        bound_us: tightest,
+        open: plan.load.is_open(),
+    };
+    let steps;
+    let trials = if run.trials.is_empty() {
+        steps = whole_run::steps(run);
+        &steps
+    } else {
+        &run.trials
+    };
+    let stretches = if trials.is_empty() {
+        of_plain(run)
+    } else {
+        of_trials(trials)
+    };
+    (stretches, context)
+}
+
+fn name_of(target: &Target) -> String {
+    match (&target.unix_socket, target.addresses.first()) {
+        (Some(path), _) => path.display().to_string(),
+        (None, Some(address)) => address.to_string(),
+        (None, None) => target.url.clone(),
+    }
+}
+
+/// The boundary: the highest rate that passed and the lowest above it that failed. When the noise lets every rate
+/// that failed lie below one that passed, the lowest that failed, and the highest below it that passed.
+fn of_trials(trials: &[Trial]) -> Stretches {
+    let by_rate = |a: &&Trial, b: &&Trial| {
+        a.spec
+            .rate
+            .partial_cmp(&b.spec.rate)
+            .unwrap_or(Ordering::Equal)
+    };
+    let tells =
+        |trial: &&Trial| trial.spec.kind.counts_for_line() || trial.spec.kind == TrialKind::Step;
+    let passed = || {
+        trials
+            .iter()
+            .filter(tells)
+            .filter(|trial| trial.verdict.is_pass())
+    };
+    let failed = || {
+        trials
+            .iter()
+            .filter(tells)
+            .filter(|trial| trial.verdict.is_fail())
+    };
+    let highest = passed().max_by(by_rate);
+    let above = |trial: &&Trial| highest.is_none_or(|passed| trial.spec.rate > passed.spec.rate);
+    let failing = failed().filter(above).min_by(by_rate);
+    let (failing, passing) = match failing.or_else(|| failed().min_by(by_rate)) {
+        Some(failing) => {
+            let below = passed().filter(|passed| passed.spec.rate <= failing.spec.rate);
+            (Some(failing), below.max_by(by_rate))
+        }
+        // Nothing failed, but the instrument did: only it can be told about.
+        None => (
+            trials.iter().find(|trial| is_generators_fault(trial)),
+            highest,
+        ),
+    };
+    let base = trials
+        .iter()
+        .filter(|trial| matches!(trial.spec.kind, TrialKind::Anchor | TrialKind::Noise))
+        .filter(|trial| !trial.verdict.is_fail());
+    Stretches {
+        base: base.map(|trial| trial.judged).collect(),
+        passing: passing.map(|trial| trial.judged),
+        failing: failing.map(first_seconds),
+    }
+}
+
+fn is_generators_fault(trial: &Trial) -> bool {
+    let TrialVerdict::Void { reasons } = &trial.verdict else {
+        return false;
+    };
+    reasons.iter().any(|reason| {
+        matches!(
+            reason,
+            VoidReason::GeneratorLag { .. }
+                | VoidReason::GeneratorCpu { .. }
+                | VoidReason::GeneratorPorts { .. }
+                | VoidReason::GeneratorDescriptors { .. }
+        )
+    })
+}
+
+/// The first seconds at the full rate, warm-up included: a queue may overflow at once and never again.
+fn first_seconds(trial: &Trial) -> Span {
+    let from = trial.start_second.saturating_add(trial.spec.ramp_s);
+    let to = trial.judged.1.max(from.saturating_add(1));
+    (from, to.min(from.saturating_add(FAILING_S)))
+}
+
+/// A run without trials: the judged seconds, when they missed the objective or the generator failed; its first tenth
+/// stands for a low load when the load began low.
+fn of_plain(run: &Run) -> Stretches {
+    let (Some(first), Some(last)) = (run.windows.first(), run.windows.last()) else {
+        return Stretches::default();
+    };
+    let plan = &run.header.plan;
+    let from = first
+        .second
+        .saturating_add(u32::try_from(plan.warmup.as_secs()).unwrap_or(u32::MAX));
+    let span = (from.min(last.second), last.second.saturating_add(1));
+    let missed = Summary::of(run)
+        .objective
+        .is_some_and(|objective| !objective.met);
+    let generator_failed = run.windows.iter().any(|window| {
+        window.generator.ports_exhausted > 0 || window.generator.descriptors_exhausted > 0
+    });
+    if !missed && !generator_failed {
+        return Stretches::default();
+    }
+    let tenth = (span.1 - span.0) / 10;
+    let offered = |(from, to): Span| -> f64 {
+        let windows = run.windows_between(from, to);
+        let sum: u64 = windows.iter().map(|window| window.offered).sum();
+        sum as f64 / f64::from(to.saturating_sub(from).max(1))
+    };
+    let start = (span.0, span.0 + tenth);
+    let rest = (span.0 + tenth, span.1);
+    let began_low = tenth > 0 && offered(start) < 0.6 * offered(rest);
+    Stretches {
+        base: if began_low { vec![start] } else { Vec::new() },
+        passing: None,
+        failing: Some(if began_low { rest } else { span }),
+    }
+}
+
+/// When a load failed and nothing that was measured explains it: what was at rest, in a sentence. `None` when nothing
+/// failed.
+pub fn not_known(run: &Run) -> Option<String> {
+    let (stretches, context) = of(run);
+    let over = Stretch3::new(&run.readings, &run.windows, &stretches, &context);
+    let failing = &over.failing;
+    stretches.failing?;
+    if !failing.target_is_local() {
+        return Some(format!(
+            "not known: {} is not on this machine, so only the generator was watched; run with the target's machine \
+             watched to name the limit",
+            context.target
+        ));
+    }
+    let of_target = |metric| metric::series(metric, &[("process", metric::TARGET)]);
+    let levels: Vec<String> = [
+        (metric::CPU_BUSY.to_owned(), "CPU"),
+        (of_target(metric::PROCESS_CPU), "target's share of all CPUs"),
+        (
+            of_target(metric::THREAD_BUSIEST),
+            "busiest thread's share of a CPU",
+        ),
+    ]
+    .iter()
+    .filter_map(|(series, what)| {
+        let level = failing.mean(series)?;
+        Some(format!("{what} {:.0} %", level * 100.0))
+    })
+    .collect();
+    Some(format!(
+        "not known: no resource that was measured was at its limit ({}); the time went into waiting for something else: \
+         a lock, a sleep, a remote call",
+        if levels.is_empty() {
+            "nothing was measured".to_owned()
+        } else {
+            levels.join(", ")
+        }
+    ))
+}

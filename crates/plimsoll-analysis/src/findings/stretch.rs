@@ -1,0 +1,185 @@
+//! The three stretches, and questions to one of them.
+
+use plimsoll_model::finding::Evidence;
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::metric;
+use plimsoll_model::reading::SeriesTable;
+use plimsoll_model::window::{GeneratorUse, Window};
+
+use super::{Context, Span, Stretches};
+
+/// B, P and F.
+pub(super) struct Stretch3<'a> {
+    pub(super) base: View<'a>,
+    pub(super) passing: View<'a>,
+    pub(super) failing: View<'a>,
+}
+
+/// Readings and windows of one stretch.
+pub(super) struct View<'a> {
+    readings: &'a SeriesTable,
+    windows: Vec<&'a Window>,
+    /// Rows of `readings` that belong to the stretch.
+    rows: Vec<usize>,
+    pub(super) context: &'a Context,
+}
+
+/// Values of one second.
+#[derive(Clone, Copy)]
+pub(super) struct Row<'a> {
+    readings: &'a SeriesTable,
+    row: usize,
+}
+
+impl Row<'_> {
+    /// The value of a series, where it was read.
+    pub(super) fn get(self, series: &str) -> Option<f64> {
+        let value = *self.readings.values(series)?.get(self.row)?;
+        (!value.is_nan()).then_some(value)
+    }
+}
+
+impl<'a> Stretch3<'a> {
+    pub(super) fn new(
+        readings: &'a SeriesTable,
+        windows: &'a [Window],
+        stretches: &Stretches,
+        context: &'a Context,
+    ) -> Self {
+        let view = |spans: &[Span]| View::new(readings, windows, spans, context);
+        Self {
+            base: view(&stretches.base),
+            passing: view(stretches.passing.as_slice()),
+            failing: view(stretches.failing.as_slice()),
+        }
+    }
+
+    /// Evidence: the mean of a series in the three stretches.
+    pub(super) fn line(&self, series: &str, label: &str) -> Evidence {
+        let info = self.failing.readings.info(series);
+        Evidence {
+            series: series.to_owned(),
+            label: label.to_owned(),
+            unit: info.map_or("1", |info| &info.unit).to_owned(),
+            base: self.base.mean(series),
+            passing: self.passing.mean(series),
+            failing: self.failing.mean(series),
+            bound: None,
+        }
+    }
+
+    /// Evidence from the windows: a question put to each stretch.
+    pub(super) fn asked(
+        &self,
+        (series, label, unit): (&str, &str, &str),
+        ask: impl Fn(&View<'_>) -> Option<f64>,
+    ) -> Evidence {
+        Evidence {
+            series: series.to_owned(),
+            label: label.to_owned(),
+            unit: unit.to_owned(),
+            base: ask(&self.base),
+            passing: ask(&self.passing),
+            failing: ask(&self.failing),
+            bound: None,
+        }
+    }
+}
+
+/// Sets the bound that was crossed.
+pub(super) fn bounded(mut line: Evidence, bound: Option<f64>) -> Evidence {
+    line.bound = bound;
+    line
+}
+
+impl<'a> View<'a> {
+    fn new(
+        readings: &'a SeriesTable,
+        windows: &'a [Window],
+        spans: &[Span],
+        context: &'a Context,
+    ) -> Self {
+        let inside = |second: u32| spans.iter().any(|&(from, to)| (from..to).contains(&second));
+        let seconds = readings.seconds().iter().enumerate();
+        Self {
+            readings,
+            windows: windows
+                .iter()
+                .filter(|window| inside(window.second))
+                .collect(),
+            rows: seconds
+                .filter(|&(_, &second)| inside(second))
+                .map(|(row, _)| row)
+                .collect(),
+            context,
+        }
+    }
+
+    /// Whether the stretch was measured at all.
+    pub(super) fn is_measured(&self) -> bool {
+        !self.rows.is_empty() || !self.windows.is_empty()
+    }
+
+    /// Whether the readings are of the target's machine. Logs that do not say are taken to be.
+    pub(super) fn target_is_local(&self) -> bool {
+        self.max(metric::TARGET_IS_LOCAL)
+            .is_none_or(|local| local > 0.0)
+    }
+
+    pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
+        let readings = self.readings;
+        self.rows.iter().map(move |&row| Row { readings, row })
+    }
+
+    /// Series of a metric.
+    pub(super) fn series_of(&self, metric: &'a str) -> impl Iterator<Item = &'a str> {
+        self.readings.names_of(metric)
+    }
+
+    fn values(&self, series: &str) -> impl Iterator<Item = f64> {
+        let values = self.readings.values(series).unwrap_or(&[]);
+        self.rows
+            .iter()
+            .filter_map(|&row| values.get(row).copied())
+            .filter(|value| !value.is_nan())
+    }
+
+    pub(super) fn mean(&self, series: &str) -> Option<f64> {
+        let (sum, count) = self
+            .values(series)
+            .fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+        (count > 0).then(|| sum / f64::from(count))
+    }
+
+    pub(super) fn max(&self, series: &str) -> Option<f64> {
+        self.values(series).reduce(f64::max)
+    }
+
+    /// Share of the seconds with readings in which `holds` is true: `S{p}` asks for 0.2. Seconds in which `holds`
+    /// cannot tell are left out; `None` when it never can.
+    pub(super) fn share_of_seconds(&self, holds: impl Fn(Row<'_>) -> Option<bool>) -> Option<f64> {
+        let told: Vec<bool> = self.rows().filter_map(holds).collect();
+        let true_ones = told.iter().filter(|&&held| held).count();
+        (!told.is_empty()).then(|| true_ones as f64 / told.len() as f64)
+    }
+
+    /// Sum over the windows; `None` without windows.
+    pub(super) fn sum(&self, count: impl Fn(&Window) -> u64) -> Option<u64> {
+        (!self.windows.is_empty()).then(|| self.windows.iter().map(|window| count(window)).sum())
+    }
+
+    /// Sum of what the generator used, per second.
+    pub(super) fn generator_per_second(&self, count: impl Fn(&GeneratorUse) -> u64) -> Option<f64> {
+        let sum = self.sum(|window| count(&window.generator))?;
+        Some(sum as f64 / self.windows.len() as f64)
+    }
+
+    /// Quantile of the generator's lag over the whole stretch, µs.
+    pub(super) fn lag_us(&self, quantile: f64) -> Option<u64> {
+        let mut lag = Histogram::new();
+        for window in &self.windows {
+            lag.merge(&window.lag);
+        }
+        lag.quantile(quantile)
+    }
+}

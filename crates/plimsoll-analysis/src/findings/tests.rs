@@ -1,0 +1,466 @@
+//! Each rule over synthetic series: what makes it speak, what it says, and what keeps it silent.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::finding::{Certainty, Finding};
+use plimsoll_model::metric::{self, series};
+use plimsoll_model::reading::{Readings, SeriesTable};
+use plimsoll_model::window::Window;
+
+use super::{Context, Stretches, find_in};
+
+/// Seconds of each stretch; B, P and F begin at 0, 100 and 200.
+const SECONDS: u32 = 10;
+
+type Values = Vec<(String, f64)>;
+
+/// A run in which nothing is at its limit, to be disturbed.
+struct Scene {
+    stretches: [Values; 3],
+    windows: Vec<Window>,
+    open: bool,
+}
+
+fn of(metric: &str, process: &str) -> String {
+    series(metric, &[("process", process)])
+}
+
+fn listener(metric: &str) -> String {
+    series(
+        metric,
+        &[("listener", "127.0.0.1:8080"), ("process", metric::TARGET)],
+    )
+}
+
+fn cgroup(metric: &str) -> String {
+    series(metric, &[("cgroup", "/shop"), ("process", metric::TARGET)])
+}
+
+fn ports(metric: &str, destination: &str, process: &str) -> String {
+    series(
+        metric,
+        &[("destination", destination), ("process", process)],
+    )
+}
+
+fn cpu_stall() -> String {
+    series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
+}
+
+impl Scene {
+    fn healthy() -> Self {
+        let rest: Values = vec![
+            (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
+            (metric::LISTEN_OVERFLOWS.to_owned(), 0.0),
+            (listener(metric::LISTEN_QUEUE), 2.0),
+            (listener(metric::LISTEN_BACKLOG), 16.0),
+            (metric::CPU_BUSY.to_owned(), 0.5),
+            (metric::CPU_COUNT.to_owned(), 4.0),
+            (metric::RUN_QUEUE.to_owned(), 2.0),
+            (cpu_stall(), 0.05),
+            (of(metric::PROCESS_CPU, metric::TARGET), 0.4),
+            (of(metric::PROCESS_CPU, metric::GENERATOR), 0.05),
+            (of(metric::THREAD_BUSIEST, metric::TARGET), 0.6),
+            (of(metric::PROCESS_FILES, metric::TARGET), 100.0),
+            (of(metric::PROCESS_FILES_LIMIT, metric::TARGET), 1024.0),
+            (metric::FILES_OPEN.to_owned(), 1000.0),
+            (metric::FILES_LIMIT.to_owned(), 1e6),
+            (cgroup(metric::CGROUP_CPU_PERIODS), 10.0),
+            (cgroup(metric::CGROUP_CPU_THROTTLED), 0.0),
+            (cgroup(metric::CGROUP_CPU_QUOTA), 2.0),
+            (cgroup(metric::CGROUP_OOM_KILLS), 0.0),
+            (cgroup(metric::CGROUP_MEMORY_LIMIT), 64.0 * 1_048_576.0),
+            (metric::OOM_KILLS.to_owned(), 0.0),
+            (metric::PORTS_LIMIT.to_owned(), 28_232.0),
+            (
+                ports(metric::PORTS_USED, "127.0.0.1:8080", metric::GENERATOR),
+                500.0,
+            ),
+            (ports(metric::PORTS_USED, "10.0.0.7:5432", "other"), 90.0),
+        ];
+        let mut windows = Vec::new();
+        for second in [0, 100, 200]
+            .into_iter()
+            .flat_map(|from| from..from + SECONDS)
+        {
+            let mut window = Window::new(second);
+            window.offered = 1000;
+            window.sent = 1000;
+            window.lag.record(100, 1000);
+            window.generator.loop_cpu_us = 200_000;
+            window.generator.loop_cpu_us_max = 200_000;
+            windows.push(window);
+        }
+        Self {
+            stretches: [rest.clone(), rest.clone(), rest],
+            windows,
+            open: true,
+        }
+    }
+
+    /// Sets a series in B, P and F.
+    fn set(mut self, name: &str, values: [f64; 3]) -> Self {
+        for (stretch, value) in self.stretches.iter_mut().zip(values) {
+            stretch.retain(|pair| pair.0 != name);
+            stretch.push((name.to_owned(), value));
+        }
+        self
+    }
+
+    fn without(mut self, name: &str) -> Self {
+        for stretch in &mut self.stretches {
+            stretch.retain(|pair| pair.0 != name);
+        }
+        self
+    }
+
+    /// Changes the windows of F.
+    fn failing_windows(mut self, change: fn(&mut Window)) -> Self {
+        let failing = self
+            .windows
+            .iter_mut()
+            .filter(|window| window.second >= 200);
+        failing.for_each(change);
+        self
+    }
+
+    fn find(&self) -> Vec<Finding> {
+        self.find_over(&Stretches {
+            base: vec![(0, SECONDS)],
+            passing: Some((100, 100 + SECONDS)),
+            failing: Some((200, 200 + SECONDS)),
+        })
+    }
+
+    fn find_over(&self, stretches: &Stretches) -> Vec<Finding> {
+        let mut table = SeriesTable::default();
+        for (from, values) in [0, 100, 200].into_iter().zip(&self.stretches) {
+            for second in from..from + SECONDS {
+                table.push(&Readings {
+                    second,
+                    values: values.iter().cloned().collect(),
+                    new_series: BTreeMap::new(),
+                });
+            }
+        }
+        let context = Context {
+            target: "127.0.0.1:8080".to_owned(),
+            bound_us: Some(100_000),
+            open: self.open,
+        };
+        find_in(&table, &self.windows, stretches, &context)
+    }
+}
+
+/// The only finding must be of this rule, with this certainty and score, and say this.
+#[track_caller]
+fn check(scene: &Scene, rule: &str, certainty: Certainty, score: f64, says: &str) {
+    let findings = scene.find();
+    let rules: Vec<&str> = findings
+        .iter()
+        .map(|finding| finding.rule.as_str())
+        .collect();
+    assert_eq!(rules, [rule], "{findings:#?}");
+    let finding = &findings[0];
+    assert_eq!(finding.certainty, certainty, "{finding:#?}");
+    assert!((finding.score - score).abs() < 1e-9, "{finding:#?}");
+    assert!(finding.sentence.contains(says), "{}", finding.sentence);
+    assert!(!finding.evidence.is_empty() && !finding.remedy.is_empty());
+    for line in &finding.evidence {
+        assert!(
+            line.failing.is_some(),
+            "{line:?} tells nothing of the failure"
+        );
+    }
+}
+
+#[test]
+fn a_healthy_run_is_silent() {
+    assert_eq!(Scene::healthy().find(), []);
+}
+
+#[test]
+fn g1_a_generator_that_is_late() {
+    let scene = Scene::healthy().failing_windows(|window| window.lag.record(30_000, 100));
+    let says = "took up arrivals 30.0 ms late (p99; 5.0 ms is valid)";
+    check(&scene, "G1", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn g1_a_generator_without_cpu_that_does_not_send_what_is_due() {
+    let starved = Scene::healthy().failing_windows(|window| {
+        window.sent = 900;
+        window.generator.loop_cpu_us_max = 980_000;
+    });
+    check(
+        &starved,
+        "G1",
+        Certainty::Explicit,
+        1.0,
+        "event loop at 98 % of a core",
+    );
+    // A closed loop sends when it can: it is never late.
+    let closed = Scene {
+        open: false,
+        ..starved
+    };
+    assert_eq!(closed.find(), []);
+    // CPU to spare: what is not sent waits for the target.
+    let waiting = Scene::healthy().failing_windows(|window| window.sent = 900);
+    assert_eq!(waiting.find(), []);
+}
+
+#[test]
+fn g2_a_generator_without_ports() {
+    let used = ports(metric::PORTS_USED, "127.0.0.1:8080", metric::GENERATOR);
+    let full = Scene::healthy().set(&used, [500.0, 9000.0, 27_900.0]);
+    check(
+        &full,
+        "G2",
+        Certainty::Explicit,
+        1.0,
+        "27900 of 28232 ports were in use",
+    );
+    let refused = Scene::healthy().failing_windows(|window| window.generator.ports_exhausted = 40);
+    check(
+        &refused,
+        "G2",
+        Certainty::Explicit,
+        1.0,
+        "40 connections a second failed",
+    );
+}
+
+#[test]
+fn g3_a_generator_without_descriptors() {
+    let limit = of(metric::PROCESS_FILES_LIMIT, metric::GENERATOR);
+    let scene = Scene::healthy()
+        .set(&limit, [256.0; 3])
+        .failing_windows(|window| window.generator.descriptors_exhausted = 7);
+    let says = "7 connections a second failed for it; its limit is 256";
+    check(&scene, "G3", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn n1_an_accept_queue_that_overflows() {
+    let scene = Scene::healthy()
+        .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 132.0])
+        .set(&listener(metric::LISTEN_QUEUE), [0.0, 3.0, 17.0]);
+    let says =
+        "the accept queue of 127.0.0.1:8080 overflowed 132 times a second; its backlog is 16";
+    check(&scene, "N1", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn n1_names_the_queue_that_is_full_when_it_is_not_the_targets() {
+    let other = |metric| {
+        series(
+            metric,
+            &[("listener", "127.0.0.1:9000"), ("process", "other")],
+        )
+    };
+    let scene = Scene::healthy()
+        .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 0.25])
+        .set(&other(metric::LISTEN_QUEUE), [0.0, 3.0, 6.0])
+        .set(&other(metric::LISTEN_BACKLOG), [5.0; 3]);
+    let says = "127.0.0.1:9000 overflowed 15 times a minute; its backlog is 5";
+    check(&scene, "N1", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn n12_no_ports_left_towards_an_upstream() {
+    let used = ports(metric::PORTS_USED, "10.0.0.7:5432", "other");
+    let waiting = ports(metric::PORTS_TIME_WAIT, "10.0.0.7:5432", "other");
+    let scene = Scene::healthy()
+        .set(&used, [90.0, 12_000.0, 28_000.0])
+        .set(&waiting, [0.0, 11_000.0, 27_500.0]);
+    let says =
+        "28000 of 28232 local ports were in use towards 10.0.0.7:5432, 27500 of them in TIME_WAIT";
+    check(&scene, "N12", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn c1_no_cpu_left() {
+    let busy = Scene::healthy()
+        .set(metric::CPU_BUSY, [0.3, 0.9, 0.99])
+        .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.8, 0.9])
+        .set(&cpu_stall(), [0.01, 0.1, 0.6]);
+    let says = "the CPUs were 99 % busy (target 90 %, generator 5 %, others 4 %) and tasks waited for them 60 %";
+    check(&busy, "C1", Certainty::Suspected, 0.8, says);
+    // Without PSI the run queue tells who waits.
+    let no_pressure = busy.without(&cpu_stall());
+    assert_eq!(no_pressure.find(), []);
+    let queued = no_pressure.set(metric::RUN_QUEUE, [1.0, 3.0, 9.0]);
+    check(&queued, "C1", Certainty::Suspected, 0.8, "99 % busy");
+}
+
+#[test]
+fn c1_is_only_possible_when_others_use_the_cpu() {
+    let scene = Scene::healthy()
+        .set(metric::CPU_BUSY, [0.3, 0.9, 1.0])
+        .set(&of(metric::PROCESS_CPU, metric::GENERATOR), [0.1, 0.4, 0.6])
+        .set(&cpu_stall(), [0.01, 0.1, 0.6]);
+    check(
+        &scene,
+        "C1",
+        Certainty::Possible,
+        0.8,
+        "generator, which needs a machine of its own",
+    );
+}
+
+#[test]
+fn c2_a_quota_that_stops_the_target() {
+    let scene = Scene::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 8.0]);
+    let says = "cgroup /shop used up its CPU quota in 80 % of the periods; it may use 2.00 CPUs";
+    check(&scene, "C2", Certainty::Explicit, 1.0, says);
+    let rarely = Scene::healthy().set(&cgroup(metric::CGROUP_CPU_THROTTLED), [0.0, 0.0, 0.5]);
+    assert_eq!(rarely.find(), [], "5 % is not above 5 %");
+}
+
+#[test]
+fn c3_one_thread_that_is_always_busy() {
+    let hot = [("process", metric::TARGET), ("tid", "77"), ("comm", "node")];
+    let scene = Scene::healthy()
+        .set(
+            &of(metric::THREAD_BUSIEST, metric::TARGET),
+            [0.2, 0.9, 0.99],
+        )
+        .set(&series(metric::THREAD_BUSIEST, &hot), [0.2, 0.9, 0.99]);
+    let says =
+        "thread node (77) used 99 % of one CPU while all CPUs together were 50 % busy (4 CPUs)";
+    check(&scene, "C3", Certainty::Suspected, 0.6, says);
+    // On two CPUs shared with the generator the machine is busier than 70 %, and still has CPU to spare.
+    let shared = Scene::healthy()
+        .set(
+            &of(metric::THREAD_BUSIEST, metric::TARGET),
+            [0.2, 0.9, 0.99],
+        )
+        .set(metric::CPU_BUSY, [0.3, 0.7, 0.85])
+        .set(&of(metric::PROCESS_CPU, metric::GENERATOR), [0.1, 0.2, 0.3]);
+    check(&shared, "C3", Certainty::Suspected, 0.6, "85 % busy");
+}
+
+#[test]
+fn m2_a_process_killed_for_want_of_memory() {
+    // The machine's counter counts the kill of the cgroup too: one kill, one finding.
+    let scene = Scene::healthy()
+        .set(&cgroup(metric::CGROUP_OOM_KILLS), [0.0, 0.0, 0.1])
+        .set(metric::OOM_KILLS, [0.0, 0.0, 0.1]);
+    let says = "1 processes of cgroup /shop were killed for want of memory; its limit is 64 MiB";
+    check(&scene, "M2", Certainty::Explicit, 1.0, says);
+    let machine = Scene::healthy().set(metric::OOM_KILLS, [0.0, 0.0, 0.3]);
+    check(
+        &machine,
+        "M2",
+        Certainty::Explicit,
+        1.0,
+        "3 processes of this machine",
+    );
+}
+
+#[test]
+fn f1_a_target_without_descriptors() {
+    let named = [
+        ("process", metric::TARGET),
+        ("pid", "42"),
+        ("comm", "nginx"),
+    ];
+    let scene = Scene::healthy()
+        .set(
+            &of(metric::PROCESS_FILES, metric::TARGET),
+            [90.0, 700.0, 1010.0],
+        )
+        .set(
+            &series(metric::PROCESS_FILES, &named),
+            [90.0, 700.0, 1010.0],
+        );
+    let says = "process nginx (42) held 1010 of at most 1024 file descriptors";
+    check(&scene, "F1", Certainty::Explicit, 1.0, says);
+    let machine = Scene::healthy().set(metric::FILES_OPEN, [1e3, 1e5, 9.5e5]);
+    check(
+        &machine,
+        "F1",
+        Certainty::Explicit,
+        1.0,
+        "this machine held 950000",
+    );
+}
+
+#[test]
+fn onset_weighs_what_was_there_before() {
+    let overflows = |values| Scene::healthy().set(metric::LISTEN_OVERFLOWS, values);
+    for (values, score) in [
+        ([0.0, 0.0, 9.0], 1.0),
+        ([0.0, 4.0, 9.0], 0.7),
+        ([4.0, 4.0, 9.0], 0.7),
+        ([0.0, 8.0, 9.0], 0.5),
+        ([9.0, 9.0, 9.0], 0.2),
+    ] {
+        let findings = overflows(values).find();
+        assert!(
+            (findings[0].score - score).abs() < 1e-9,
+            "{values:?}: {findings:#?}"
+        );
+    }
+    assert_eq!(
+        overflows([9.0, 9.0, 9.0]).find()[0].certainty,
+        Certainty::Possible
+    );
+}
+
+#[test]
+fn without_a_passing_load_the_base_stands_for_it() {
+    let scene = Scene::healthy().set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 9.0]);
+    let mut stretches = Stretches {
+        base: vec![(0, SECONDS)],
+        passing: None,
+        failing: Some((200, 200 + SECONDS)),
+    };
+    assert!((scene.find_over(&stretches)[0].score - 1.0).abs() < 1e-9);
+    stretches.base.clear();
+    assert!((scene.find_over(&stretches)[0].score - 0.7).abs() < 1e-9);
+    stretches.failing = None;
+    assert_eq!(scene.find_over(&stretches), []);
+}
+
+#[test]
+fn a_full_queue_before_a_busy_thread_is_its_consequence() {
+    let scene = Scene::healthy()
+        .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 50.0])
+        .set(&listener(metric::LISTEN_QUEUE), [0.0, 3.0, 17.0])
+        .set(
+            &of(metric::THREAD_BUSIEST, metric::TARGET),
+            [0.2, 0.9, 0.99],
+        );
+    let findings = scene.find();
+    let order: Vec<(&str, Option<&str>)> = findings
+        .iter()
+        .map(|finding| (finding.rule.as_str(), finding.consequence_of.as_deref()))
+        .collect();
+    assert_eq!(order, [("C3", None), ("N1", Some("C3"))]);
+}
+
+#[test]
+fn of_a_target_elsewhere_only_the_generator_is_judged() {
+    let scene = Scene::healthy()
+        .set(metric::TARGET_IS_LOCAL, [0.0; 3])
+        .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 50.0])
+        .failing_windows(|window| window.generator.descriptors_exhausted = 1);
+    let findings = scene.find();
+    assert_eq!(findings.len(), 1);
+    assert_eq!(findings[0].rule, "G3");
+}
+
+#[test]
+fn every_rule_explains_rules_that_exist() {
+    let ids: Vec<&str> = super::table::RULES.iter().map(|rule| rule.id).collect();
+    for rule in super::table::RULES {
+        assert!(
+            rule.explains
+                .iter()
+                .all(|id| ids.contains(id) && *id != rule.id)
+        );
+        assert_eq!(ids.iter().filter(|id| **id == rule.id).count(), 1);
+    }
+}
