@@ -1,9 +1,10 @@
 //! Reads host, cgroup, process and TCP state into readings, once a second, without privilege where the kernel allows.
 //!
-//! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the machine.
-//! What cannot be read is left out and noted, never
+//! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the machine;
+//! [`advice::check`] says what on this host will bind first. What cannot be read is left out and noted, never
 //! guessed: a series that is absent was not read.
 
+pub mod advice;
 mod cgroups;
 mod clock;
 mod diag;

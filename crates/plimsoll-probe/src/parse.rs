@@ -9,6 +9,9 @@ pub mod network;
 pub mod process;
 pub mod socket;
 
+#[cfg(test)]
+mod tests;
+
 /// The first number of a line after its name: `value_of("Foo: 12 kB\n", "Foo:")` is 12.
 pub fn value_of(text: &str, name: &str) -> Option<u64> {
     text.lines()

@@ -1,0 +1,491 @@
+//! What on this host will bind first, without any load: current value, advised value, and why.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::{Readings, label};
+
+use crate::cgroups::Cgroups;
+use crate::files::Files;
+use crate::parse::network::port_range;
+use crate::parse::{memory, process};
+use crate::probe::{Probe, ProbePlan};
+
+/// Descriptors that a target and a generator should be allowed.
+const FILES_ADVISED: u64 = 65_536;
+/// Fewer than this bind below the connections that the generator opens by default (10,000) and a reserve.
+const FILES_MIN: u64 = 10_500;
+/// What busy servers ask for in `listen()` (nginx: 511).
+const BACKLOG_MIN: u64 = 511;
+/// The kernel's own default since Linux 5.4.
+const SOMAXCONN_ADVISED: u64 = 4096;
+/// Half-open connections that a burst may bring.
+const SYN_BACKLOG_MIN: u64 = 1024;
+/// Seconds that a port rests in `TIME_WAIT`; not adjustable.
+const TIME_WAIT_S: u64 = 60;
+/// Width of the default range of local ports, 32768 to 60999.
+const PORTS_MIN: u64 = 28_232;
+/// Tracked connections below which a load test fills the table.
+const CONNTRACK_MIN: u64 = 131_072;
+/// Open files of the machine that are enough for any one service.
+const FILE_MAX_MIN: u64 = 500_000;
+/// With more of it the kernel swaps idle pages of a service out for the sake of file cache.
+const SWAPPINESS_MAX: u64 = 30;
+
+/// One setting of this host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// The setting, such as `net.core.somaxconn`.
+    pub name: String,
+    /// Its value.
+    pub current: String,
+    /// What it should be.
+    pub advised: String,
+    /// What it limits, with the numbers.
+    pub why: String,
+    /// Number of connections at which it binds; `None` where connections are not what it limits.
+    pub binds_at: Option<u64>,
+    /// Position in the order in which settings will bind, from 0.
+    pub rank: u32,
+    /// Whether it may stay as it is.
+    pub ok: bool,
+}
+
+impl Advice {
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "numbers and texts stand at the call without a mark"
+    )]
+    fn new(
+        name: impl Into<String>,
+        current: impl ToString,
+        advised: impl ToString,
+        ok: bool,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            current: current.to_string(),
+            advised: advised.to_string(),
+            why: String::new(),
+            binds_at: None,
+            rank: 0,
+            ok,
+        }
+    }
+
+    fn because(mut self, why: impl Into<String>) -> Self {
+        self.why = why.into();
+        self
+    }
+
+    fn binds_at(mut self, connections: u64) -> Self {
+        self.binds_at = Some(connections);
+        self
+    }
+}
+
+/// Settings of this host that bear on the target: what is too low first, and of that what binds at the fewest
+/// connections first. A setting that cannot be read is left out.
+pub fn check(plan: &ProbePlan) -> Vec<Advice> {
+    let mut probe = Probe::open(plan.clone());
+    let readings = probe.read(0);
+    let pids = probe.target_pids();
+    let mut files = Files::new(plan.root.clone());
+    let files = &mut files;
+    let mut advice = Vec::new();
+    advice.extend(quota(files, &readings, &pids));
+    advice.extend(backlogs(&readings));
+    advice.extend(descriptors(files, &pids));
+    advice.extend(ports(files));
+    advice.extend(kernel_queues(files));
+    advice.extend(conntrack(files));
+    advice.extend(machine_files(files));
+    advice.extend(memory_settings(files));
+    advice.extend(time_source(files));
+    // What limits CPU binds at any load; what has no number of connections comes last.
+    advice.sort_by_key(|advice| {
+        let is_cpu = advice.name.starts_with("cgroup");
+        let order = if is_cpu {
+            0
+        } else {
+            advice.binds_at.unwrap_or(u64::MAX)
+        };
+        (advice.ok, order)
+    });
+    for (rank, advice) in advice.iter_mut().enumerate() {
+        advice.rank = u32::try_from(rank).unwrap_or(u32::MAX);
+    }
+    advice
+}
+
+fn number(files: &mut Files, path: &str) -> Option<u64> {
+    files
+        .read(path)
+        .ok()?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()
+}
+
+fn quota(files: &mut Files, readings: &Readings, pids: &[u32]) -> Option<Advice> {
+    let mut cgroups = Cgroups::default();
+    for &pid in pids {
+        cgroups.follow(files, pid, metric::TARGET);
+    }
+    if pids.is_empty() {
+        cgroups.follow(files, std::process::id(), metric::GENERATOR);
+    }
+    let cores = readings.values.get(metric::CPU_COUNT).copied()?;
+    let quota = cgroups.quota(files);
+    let ok = quota.is_none_or(|quota| quota >= cores);
+    let current = quota.map_or("none".to_owned(), |quota| format!("{quota:.2} CPUs"));
+    let whose = if pids.is_empty() {
+        "generator"
+    } else {
+        "target"
+    };
+    Some(
+        Advice::new(
+            format!("cgroup CPU quota of the {whose}"),
+            current,
+            format!("none, or {cores:.0} CPUs"),
+            ok,
+        )
+        .because(format!(
+            "a cgroup that has used up its quota stands still until the next period (100 ms as a rule), while the \
+             machine has {cores:.0} CPUs"
+        )),
+    )
+}
+
+fn backlogs(readings: &Readings) -> Vec<Advice> {
+    let backlogs = readings.values.iter().filter(|(series, _)| {
+        series.starts_with(metric::LISTEN_BACKLOG)
+            && label(series, "process") == Some(metric::TARGET)
+    });
+    backlogs
+        .map(|(series, &backlog)| {
+            let listener = label(series, "listener").unwrap_or("the target");
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a backlog is a whole number of 32 bits"
+            )]
+            let backlog = backlog as u64;
+            Advice::new(
+                format!("backlog of {listener}"),
+                backlog,
+                format!("{BACKLOG_MIN} or more"),
+                backlog >= BACKLOG_MIN,
+            )
+            .binds_at(backlog)
+            .because(format!(
+                "connections that come faster than the application accepts them wait here; the {}th is dropped and \
+                 its client tries again after 1 s, 3 s, 7 s",
+                backlog + 2
+            ))
+        })
+        .collect()
+}
+
+fn descriptors(files: &mut Files, pids: &[u32]) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    let mut lowest: Option<(u64, u64, String)> = None;
+    for pid in pids {
+        let limits = files.read(&format!("proc/{pid}/limits")).ok();
+        let Some((soft, hard)) = limits.and_then(process::files_limit) else {
+            continue;
+        };
+        if lowest.as_ref().is_none_or(|lowest| soft < lowest.0) {
+            let comm = files.read(&format!("proc/{pid}/comm")).unwrap_or("?");
+            lowest = Some((soft, hard, format!("{} ({pid})", comm.trim_end())));
+        }
+    }
+    if let Some((soft, hard, who)) = lowest {
+        advice.push(
+            Advice::new(format!("open files of {who}"), soft, FILES_ADVISED, soft >= FILES_MIN)
+                .binds_at(soft)
+                .because(format!(
+                    "each connection takes one descriptor, each proxied connection two; the hard limit is {}",
+                    limit_text(hard)
+                )),
+        );
+    }
+    let limits = files.read("proc/self/limits").ok();
+    if let Some((soft, hard)) = limits.and_then(process::files_limit) {
+        advice.push(
+            Advice::new("open files of this shell (ulimit -n)", soft, FILES_ADVISED, soft >= FILES_MIN)
+                .binds_at(soft)
+                .because(format!(
+                    "the generator opens up to 10,000 connections, one descriptor each; the hard limit is {}",
+                    limit_text(hard)
+                )),
+        );
+    }
+    advice
+}
+
+fn limit_text(limit: u64) -> String {
+    if limit == u64::MAX {
+        "unlimited".to_owned()
+    } else {
+        limit.to_string()
+    }
+}
+
+fn ports(files: &mut Files) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    let range = files.read("proc/sys/net/ipv4/ip_local_port_range").ok();
+    if let Some((first, last)) = range.and_then(port_range) {
+        let width = u64::from(last) - u64::from(first) + 1;
+        advice.push(
+            Advice::new(
+                "net.ipv4.ip_local_port_range",
+                format!("{first} {last}"),
+                "10240 65535",
+                width >= PORTS_MIN,
+            )
+            .binds_at(width)
+            .because(format!(
+                "{width} ports towards one destination; a port that was closed first from here rests {TIME_WAIT_S} s, \
+                 so {} new connections a second last without keep-alive",
+                width / TIME_WAIT_S
+            )),
+        );
+    }
+    if let Some(reuse) = number(files, "proc/sys/net/ipv4/tcp_tw_reuse") {
+        advice.push(
+            Advice::new("net.ipv4.tcp_tw_reuse", reuse, "1 (2: loopback only)", reuse != 0).because(
+                "lets a new outgoing connection take a port in TIME_WAIT after one second when time stamps are on",
+            ),
+        );
+    }
+    advice
+}
+
+fn kernel_queues(files: &mut Files) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    if let Some(somaxconn) = number(files, "proc/sys/net/core/somaxconn") {
+        advice.push(
+            Advice::new(
+                "net.core.somaxconn",
+                somaxconn,
+                SOMAXCONN_ADVISED,
+                somaxconn >= SOMAXCONN_ADVISED,
+            )
+            .binds_at(somaxconn)
+            .because("caps every backlog that an application asks for in listen()"),
+        );
+    }
+    if let Some(half_open) = number(files, "proc/sys/net/ipv4/tcp_max_syn_backlog") {
+        advice.push(
+            Advice::new(
+                "net.ipv4.tcp_max_syn_backlog",
+                half_open,
+                format!("{SYN_BACKLOG_MIN} or more"),
+                half_open >= SYN_BACKLOG_MIN,
+            )
+            .binds_at(half_open)
+            .because("connections whose handshake is not complete; beyond it SYNs get cookies or are dropped"),
+        );
+    }
+    advice
+}
+
+fn conntrack(files: &mut Files) -> Option<Advice> {
+    let max = number(files, "proc/sys/net/netfilter/nf_conntrack_max")?;
+    let count = number(files, "proc/sys/net/netfilter/nf_conntrack_count")?;
+    let is_used = count > 0;
+    let room = max.saturating_sub(count);
+    Some(
+        Advice::new(
+            "net.netfilter.nf_conntrack_max",
+            format!("{max} ({count} in use)"),
+            format!("{CONNTRACK_MIN} or more"),
+            !is_used || room >= CONNTRACK_MIN / 2,
+        )
+        .binds_at(room)
+        .because("every connection through the firewall is tracked, for two minutes after its end; a full table drops new ones"),
+    )
+}
+
+fn machine_files(files: &mut Files) -> Option<Advice> {
+    let max = number(files, "proc/sys/fs/file-max")?;
+    Some(
+        Advice::new(
+            "fs.file-max",
+            max,
+            format!("{FILE_MAX_MIN} or more"),
+            max >= FILE_MAX_MIN,
+        )
+        .binds_at(max)
+        .because("open files of the whole machine"),
+    )
+}
+
+fn memory_settings(files: &mut Files) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    let swap = files
+        .read("proc/meminfo")
+        .map_or(0, |text| memory::meminfo(text).swap_total);
+    if let Some(swappiness) = number(files, "proc/sys/vm/swappiness") {
+        let why = if swap == 0 {
+            "this machine has no swap".to_owned()
+        } else {
+            format!(
+                "{} MiB of swap: idle pages of the service may be swapped out to make room for file cache, and the \
+                 next request waits for the disk",
+                swap >> 20
+            )
+        };
+        let ok = swap == 0 || swappiness <= SWAPPINESS_MAX;
+        advice.push(Advice::new("vm.swappiness", swappiness, 10, ok).because(why));
+    }
+    if let Some(overcommit) = number(files, "proc/sys/vm/overcommit_memory") {
+        advice.push(
+            Advice::new("vm.overcommit_memory", overcommit, "0 or 1", overcommit != 2)
+                .because("at 2 a large process cannot fork although memory is free (Redis snapshots, pre-forking servers)"),
+        );
+    }
+    if let Ok(text) = files.read("sys/kernel/mm/transparent_hugepage/enabled") {
+        // The setting in force stands in brackets.
+        let current = text
+            .split_whitespace()
+            .find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
+        if let Some(current) = current {
+            let why = "with always, databases and Redis stall for milliseconds while pages are joined, and use more memory";
+            advice.push(
+                Advice::new(
+                    "transparent huge pages",
+                    current,
+                    "madvise",
+                    current != "always",
+                )
+                .because(why),
+            );
+        }
+    }
+    advice
+}
+
+fn time_source(files: &mut Files) -> Option<Advice> {
+    /// Sources that are read without entering the kernel.
+    const CHEAP: [&str; 4] = [
+        "tsc",
+        "kvm-clock",
+        "arch_sys_counter",
+        "hyperv_clocksource_tsc_page",
+    ];
+    let folder = "sys/devices/system/clocksource/clocksource0";
+    let current = files.read(&format!("{folder}/current_clocksource")).ok()?;
+    let current = current.trim().to_owned();
+    let ok = CHEAP.contains(&current.as_str());
+    Some(
+        Advice::new("time source", current, "tsc (kvm-clock in a guest)", ok).because(
+            "each reading of any other clock enters the kernel and takes about a microsecond",
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn find<'a>(advice: &'a [Advice], name: &str) -> &'a Advice {
+        advice
+            .iter()
+            .find(|advice| advice.name.starts_with(name))
+            .unwrap_or_else(|| panic!("{name} is missing in {advice:#?}"))
+    }
+
+    #[test]
+    fn the_backlog_of_a_real_listener_binds_first() {
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        let any: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
+        socket.bind(&any.into()).unwrap();
+        socket.listen(9).unwrap();
+        let plan = ProbePlan {
+            target_address: socket.local_addr().unwrap().as_socket(),
+            ..ProbePlan::default()
+        };
+        let advice = check(&plan);
+        let backlog = find(&advice, "backlog of 127.0.0.1:");
+        assert_eq!((backlog.current.as_str(), backlog.ok), ("9", false));
+        // Nothing of the network can bind earlier than at nine connections.
+        let earlier = &advice[..usize::try_from(backlog.rank).unwrap()];
+        assert!(
+            earlier
+                .iter()
+                .all(|advice| advice.name.starts_with("cgroup")),
+            "{advice:#?}"
+        );
+        let own = find(&advice, "open files of this shell");
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+        assert_eq!(own.current, limit.current.unwrap().to_string());
+        assert!(advice.is_sorted_by_key(|advice| (advice.ok, advice.rank)));
+    }
+
+    #[test]
+    fn a_badly_set_host_is_told_so() {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in [
+            ("proc/stat", "cpu  1 0 1 1\ncpu0 1 0 1 1\ncpu1 0 0 0 0\n"),
+            (
+                "proc/self/limits",
+                "Max open files            256                  4096                 files\n",
+            ),
+            (
+                "proc/meminfo",
+                "MemTotal: 1000000 kB\nSwapTotal: 2097152 kB\n",
+            ),
+            ("proc/sys/net/core/somaxconn", "128\n"),
+            ("proc/sys/net/ipv4/ip_local_port_range", "50000\t50999\n"),
+            ("proc/sys/net/ipv4/tcp_tw_reuse", "0\n"),
+            ("proc/sys/net/ipv4/tcp_max_syn_backlog", "128\n"),
+            ("proc/sys/net/netfilter/nf_conntrack_max", "65536\n"),
+            ("proc/sys/net/netfilter/nf_conntrack_count", "60000\n"),
+            ("proc/sys/fs/file-max", "100000\n"),
+            ("proc/sys/vm/swappiness", "60\n"),
+            ("proc/sys/vm/overcommit_memory", "2\n"),
+            (
+                "sys/kernel/mm/transparent_hugepage/enabled",
+                "[always] madvise never\n",
+            ),
+            (
+                "sys/devices/system/clocksource/clocksource0/current_clocksource",
+                "hpet\n",
+            ),
+        ] {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let plan = ProbePlan {
+            root: folder.path().to_owned(),
+            ..ProbePlan::default()
+        };
+        let advice = check(&plan);
+        let (fine, bad): (Vec<_>, Vec<_>) = advice.iter().partition(|advice| advice.ok);
+        let fine: Vec<_> = fine.iter().map(|advice| advice.name.as_str()).collect();
+        assert_eq!(fine, ["cgroup CPU quota of the generator"]);
+        let order: Vec<_> = bad.iter().map(|advice| advice.name.as_str()).collect();
+        assert_eq!(
+            order,
+            [
+                "net.core.somaxconn",
+                "net.ipv4.tcp_max_syn_backlog",
+                "open files of this shell (ulimit -n)",
+                "net.ipv4.ip_local_port_range",
+                "net.netfilter.nf_conntrack_max",
+                "fs.file-max",
+                "net.ipv4.tcp_tw_reuse",
+                "vm.swappiness",
+                "vm.overcommit_memory",
+                "transparent huge pages",
+                "time source",
+            ]
+        );
+    }
+}
