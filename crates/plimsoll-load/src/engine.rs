@@ -30,6 +30,9 @@ use crate::transport::Turn;
 /// Size of the buffer that all connections of a loop read into, bytes.
 const BUFFER_LEN: usize = 64 * 1024;
 
+/// Size of the buffer for decrypted bytes: one TLS record.
+const PLAIN_LEN: usize = 16 * 1024;
+
 /// Events taken from the kernel at once; bounds how long a batch keeps arrivals waiting.
 const EVENTS_MAX: usize = 256;
 
@@ -76,6 +79,8 @@ pub(crate) struct Engine {
     generation: u32,
     memo: HeadMemo,
     buffer: Box<[u8]>,
+    /// What was decrypted from the buffer; empty without TLS.
+    plain: Box<[u8]>,
     /// When unfinished requests are given up; known once the load has ended.
     drain_end_ns: u64,
     wish: u8,
@@ -128,6 +133,15 @@ impl Engine {
             generation: 0,
             memo: HeadMemo::default(),
             buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
+            plain: vec![
+                0;
+                if order.transport.tls.is_some() {
+                    PLAIN_LEN
+                } else {
+                    0
+                }
+            ]
+            .into_boxed_slice(),
             drain_end_ns: source.end_ns().saturating_add(order.drain_ns),
             wish: wish::RUN,
             source,
@@ -245,10 +259,10 @@ impl Engine {
         }
         let id = u32::try_from(data & u64::from(u32::MAX)).expect("masked to 32 bits");
         let generation = data >> 32;
+        // A connection closed earlier in this batch has no more events, whoever has taken its place.
         let Some(connection) = self.connections.get(id as usize) else {
             return;
         };
-        // Closed earlier in this batch, and its place taken by another.
         if u64::from(connection.generation) != generation {
             return;
         }

@@ -1,5 +1,248 @@
-//! TLS by rustls, without I/O of its own.
+//! TLS by rustls, without I/O of its own: bytes go in and out through the loop's sockets and buffers.
+
+use std::io::{self, IoSlice, Read as _, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_model::plan::Plan;
+use rustix::fd::OwnedFd;
+use rustix::net::{SendAncillaryBuffer, SendFlags};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{
+    ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+
+use crate::job::LoadError;
+
+/// What all TLS connections of a job share.
+#[derive(Clone, Debug)]
+pub(crate) struct Tls {
+    config: Arc<ClientConfig>,
+    name: ServerName<'static>,
+}
+
+impl Tls {
+    /// `None` when the target speaks plain HTTP.
+    pub(crate) fn new(plan: &Plan) -> Result<Option<Self>, LoadError> {
+        if !plan.target.tls {
+            return Ok(None);
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| LoadError::Tls(error.to_string()))?;
+        let mut config = if plan.transport.insecure {
+            let verifier = Arc::new(AnyCertificate(provider));
+            builder
+                .dangerous()
+                .with_custom_certificate_verifier(verifier)
+                .with_no_client_auth()
+        } else {
+            builder
+                .with_root_certificates(roots(plan.transport.ca_file.as_deref())?)
+                .with_no_client_auth()
+        };
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let host = plan
+            .target
+            .host
+            .trim_start_matches('[')
+            .trim_end_matches(']');
+        let name = ServerName::try_from(host.to_owned()).map_err(|error| {
+            LoadError::Tls(format!("{host} is no name for a certificate: {error}"))
+        })?;
+        Ok(Some(Self {
+            config: Arc::new(config),
+            name,
+        }))
+    }
+
+    /// The state of a new connection.
+    pub(crate) fn session(&self) -> Result<Box<Session>, rustls::Error> {
+        ClientConnection::new(Arc::clone(&self.config), self.name.clone()).map(|connection| {
+            Box::new(Session {
+                connection,
+                closed: false,
+            })
+        })
+    }
+}
+
+fn roots(ca_file: Option<&Path>) -> Result<RootCertStore, LoadError> {
+    let mut roots = RootCertStore::empty();
+    let Some(path) = ca_file else {
+        // Some systems' stores hold certificates that cannot be parsed; the others still serve.
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        if roots.is_empty() {
+            return Err(LoadError::Tls(
+                "the system has no root certificates; install them, or give a CA file".to_owned(),
+            ));
+        }
+        return Ok(roots);
+    };
+    let fault = |fault: String| LoadError::CaFile {
+        path: path.to_owned(),
+        fault,
+    };
+    for certificate in
+        CertificateDer::pem_file_iter(path).map_err(|error| fault(error.to_string()))?
+    {
+        let certificate = certificate.map_err(|error| fault(error.to_string()))?;
+        roots
+            .add(certificate)
+            .map_err(|error| fault(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(fault("it holds no certificate".to_owned()));
+    }
+    Ok(roots)
+}
 
 /// One connection's TLS state.
 #[derive(Debug)]
-pub(crate) struct Session;
+pub(crate) struct Session {
+    connection: ClientConnection,
+    /// The target has said that it will send nothing more.
+    closed: bool,
+}
+
+impl Session {
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Whether the target has ended the session as it should.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether ciphertext waits to be written.
+    pub(crate) fn wants_write(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    /// Writes ciphertext as far as the socket takes it.
+    pub(crate) fn flush(&mut self, socket: &OwnedFd) -> io::Result<()> {
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut Socket(socket)) {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Encrypts and writes `head` and `body` as far as the socket takes them. How many of their bytes are on
+    /// their way.
+    pub(crate) fn send(&mut self, socket: &OwnedFd, head: &[u8], body: &[u8]) -> io::Result<usize> {
+        let mut count = 0;
+        for mut part in [head, body] {
+            while !part.is_empty() {
+                let taken = self.connection.writer().write(part)?;
+                if taken == 0 {
+                    // Its buffer is full: the socket has to take some first.
+                    self.flush(socket)?;
+                    if self.connection.wants_write() {
+                        return Ok(count);
+                    }
+                }
+                part = &part[taken..];
+                count += taken;
+            }
+        }
+        self.flush(socket)?;
+        Ok(count)
+    }
+
+    /// Takes some ciphertext off `input`, and gives the plaintext it held to `each`.
+    pub(crate) fn receive(
+        &mut self,
+        input: &mut &[u8],
+        plain: &mut [u8],
+        mut each: impl FnMut(&[u8]),
+    ) -> Result<(), rustls::Error> {
+        // Reading from memory fails only when plaintext is left untaken, and none ever is.
+        self.connection
+            .read_tls(input)
+            .expect("all plaintext was taken");
+        let state = self.connection.process_new_packets()?;
+        self.closed |= state.peer_has_closed();
+        let mut left = state.plaintext_bytes_to_read();
+        while left > 0 {
+            let Ok(count @ 1..) = self.connection.reader().read(plain) else {
+                break;
+            };
+            each(&plain[..count]);
+            left = left.saturating_sub(count);
+        }
+        Ok(())
+    }
+}
+
+struct Socket<'a>(&'a OwnedFd);
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(rustix::net::send(self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+        let mut nothing = SendAncillaryBuffer::default();
+        Ok(rustix::net::sendmsg(
+            self.0,
+            parts,
+            &mut nothing,
+            SendFlags::NOSIGNAL,
+        )?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Accepts any certificate, as the user asked; the handshake's signatures are still checked.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

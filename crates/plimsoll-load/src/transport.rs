@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
 use crate::job::LoadError;
+use crate::tls::Tls;
 
 /// Where connections go to and come from.
 #[derive(Debug)]
@@ -18,6 +19,7 @@ pub(crate) struct Transport {
     addresses: Vec<SocketAddr>,
     /// Source addresses by family: v4, v6.
     sources: [Vec<IpAddr>; 2],
+    pub(crate) tls: Option<Tls>,
 }
 
 /// What keeps a connection from being begun.
@@ -68,6 +70,7 @@ impl Transport {
             unix: unix.transpose()?,
             addresses: plan.target.addresses.clone(),
             sources: [v4, v6],
+            tls: Tls::new(plan)?,
         };
         if transport.unix.is_none() && !plan.transport.sources.is_empty() {
             transport.check_sources()?;

@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_wire::head::Coding;
+use plimsoll_wire::head::{Coding, HeadMemo};
 use plimsoll_wire::request::is_idempotent;
 use plimsoll_wire::response::{End, Progress};
 use rustix::event::epoll::EventFlags;
@@ -48,10 +48,19 @@ impl Engine {
         let written = connection.written;
         let head_left = &head[written.min(head.len())..];
         let body_left = &body[written.saturating_sub(head.len())..];
-        match put(&connection.socket, head_left, body_left) {
+        let (result, sealed) = match &mut connection.tls {
+            None => (put(&connection.socket, head_left, body_left), true),
+            Some(session) => {
+                let result = session.send(&connection.socket, head_left, body_left);
+                let result =
+                    result.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO));
+                (result, !session.wants_write())
+            }
+        };
+        match result {
             Ok(count) => {
                 connection.written += count;
-                connection.writing = connection.written < head.len() + body.len();
+                connection.writing = !sealed || connection.written < head.len() + body.len();
                 self.recorder.current().window.bytes_out += count as u64;
                 true
             }
@@ -68,10 +77,16 @@ impl Engine {
 
     #[inline]
     pub(super) fn on_ready(&mut self, id: u32, flags: EventFlags) {
-        if self.connections[id as usize].writing && flags.contains(EventFlags::OUT) {
-            let now = self.clock.now();
-            if !self.write(id, now) {
-                return;
+        let connection = &mut self.connections[id as usize];
+        if flags.contains(EventFlags::OUT) {
+            if connection.writing {
+                let now = self.clock.now();
+                if !self.write(id, now) {
+                    return;
+                }
+            } else if let Some(session) = &mut connection.tls {
+                // A handshake that did not fit the socket. A broken socket shows when it is read.
+                let _ = session.flush(&connection.socket);
             }
         }
         if flags.intersects(EventFlags::IN | ENDED) {
@@ -82,6 +97,7 @@ impl Engine {
     /// Reads what has come. `ended` says that the target will send nothing after it.
     #[inline]
     pub(super) fn read(&mut self, id: u32, ended: bool) {
+        let generation = self.connections[id as usize].generation;
         for _ in 0..READS_MAX {
             let connection = &mut self.connections[id as usize];
             let count = match rustix::net::recv(
@@ -98,29 +114,82 @@ impl Engine {
                     return self.broken(id, now);
                 }
             };
-            self.recorder.current().window.bytes_in += count as u64;
-            if connection.request == NONE {
-                // Nobody asked. A kept connection that speaks is of no use.
-                let now = self.clock.now();
-                return self.fail(id, Outcome::Protocol, now);
+            let secure = connection.tls.is_some();
+            let taken = if secure {
+                self.take_secure(id, count)
+            } else {
+                self.take(id, count)
+            };
+            if secure && !self.stands(id, generation) {
+                return;
             }
-            match connection
-                .reader
-                .feed(&self.buffer[..count], self.order.expected, &mut self.memo)
-            {
-                Ok(Progress::Complete(taken)) => {
-                    return self.complete(id, taken == count && !ended, ended);
-                }
+            match taken {
                 // A short read has emptied the socket, and its next byte is a new edge.
-                Ok(Progress::More) if count < BUFFER_LEN && !ended => return,
-                Ok(Progress::More) => {}
-                Err(_) => {
+                Taken::More if count < BUFFER_LEN && !ended => return,
+                Taken::More => {}
+                Taken::Complete { exactly } => return self.complete(id, exactly && !ended, ended),
+                Taken::Failed(outcome) => {
                     let now = self.clock.now();
-                    return self.fail(id, Outcome::Protocol, now);
+                    return self.fail(id, outcome, now);
                 }
             }
         }
         self.read_later(id);
+    }
+
+    /// Takes `count` bytes of the buffer as they are.
+    #[inline]
+    fn take(&mut self, id: u32, count: usize) -> Taken {
+        let connection = &mut self.connections[id as usize];
+        self.recorder.current().window.bytes_in += count as u64;
+        feed(
+            connection,
+            &self.buffer[..count],
+            &self.order,
+            &mut self.memo,
+        )
+    }
+
+    /// Decrypts `count` bytes of the buffer, and takes what they hold.
+    fn take_secure(&mut self, id: u32, count: usize) -> Taken {
+        let connection = &mut self.connections[id as usize];
+        let Some(mut session) = connection.tls.take() else {
+            return Taken::Failed(Outcome::Tls);
+        };
+        let mut input = &self.buffer[..count];
+        let mut taken = Taken::More;
+        let mut plain_len = 0;
+        while !input.is_empty() {
+            let received = session.receive(&mut input, &mut self.plain, |bytes| {
+                plain_len += bytes.len();
+                taken = match taken {
+                    Taken::More => feed(connection, bytes, &self.order, &mut self.memo),
+                    Taken::Complete { .. } => Taken::Complete { exactly: false },
+                    Taken::Failed(outcome) => Taken::Failed(outcome),
+                };
+            });
+            if received.is_err() {
+                // The alert that says why; whether it arrives makes no difference here.
+                let _ = session.flush(&connection.socket);
+                taken = match taken {
+                    Taken::Complete { .. } => Taken::Complete { exactly: false },
+                    _ => Taken::Failed(Outcome::Tls),
+                };
+                break;
+            }
+        }
+        self.recorder.current().window.bytes_in += plain_len as u64;
+        if session.flush(&connection.socket).is_err() && taken == Taken::More {
+            taken = Taken::Failed(Outcome::Reset);
+        }
+        let is_made = connection.phase == Phase::Connecting && !session.is_handshaking();
+        connection.tls = Some(session);
+        if is_made && taken == Taken::More {
+            self.recorder.current().window.handshakes += 1;
+            let now = self.clock.now();
+            self.make_ready(id, now);
+        }
+        taken
     }
 
     /// An answer is complete.
@@ -205,7 +274,19 @@ impl Engine {
             self.close(id, true);
             return self.serve_waiting(now);
         }
+        if connection.tls.is_some() && connection.phase == Phase::Connecting {
+            return self.fail(id, Outcome::Tls, now);
+        }
         match connection.reader.end() {
+            // Over TLS the end of such a body is told by a closing alert; anyone could cut the connection.
+            End::Complete
+                if connection
+                    .tls
+                    .as_ref()
+                    .is_some_and(|session| !session.is_closed()) =>
+            {
+                self.fail(id, Outcome::BodyCut, now);
+            }
             End::Complete => self.complete(id, false, true),
             End::BeforeAnswer => self.broken(id, now),
             End::InHead => self.fail(id, Outcome::Protocol, now),
@@ -227,13 +308,45 @@ impl Engine {
             None => self.order.idempotent,
         };
         if !kept || begun || request.retried || !idempotent {
-            return self.fail(id, Outcome::Reset, now);
+            let handshake = connection.tls.is_some() && connection.phase == Phase::Connecting;
+            let outcome = if handshake {
+                Outcome::Tls
+            } else {
+                Outcome::Reset
+            };
+            return self.fail(id, outcome, now);
         }
         request.retried = true;
         request.connection = NONE;
         self.recorder.current().window.retries += 1;
         self.close(id, true);
         self.open_for(request_id, now);
+    }
+}
+
+/// What became of bytes that were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Taken {
+    /// The answer goes on.
+    More,
+    /// The answer is complete; `exactly` when no byte is left over.
+    Complete { exactly: bool },
+    /// The bytes are of no use, and neither is the connection.
+    Failed(Outcome),
+}
+
+#[inline]
+fn feed(connection: &mut Connection, bytes: &[u8], order: &Order, memo: &mut HeadMemo) -> Taken {
+    if connection.phase != Phase::Busy {
+        // Nobody asked. A kept connection that speaks is of no use.
+        return Taken::Failed(Outcome::Protocol);
+    }
+    match connection.reader.feed(bytes, order.expected, memo) {
+        Ok(Progress::More) => Taken::More,
+        Ok(Progress::Complete(taken)) => Taken::Complete {
+            exactly: taken == bytes.len(),
+        },
+        Err(_) => Taken::Failed(Outcome::Protocol),
     }
 }
 

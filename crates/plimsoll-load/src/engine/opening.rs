@@ -29,6 +29,13 @@ impl Engine {
         self.connections.len() - self.closing.len() < self.order.connections_max
     }
 
+    /// Whether a connection is still the one it was: another may have taken its place.
+    pub(super) fn stands(&self, id: u32, generation: u32) -> bool {
+        self.connections
+            .get(id as usize)
+            .is_some_and(|connection| connection.generation == generation)
+    }
+
     /// Begins a connection for a request.
     pub(super) fn open_for(&mut self, request: u32, now: u64) {
         if let Err(fault) = self.try_open(request, now) {
@@ -79,7 +86,8 @@ impl Engine {
     /// Has the kernel tell again what it told once, so that other connections have their turn first.
     pub(super) fn read_later(&mut self, id: u32) {
         let connection = &self.connections[id as usize];
-        let data = epoll::EventData::new_u64(u64::from(connection.generation) << 32 | u64::from(id));
+        let data =
+            epoll::EventData::new_u64(u64::from(connection.generation) << 32 | u64::from(id));
         if epoll::modify(&self.epoll, &connection.socket, data, INTEREST).is_err() {
             let now = self.clock.now();
             self.fail(id, Outcome::Reset, now);
@@ -98,11 +106,24 @@ impl Engine {
             self.fail(id, outcome, now);
         } else if flags.contains(EventFlags::OUT) {
             connection.connected = true;
+            let generation = connection.generation;
             self.recorder.connections += 1;
             self.recorder.current().window.connections_opened += 1;
-            self.make_ready(id, now);
+            match &self.order.transport.tls {
+                None => self.make_ready(id, now),
+                Some(tls) => {
+                    // Made here rather than at the dial: a connection that is never made costs no handshake.
+                    connection.tls = tls.session().ok();
+                    if let Some(session) = &mut connection.tls {
+                        // A broken socket shows when it is read.
+                        let _ = session.flush(&connection.socket);
+                    } else {
+                        return self.fail(id, Outcome::Tls, now);
+                    }
+                }
+            }
             // An edge is told once: what came together with the connection is read now.
-            if flags.intersects(EventFlags::IN | ENDED) && self.connections.contains(id as usize) {
+            if flags.intersects(EventFlags::IN | ENDED) && self.stands(id, generation) {
                 self.read(id, flags.intersects(ENDED));
             }
         }

@@ -1,0 +1,57 @@
+//! Users that wait for their answers.
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_testkit::origin::fault::{self, Fault};
+
+use crate::trial::{assert_all, closed, ms, plan, run};
+
+#[test]
+fn each_user_has_a_connection() {
+    let server = plimsoll_load::null_server().unwrap();
+    let total = run(plan(server.address()), closed(16, ms(0), ms(500)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.connections_opened, 16);
+    assert!(total.offered > 100, "{}", total.offered);
+    assert!(total.lag.is_empty());
+}
+
+#[test]
+fn users_think() {
+    let server = plimsoll_load::null_server().unwrap();
+    let total = run(plan(server.address()), closed(10, ms(100), ms(1000)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.connections_opened, 10);
+    // Ten users, each once per think time plus answer: at most 100, and hardly fewer.
+    assert!((50..=100).contains(&total.offered), "{}", total.offered);
+}
+
+#[test]
+fn users_are_split_over_loops() {
+    let server = plimsoll_load::null_server().unwrap();
+    let mut plan = plan(server.address());
+    plan.cores = 2;
+    let total = run(plan, closed(7, ms(0), ms(300)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.connections_opened, 7);
+}
+
+#[test]
+fn a_user_that_is_refused_pauses() {
+    let origin = fault::start(Fault::Refuses).unwrap();
+    let total = run(plan(origin.address()), closed(2, ms(0), ms(300)));
+    assert_all(&total, Outcome::ConnectRefused);
+    assert!(
+        total.offered <= 2 * 31,
+        "{} in 300 ms with pauses of 10 ms",
+        total.offered
+    );
+}
+
+#[test]
+fn a_user_goes_on_after_a_reset() {
+    let origin = fault::start(Fault::Resets).unwrap();
+    let total = run(plan(origin.address()), closed(2, ms(0), ms(300)));
+    assert_all(&total, Outcome::Reset);
+    assert!(total.offered > 4, "{}", total.offered);
+    assert_eq!(total.connections_opened, total.offered);
+}

@@ -1,0 +1,173 @@
+//! Connections: kept, limited, waited for, over every kind of socket and address.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+
+use crate::trial::{assert_all, begin, closed, even, ms, plan, run, total, windows};
+
+#[test]
+fn one_connection_serves_a_slow_stream() {
+    let origin = fault::start(Fault::None).unwrap();
+    let total = run(plan(origin.address()), even(20.0, ms(500)));
+    assert_all(&total, Outcome::Ok);
+    assert!(
+        total.connections_opened <= 3,
+        "{}",
+        total.connections_opened
+    );
+    assert_eq!(origin.accepted(), total.connections_opened);
+}
+
+#[test]
+fn so_many_requests_per_connection() {
+    let origin = fault::start(Fault::None).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.requests_per_connection = 5;
+    let total = run(plan, closed(1, ms(0), ms(200)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.connections_opened, total.offered.div_ceil(5));
+    assert_eq!(total.retries, 0);
+}
+
+#[test]
+fn a_new_connection_each_time() {
+    let server = plimsoll_load::null_server().unwrap();
+    let mut plan = plan(server.address());
+    plan.transport.requests_per_connection = 1;
+    let total = run(plan, even(100.0, ms(300)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.connections_opened, 30);
+}
+
+#[test]
+fn waiting_counts() {
+    // One connection, 20 ms each, ten requests due within 10 ms: the last waits for nine others.
+    let origin = KnownLaw::start(KnownLawPlan {
+        service: Service::Deterministic(ms(20)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.connections_max = 1;
+    let total = run(plan, even(1000.0, ms(10)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.connections_opened, 1);
+    let (response, service) = (total.response.max().unwrap(), total.service.max().unwrap());
+    assert!(response >= 190_000, "response {response} µs");
+    assert!(
+        service < response / 2,
+        "service {service} µs of {response} µs"
+    );
+    assert_eq!(origin.counts().in_flight_max, 1);
+}
+
+#[test]
+fn a_kept_connection_closed_by_the_target_is_retried() {
+    let origin = fault::start(Fault::ClosesAfter(3)).unwrap();
+    let total = run(plan(origin.address()), closed(2, ms(0), ms(200)));
+    assert_all(&total, Outcome::Ok);
+    // Whether a close comes before or after the next request is a race; none of them fails.
+    assert!(
+        total.connections_opened >= total.offered / 3,
+        "{}",
+        total.connections_opened
+    );
+}
+
+#[test]
+fn what_is_not_idempotent_is_not_retried() {
+    let origin = fault::start(Fault::ClosesAfter(3)).unwrap();
+    let mut plan = plan(origin.address());
+    plan.request.method = "POST".to_owned();
+    let total = run(plan, closed(2, ms(0), ms(200)));
+    assert_eq!(total.retries, 0);
+    let ended = total.outcomes.get(Outcome::Ok) + total.outcomes.get(Outcome::Reset);
+    assert_eq!(ended, total.offered);
+}
+
+#[test]
+fn a_unix_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("origin.sock");
+    let _origin = fault::start_unix(Fault::None, &path).unwrap();
+    let mut plan = plan(SocketAddr::from((Ipv4Addr::LOCALHOST, 80)));
+    plan.target.addresses.clear();
+    plan.target.unix_socket = Some(path);
+    assert_all(&run(plan, even(100.0, ms(200))), Outcome::Ok);
+}
+
+#[test]
+fn a_unix_socket_that_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = plan(SocketAddr::from((Ipv4Addr::LOCALHOST, 80)));
+    plan.target.unix_socket = Some(folder.path().join("nobody.sock"));
+    assert_all(&run(plan, even(100.0, ms(100))), Outcome::ConnectRefused);
+}
+
+#[test]
+fn ipv6() {
+    let origin = KnownLaw::start_at(KnownLawPlan::default(), "[::1]:0".parse().unwrap()).unwrap();
+    assert_all(
+        &run(plan(origin.address()), even(100.0, ms(100))),
+        Outcome::Ok,
+    );
+}
+
+#[test]
+fn several_addresses_in_turn() {
+    let origins: Vec<_> = (0..3).map(|_| fault::start(Fault::None).unwrap()).collect();
+    let mut plan = plan(origins[0].address());
+    plan.target.addresses = origins.iter().map(fault::Handle::address).collect();
+    plan.transport.requests_per_connection = 1;
+    assert_all(&run(plan, even(100.0, ms(300))), Outcome::Ok);
+    let served: Vec<u64> = origins.iter().map(fault::Handle::requests).collect();
+    assert_eq!(served, [10, 10, 10]);
+}
+
+#[test]
+fn several_sources_in_turn() {
+    let origin = fault::start(Fault::None).unwrap();
+    let mut plan = plan(origin.address());
+    // All of 127.0.0.0/8 is local.
+    plan.transport.sources = vec!["127.0.0.2".parse().unwrap(), "127.0.0.3".parse().unwrap()];
+    plan.transport.requests_per_connection = 1;
+    assert_all(&run(plan, even(100.0, ms(200))), Outcome::Ok);
+}
+
+#[test]
+fn a_body_is_sent() {
+    let origin = fault::start(Fault::None).unwrap();
+    let mut plan = plan(origin.address());
+    plan.request.method = "POST".to_owned();
+    plan.request.body = vec![b'x'; 300_000];
+    let total = run(plan, even(20.0, ms(200)));
+    assert_all(&total, Outcome::Ok);
+    assert!(total.bytes_out > 4 * 300_000, "{}", total.bytes_out);
+}
+
+#[test]
+fn paths_come_in_turn_over_all_loops() {
+    let server = plimsoll_load::null_server().unwrap();
+    let mut plan = plan(server.address());
+    plan.request.paths = (0..10_000)
+        .map(|number| format!("/article/{number}"))
+        .collect();
+    plan.cores = 2;
+    assert_all(&run(plan, even(500.0, ms(200))), Outcome::Ok);
+}
+
+#[test]
+fn two_loops_share_an_open_load() {
+    let origin = KnownLaw::start(KnownLawPlan::default()).unwrap();
+    let mut plan = plan(origin.address());
+    plan.cores = 2;
+    let all = windows(&mut begin(plan, even(200.0, ms(1500))));
+    let total = total(&all);
+    assert_eq!(total.offered, 300);
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(all[0].offered, 200);
+    assert_eq!(origin.counts().arrived, 300);
+}

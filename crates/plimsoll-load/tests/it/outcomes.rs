@@ -1,0 +1,206 @@
+//! Each way in which a request can end, forced by an origin that behaves so.
+
+use std::net::Ipv4Addr;
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_testkit::origin::fault::{self, BODY_LEN, Fault};
+
+use crate::trial::{assert_all, begin, closed, even, ms, plan, run, windows};
+
+/// Runs 20 requests against a fault; all end as `outcome`.
+fn check(fault: Fault, outcome: Outcome) -> plimsoll_model::window::Window {
+    let origin = fault::start(fault).unwrap();
+    let total = run(plan(origin.address()), even(100.0, ms(200)));
+    assert_eq!(total.offered, 20);
+    assert_all(&total, outcome);
+    total
+}
+
+#[test]
+fn good_answers() {
+    let total = check(Fault::None, Outcome::Ok);
+    assert_eq!(total.status.iter().collect::<Vec<_>>(), [(&200, &20)]);
+    assert!(total.bytes_in > 20 * BODY_LEN as u64);
+    assert!(total.bytes_out > 20 * "GET / HTTP/1.1\r\n\r\n".len() as u64);
+    assert_eq!(total.sent, 20);
+    assert_eq!(total.lag.count(), 20);
+}
+
+#[test]
+fn wrong_status() {
+    let total = check(Fault::Status(503), Outcome::WrongStatus);
+    assert_eq!(total.status.iter().collect::<Vec<_>>(), [(&503, &20)]);
+    assert_eq!(total.failed.count(), 20);
+}
+
+#[test]
+fn a_status_that_counts_as_good() {
+    let origin = fault::start(Fault::Status(404)).unwrap();
+    let mut plan = plan(origin.address());
+    plan.good.ranges = vec![(404, 404)];
+    assert_all(&run(plan, even(100.0, ms(100))), Outcome::Ok);
+}
+
+#[test]
+fn statuses_are_counted_one_by_one() {
+    let origin = fault::start(Fault::Alternating(vec![200, 503, 404, 200])).unwrap();
+    let total = run(plan(origin.address()), even(100.0, ms(200)));
+    assert_eq!(
+        total.status.iter().collect::<Vec<_>>(),
+        [(&200, &10), (&404, &5), (&503, &5)]
+    );
+    assert_eq!(total.outcomes.get(Outcome::Ok), 10);
+}
+
+#[test]
+fn no_content_has_no_body() {
+    check(Fault::Status(204), Outcome::Ok);
+}
+
+#[test]
+fn refused() {
+    let total = check(Fault::Refuses, Outcome::ConnectRefused);
+    assert_eq!(total.connections_opened, 0);
+    assert_eq!(total.sent, 0);
+}
+
+#[test]
+fn closed_at_once_or_reset() {
+    check(Fault::ClosesAtOnce, Outcome::Reset);
+    check(Fault::Resets, Outcome::Reset);
+}
+
+#[test]
+fn not_http() {
+    check(Fault::Garbage, Outcome::Protocol);
+}
+
+#[test]
+fn cut_in_the_body() {
+    check(Fault::ClosesInBody, Outcome::BodyCut);
+}
+
+#[test]
+fn bodies_of_every_framing() {
+    check(Fault::Chunked(7), Outcome::Ok);
+    let total = check(Fault::Http10Close, Outcome::Ok);
+    assert_eq!(total.connections_opened, 20);
+}
+
+#[test]
+fn a_body_beyond_its_limit() {
+    let origin = fault::start(Fault::Chunked(100)).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.body_len_max = BODY_LEN as u64 - 1;
+    assert_all(&run(plan, even(100.0, ms(100))), Outcome::Protocol);
+}
+
+#[test]
+fn codings_are_counted() {
+    assert_eq!(check(Fault::Gzip, Outcome::Ok).gzip, 20);
+    assert_eq!(check(Fault::Brotli, Outcome::Ok).brotli, 20);
+}
+
+#[test]
+fn never_answered() {
+    let origin = fault::start(Fault::NeverAnswers).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.timeout = ms(150);
+    let total = run(plan, even(100.0, ms(200)));
+    assert_all(&total, Outcome::Timeout);
+    let shortest = total.failed.buckets()[0].0;
+    assert!(
+        shortest >= 150_000,
+        "given up {shortest} µs after being due"
+    );
+}
+
+#[test]
+fn a_body_that_takes_too_long() {
+    let origin = fault::start(Fault::SlowBody(ms(20))).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.timeout = ms(150);
+    assert_all(&run(plan, even(50.0, ms(200))), Outcome::Timeout);
+}
+
+#[test]
+fn no_connection_in_time() {
+    let origin = fault::start(Fault::FullBacklog).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.connect_timeout = ms(150);
+    let total = run(plan, even(100.0, ms(100)));
+    assert_all(&total, Outcome::ConnectTimeout);
+    assert_eq!(total.connections_opened, 0);
+}
+
+#[test]
+fn no_connection_before_the_request_times_out() {
+    let origin = fault::start(Fault::FullBacklog).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.timeout = ms(150);
+    assert_all(&run(plan, even(100.0, ms(100))), Outcome::ConnectTimeout);
+}
+
+#[test]
+fn waited_in_vain_for_a_connection() {
+    let origin = fault::start(Fault::NeverAnswers).unwrap();
+    let mut plan = plan(origin.address());
+    plan.transport.timeout = ms(300);
+    plan.transport.connections_max = 1;
+    let total = run(plan, even(100.0, ms(200)));
+    // The one connection is given up with its request, and the next that waits opens another.
+    assert_eq!(
+        total.outcomes.get(Outcome::Timeout) + total.outcomes.get(Outcome::Dropped),
+        20
+    );
+    assert!(
+        total.outcomes.get(Outcome::Dropped) >= 17,
+        "{:?}",
+        total.outcomes
+    );
+}
+
+#[test]
+fn an_address_that_is_not_ours_has_no_port() {
+    let origin = fault::start(Fault::None).unwrap();
+    let mut plan = plan(origin.address());
+    // TEST-NET-1: no interface has it, so binding to it fails as it does without a free port.
+    plan.transport.sources = vec![Ipv4Addr::new(192, 0, 2, 1).into()];
+    let total = run(plan, even(100.0, ms(100)));
+    assert_all(&total, Outcome::Dropped);
+    assert_eq!(total.generator.ports_exhausted, 10);
+}
+
+#[test]
+fn unfinished_at_an_abort() {
+    let origin = fault::start(Fault::NeverAnswers).unwrap();
+    let mut running = begin(plan(origin.address()), closed(4, ms(0), ms(60_000)));
+    let first = running.next_window().unwrap();
+    assert_eq!((first.offered, first.in_flight), (4, 4));
+    running.abort();
+    let rest: Vec<_> = std::iter::from_fn(|| running.next_window()).collect();
+    let timeouts: u64 = rest
+        .iter()
+        .map(|window| window.outcomes.get(Outcome::Timeout))
+        .sum();
+    assert_eq!(timeouts, 4);
+    assert!(
+        rest.len() <= 2,
+        "an abort does not drain: {} more seconds",
+        rest.len()
+    );
+}
+
+#[test]
+fn a_stop_drains() {
+    let origin = fault::start(Fault::SlowBody(ms(1))).unwrap();
+    let mut running = begin(plan(origin.address()), closed(4, ms(0), ms(60_000)));
+    running.stop();
+    let all = windows(&mut running);
+    // Bodies of a second: stopped at once, what had begun is read to its end.
+    assert!(
+        all.iter()
+            .all(|window| window.completed() == window.outcomes.get(Outcome::Ok))
+    );
+    assert!(all.len() <= 4, "{} seconds", all.len());
+}

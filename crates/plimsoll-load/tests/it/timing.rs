@@ -1,0 +1,118 @@
+//! The truth about time: response times from the due moment, whatever the target does.
+
+use std::time::Duration;
+
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::Load;
+use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+
+use crate::trial::{assert_all, begin, even, ms, plan, run, total, windows};
+
+fn quick() -> KnownLaw {
+    KnownLaw::start(KnownLawPlan {
+        service: Service::Deterministic(Duration::from_micros(100)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap()
+}
+
+#[test]
+fn a_stall_of_one_second_in_ten() {
+    // 1,000/s for 10 s, of which the target stands still for one: a tenth of all requests sees a delay spread
+    // evenly from 0 to 1 s, so 5 % wait longer than 500 ms and 1 % longer than 900 ms.
+    let origin = quick();
+    let mut plan = plan(origin.address());
+    plan.transport.connections_max = 2000;
+    origin.stall_at(ms(4500), ms(1000));
+    let total = run(plan, even(1000.0, ms(10_000)));
+    assert_all(&total, Outcome::Ok);
+    let (p95, p99) = (
+        total.response.quantile(0.95).unwrap(),
+        total.response.quantile(0.99).unwrap(),
+    );
+    assert!((450_000..=550_000).contains(&p95), "p95 {p95} µs");
+    assert!((810_000..=990_000).contains(&p99), "p99 {p99} µs");
+}
+
+#[test]
+fn a_stall_is_seen_through_one_connection_too() {
+    let origin = quick();
+    let mut plan = plan(origin.address());
+    plan.transport.connections_max = 1;
+    origin.stall_at(ms(500), ms(1000));
+    let total = run(plan, even(100.0, ms(2000)));
+    assert_all(&total, Outcome::Ok);
+    let longest = total.response.max().unwrap();
+    assert!((950_000..1_500_000).contains(&longest), "{longest} µs");
+}
+
+#[test]
+fn offered_belongs_to_the_second_of_due() {
+    let origin = quick();
+    let load = Load::Open {
+        phases: vec![
+            Phase::constant(100.0, ms(1000)),
+            Phase::constant(0.0, ms(1000)),
+            Phase::constant(300.0, ms(1000)),
+        ],
+        spacing: Spacing::Even,
+    };
+    let all = windows(&mut begin(plan(origin.address()), load));
+    let offered: Vec<u64> = all.iter().map(|window| window.offered).take(3).collect();
+    assert_eq!(offered, [100, 0, 300]);
+}
+
+#[test]
+fn in_flight_follows_littles_law() {
+    // 20 ms of service in parallel at 100/s: two in flight on average.
+    let origin = KnownLaw::start(KnownLawPlan {
+        servers: 100.try_into().unwrap(),
+        service: Service::Deterministic(ms(20)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let all = windows(&mut begin(plan(origin.address()), even(100.0, ms(3000))));
+    let total = total(&all);
+    let in_flight_s: f64 = all.iter().map(|window| window.in_flight_mean).sum();
+    let response_s = total.response.mean().unwrap() / 1e6 * total.completed() as f64;
+    // Both are the same sum, but for the microsecond and the bucket that a histogram cuts off.
+    assert!(
+        (in_flight_s / response_s - 1.0).abs() < 0.002,
+        "{in_flight_s} and {response_s}"
+    );
+}
+
+#[test]
+fn a_tick_sends_in_batches() {
+    let origin = quick();
+    let mut plan = plan(origin.address());
+    plan.tick = Some(ms(50));
+    let total = run(plan, even(200.0, ms(1000)));
+    assert_all(&total, Outcome::Ok);
+    // Ten requests a tick, due 2.5, 7.5 ... 47.5 ms before it: half of them wait longer than 25 ms.
+    let median = total.lag.quantile(0.5).unwrap();
+    assert!(median >= 22_000, "median lag {median} µs");
+    assert!(total.response.quantile(0.5).unwrap() >= median);
+}
+
+#[test]
+fn a_start_in_the_future_is_waited_for() {
+    let origin = quick();
+    let plan = plan(origin.address());
+    #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
+    let epoch = std::time::Instant::now() + ms(100);
+    let mut running = plimsoll_load::start(plimsoll_load::Job {
+        seed: plan.seed,
+        plan: plan.into(),
+        load: even(100.0, ms(1000)),
+        epoch,
+        start_second: 1,
+    })
+    .unwrap();
+    let all = windows(&mut running);
+    assert_eq!(all[0].second, 1);
+    assert_eq!(total(&all).offered, 100);
+    // Early by not a nanosecond: the lag of one sent before its time would be 0 for all.
+    assert!(all[0].lag.count() == 100);
+}

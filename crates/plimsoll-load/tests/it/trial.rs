@@ -1,0 +1,130 @@
+//! Trials as the tests describe them: a plan to change, a load, and what all windows must hold.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll_load::{Job, Running, start};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::window::Window;
+
+pub(crate) fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// A GET of `/` from `address`, to be changed as a test needs it.
+pub(crate) fn plan(address: SocketAddr) -> Plan {
+    Plan {
+        name: "test".to_owned(),
+        target: Target {
+            url: format!("http://{address}/"),
+            tls: false,
+            host: address.ip().to_string(),
+            port: address.port(),
+            addresses: vec![address],
+            unix_socket: None,
+        },
+        request: RequestPlan {
+            method: "GET".to_owned(),
+            paths: vec!["/".to_owned()],
+            order: PathOrder::Circular,
+            headers: vec![("Host".to_owned(), address.to_string())],
+            body: Vec::new(),
+            redirects_max: 0,
+        },
+        transport: Transport {
+            timeout: Duration::from_secs(10),
+            connect_timeout: Duration::from_secs(10),
+            connections_max: 100,
+            requests_per_connection: 0,
+            sources: Vec::new(),
+            ca_file: None,
+            insecure: false,
+            body_len_max: 1 << 20,
+        },
+        load: even(1.0, ms(1)),
+        objective: None,
+        good: GoodStatus::default(),
+        seed: Seed(1),
+        cores: 1,
+        tick: None,
+        warmup: Duration::ZERO,
+        classes_ms: [800, 1200],
+    }
+}
+
+pub(crate) fn even(rate: f64, lasting: Duration) -> Load {
+    Load::Open {
+        phases: vec![Phase::constant(rate, lasting)],
+        spacing: Spacing::Even,
+    }
+}
+
+pub(crate) fn closed(connections: u32, think: Duration, lasting: Duration) -> Load {
+    Load::Closed {
+        connections,
+        think,
+        lasting,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a trial starts now")]
+pub(crate) fn begin(plan: Plan, load: Load) -> Running {
+    start(Job {
+        seed: plan.seed,
+        plan: Arc::new(plan),
+        load,
+        epoch: Instant::now(),
+        start_second: 0,
+    })
+    .unwrap()
+}
+
+/// All windows of a trial; what must hold for every trial holds for these.
+pub(crate) fn windows(running: &mut Running) -> Vec<Window> {
+    let windows: Vec<Window> = std::iter::from_fn(|| running.next_window()).collect();
+    for (second, window) in (windows.first().map_or(0, |window| window.second)..).zip(&windows) {
+        assert_eq!(window.second, second, "seconds are consecutive");
+        let counted = window.response.count() + window.failed.count();
+        assert_eq!(counted, window.completed(), "each request has one time");
+        assert_eq!(window.response.count(), window.outcomes.get(Outcome::Ok));
+        assert_eq!(window.service.count(), window.response.count());
+        assert!(window.in_flight_mean >= 0.0, "{}", window.in_flight_mean);
+    }
+    let offered: u64 = windows.iter().map(|window| window.offered).sum();
+    let ended: u64 = windows.iter().map(Window::completed).sum();
+    assert_eq!(offered, ended, "every arrival ends in one outcome");
+    if let Some(last) = windows.last() {
+        assert_eq!(last.in_flight, 0, "nothing is left in flight");
+    }
+    windows
+}
+
+/// The windows of a trial added up.
+pub(crate) fn total(windows: &[Window]) -> Window {
+    let mut total = Window::new(0);
+    for window in windows {
+        let mut window = window.clone();
+        window.second = 0;
+        total.merge(&window);
+    }
+    total
+}
+
+pub(crate) fn run(plan: Plan, load: Load) -> Window {
+    total(&windows(&mut begin(plan, load)))
+}
+
+/// Asserts that every request ended so.
+pub(crate) fn assert_all(window: &Window, outcome: Outcome) {
+    let count = window.outcomes.get(outcome);
+    let all: Vec<_> = window.outcomes.iter().filter(|pair| pair.1 > 0).collect();
+    assert!(
+        count > 0 && count == window.offered,
+        "{all:?} of {} offered",
+        window.offered
+    );
+}
