@@ -20,3 +20,12 @@ impl Stopwatch {
         self.start.elapsed()
     }
 }
+
+/// Lets time pass between two looks at something that cannot be waited for.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the clock module; a benchmark runs by the clock"
+)]
+pub(crate) fn pause(duration: Duration) {
+    std::thread::sleep(duration);
+}

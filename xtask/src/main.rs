@@ -8,9 +8,13 @@
     reason = "a task talks to the person who started it"
 )]
 
+mod bench;
+mod child;
 mod clock;
 mod demo;
+mod origin;
 mod prepare;
+mod soak;
 mod step;
 mod test;
 mod tidy;
@@ -34,6 +38,11 @@ enum Task {
     Test,
     /// House rules: crate arrows, file sizes, leftovers, links, secrets
     Tidy,
+    /// Measures side by side with peers and writes the table into docs/benchmarks
+    #[command(subcommand)]
+    Bench(bench::Bench),
+    /// Hours: the load line against known laws on real sockets, and memory over time
+    Soak(soak::SoakArguments),
     /// Builds the release binary and runs its demo
     Demo {
         /// Handed on to `plimsoll demo`
@@ -46,6 +55,8 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Test => test::run(),
         Task::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
+        Task::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
+        Task::Soak(arguments) => soak::run(&arguments),
         Task::Demo { rest } => demo::run(&rest).map(|never| match never {}),
     };
     match outcome {

@@ -1,0 +1,102 @@
+//! The server that clients are measured against: nginx from a private folder.
+
+use std::fmt::Write as _;
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::child::pinned;
+use crate::clock::pause;
+
+/// Looks for the server's port until it gives up.
+const START_POLL_COUNT: u32 = 200;
+const START_POLL: Duration = Duration::from_millis(25);
+
+/// nginx with one process that answers 1 kB from memory; ends when dropped.
+pub(super) struct Nginx {
+    child: Child,
+    port: u16,
+    _folder: tempfile::TempDir,
+}
+
+impl Nginx {
+    pub(super) fn start(core: usize) -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let path = folder.path().join("nginx.conf");
+        std::fs::write(&path, configuration(folder.path(), port))?;
+        let words = [
+            "nginx".to_owned(),
+            "-c".to_owned(),
+            path.display().to_string(),
+        ];
+        let child = pinned(core, &words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("cannot run nginx")?;
+        let mut nginx = Self {
+            child,
+            port,
+            _folder: folder,
+        };
+        for _ in 0..START_POLL_COUNT {
+            if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                return Ok(nginx);
+            }
+            if let Some(status) = nginx.child.try_wait()? {
+                bail!("nginx ended with {status}");
+            }
+            pause(START_POLL);
+        }
+        bail!("nginx does not listen on port {port}")
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// Stops the process where it stands, as a frozen server would, or lets it go on.
+    pub(super) fn freeze(&self, frozen: bool) -> Result<()> {
+        let signal = if frozen { Signal::STOP } else { Signal::CONT };
+        Ok(kill_process(pid(&self.child)?, signal)?)
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // It has nothing to save, and a frozen process hears no other signal.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One process, as `master_process off` has it: the whole server is one pid.
+fn configuration(folder: &Path, port: u16) -> String {
+    let folder = folder.display();
+    let mut text = format!(
+        "daemon off;\nmaster_process off;\nworker_processes 1;\nworker_rlimit_nofile 40000;\n\
+         pid {folder}/nginx.pid;\nerror_log stderr error;\n\
+         events {{ worker_connections 30000; }}\n\
+         http {{\n  access_log off;\n  keepalive_timeout 1h;\n  keepalive_requests 1000000000;\n"
+    );
+    for kind in ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"] {
+        writeln!(text, "  {kind}_temp_path {folder}/{kind};")
+            .expect("a string takes every character");
+    }
+    let body = "x".repeat(1_024);
+    write!(
+        text,
+        "  server {{\n    listen 127.0.0.1:{port} backlog=4096;\n    location / {{ return 200 \"{body}\"; }}\n  }}\n}}\n"
+    )
+    .expect("a string takes every character");
+    text
+}
+
+fn pid(child: &Child) -> Result<Pid> {
+    Pid::from_raw(i32::try_from(child.id())?).context("a child has a process id")
+}

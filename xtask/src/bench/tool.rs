@@ -1,0 +1,341 @@
+//! The clients: how each is asked for a load, and how its answer is read.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::cargo_install;
+use crate::prepare;
+use crate::workspace::Workspace;
+
+/// A client, with the way it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tool {
+    Plimsoll,
+    /// Ours, sending what is due in ticks of a millisecond.
+    PlimsollTick,
+    Wrk,
+    Oha,
+    /// Without the correction for requests that were due while it waited.
+    OhaUncorrected,
+    Hey,
+    Ab,
+}
+
+/// The load asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Load {
+    /// So many connections, each asking again as soon as it is answered.
+    Closed { connections: u32 },
+    /// So many requests a second in even spacing.
+    Rate { per_second: u32 },
+}
+
+/// What a client says about its run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Told {
+    /// Good answers.
+    pub(super) requests: u64,
+    /// Everything else it counted.
+    pub(super) failed: u64,
+    pub(super) p95_ms: Option<f64>,
+    pub(super) p99_ms: Option<f64>,
+    /// p99 of how late it sent, where it knows.
+    pub(super) lag_ms_p99: Option<f64>,
+}
+
+/// Where the clients are.
+pub(super) struct Peers {
+    plimsoll: PathBuf,
+    oha: PathBuf,
+    pub(super) origin: PathBuf,
+}
+
+/// Connections a client with a fixed number of them uses to keep a rate.
+const RATE_CONNECTIONS: u32 = 64;
+
+impl Peers {
+    /// Finds the clients and installs those that are missing.
+    pub(super) fn find(workspace: &Workspace) -> Result<Self> {
+        let packages: Vec<_> = [
+            ("nginx", "nginx-light"),
+            ("wrk", "wrk"),
+            ("hey", "hey"),
+            ("ab", "apache2-utils"),
+        ]
+        .into_iter()
+        .filter(|(program, _)| !prepare::is_installed(program))
+        .map(|(_, package)| package)
+        .collect();
+        if !packages.is_empty() {
+            prepare::install(&packages)?;
+        }
+        let root = workspace.target.join("peers");
+        let oha = root.join("bin/oha");
+        if !oha.exists() {
+            cargo_install("oha", &root)?;
+        }
+        Ok(Self {
+            plimsoll: workspace.release("plimsoll"),
+            origin: workspace.release("plimsoll-origin"),
+            oha,
+        })
+    }
+
+    /// Names and versions, for the paper.
+    pub(super) fn versions(&self) -> Vec<String> {
+        let first_line = |program: &str, flag: &str| -> Option<String> {
+            let output = Command::new(program).arg(flag).output().ok()?;
+            let text = [output.stdout, output.stderr].concat();
+            let text = String::from_utf8_lossy(&text).into_owned();
+            text.lines()
+                .map(str::trim)
+                .find(|line| line.contains(|c: char| c.is_ascii_digit()))
+                .map(ToOwned::to_owned)
+        };
+        let wrk = first_line("wrk", "-v")
+            .map(|line| line.split(" [").next().unwrap_or_default().to_owned());
+        [
+            first_line("nginx", "-v"),
+            first_line(&self.plimsoll.display().to_string(), "--version"),
+            wrk,
+            first_line(&self.oha.display().to_string(), "--version"),
+            Some(format!("hey {}", debian_version("hey").unwrap_or_default())),
+            first_line("ab", "-V"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// The words of the command; `None` if the client cannot do that.
+    pub(super) fn words(
+        &self,
+        tool: Tool,
+        load: Load,
+        seconds: u32,
+        url: &str,
+    ) -> Option<Vec<String>> {
+        let ours = self.plimsoll.display();
+        let oha = self.oha.display();
+        let line = match (tool, load) {
+            (Tool::Plimsoll, Load::Closed { connections }) => {
+                format!(
+                    "{ours} run {url} --connections {connections} --for {seconds}s --cores 1 --json"
+                )
+            }
+            (Tool::Plimsoll, Load::Rate { per_second }) => {
+                format!(
+                    "{ours} run {url} --rate {per_second}/s --spacing even --for {seconds}s --cores 1 --json"
+                )
+            }
+            (Tool::PlimsollTick, Load::Rate { per_second }) => {
+                format!(
+                    "{ours} run {url} --rate {per_second}/s --spacing even --tick 1ms --for {seconds}s --cores 1 --json"
+                )
+            }
+            (Tool::Wrk, Load::Closed { connections }) => {
+                format!("wrk -t1 -c{connections} -d{seconds}s --latency {url}")
+            }
+            (Tool::Oha, Load::Closed { connections }) => {
+                format!("{oha} -c {connections} -z {seconds}s --no-tui --output-format json {url}")
+            }
+            (Tool::Oha, Load::Rate { per_second }) => format!(
+                "{oha} -c {RATE_CONNECTIONS} -q {per_second} --latency-correction -z {seconds}s --no-tui --output-format json {url}"
+            ),
+            (Tool::OhaUncorrected, Load::Rate { per_second }) => {
+                format!(
+                    "{oha} -c {RATE_CONNECTIONS} -q {per_second} -z {seconds}s --no-tui --output-format json {url}"
+                )
+            }
+            (Tool::Hey, Load::Closed { connections }) => {
+                format!("hey -cpus 1 -c {connections} -z {seconds}s {url}")
+            }
+            // hey's rate is per worker, in whole requests a second.
+            (Tool::Hey, Load::Rate { per_second }) => format!(
+                "hey -cpus 1 -c {RATE_CONNECTIONS} -q {} -z {seconds}s {url}",
+                per_second / RATE_CONNECTIONS
+            ),
+            (Tool::Ab, Load::Closed { connections }) => {
+                format!("ab -q -k -c {connections} -t {seconds} -n 100000000 {url}")
+            }
+            _ => return None,
+        };
+        Some(line.split(' ').map(ToOwned::to_owned).collect())
+    }
+}
+
+/// The version of a program that does not tell it itself.
+fn debian_version(package: &str) -> Option<String> {
+    let output = Command::new("dpkg-query")
+        .args(["-W", "-f", "${Version}", package])
+        .output()
+        .ok()?;
+    String::from_utf8(output.stdout).ok()
+}
+
+impl Tool {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plimsoll => "plimsoll",
+            Self::PlimsollTick => "plimsoll --tick 1ms",
+            Self::Wrk => "wrk",
+            Self::Oha => "oha",
+            Self::OhaUncorrected => "oha without --latency-correction",
+            Self::Hey => "hey",
+            Self::Ab => "ab",
+        }
+    }
+
+    /// Reads what the client printed.
+    pub(super) fn told(self, text: &str) -> Result<Told> {
+        let told = match self {
+            Self::Plimsoll | Self::PlimsollTick => ours(text),
+            Self::Wrk => wrk(text),
+            Self::Oha | Self::OhaUncorrected => oha(text),
+            Self::Hey => hey(text),
+            Self::Ab => ab(text),
+        };
+        told.with_context(|| format!("cannot read what {} printed: {}", self.name(), text.trim()))
+    }
+}
+
+fn ours(text: &str) -> Option<Told> {
+    let json: Value = serde_json::from_str(text).ok()?;
+    let outcomes = json["outcomes"].as_object()?;
+    let all: u64 = outcomes.values().filter_map(Value::as_u64).sum();
+    let requests = outcomes.get("ok").and_then(Value::as_u64).unwrap_or(0);
+    Some(Told {
+        requests,
+        failed: all - requests,
+        p95_ms: json["response_time_ms"]["p95"].as_f64(),
+        p99_ms: json["response_time_ms"]["p99"].as_f64(),
+        lag_ms_p99: json["generator"]["lag_ms_p99"].as_f64(),
+    })
+}
+
+/// `18501 requests in 5.00s, 18.83MB read`; percentiles as `99%    4.50ms`.
+fn wrk(text: &str) -> Option<Told> {
+    let requests = number_before(text, " requests in")?;
+    let bad = number_after(text, "Non-2xx or 3xx responses: ").unwrap_or(0.0);
+    let percentile = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name))?;
+        let value = line.trim();
+        let (factor, unit) = [("us", 1e-3), ("ms", 1.0), ("s", 1e3)]
+            .into_iter()
+            .find_map(|(unit, factor)| value.strip_suffix(unit).map(|_| (factor, unit)))?;
+        Some(value.strip_suffix(unit)?.parse::<f64>().ok()? * factor)
+    };
+    Some(Told {
+        requests: whole(requests - bad)?,
+        failed: whole(bad)?,
+        p99_ms: percentile("99%"),
+        ..Told::default()
+    })
+}
+
+fn oha(text: &str) -> Option<Told> {
+    let json: Value = serde_json::from_str(text).ok()?;
+    let count = |key: &str, wanted: &dyn Fn(&str) -> bool| -> u64 {
+        let counts = json[key].as_object().into_iter().flatten();
+        counts
+            .filter(|(name, _)| wanted(name))
+            .filter_map(|(_, count)| count.as_u64())
+            .sum()
+    };
+    let good = |name: &str| name.starts_with('2');
+    let seconds = |key: &str| {
+        json["latencyPercentiles"][key]
+            .as_f64()
+            .map(|seconds| seconds * 1e3)
+    };
+    Some(Told {
+        requests: count("statusCodeDistribution", &good),
+        failed: count("statusCodeDistribution", &|name| !good(name))
+            + count("errorDistribution", &|_| true),
+        p95_ms: seconds("p95"),
+        p99_ms: seconds("p99"),
+        lag_ms_p99: None,
+    })
+}
+
+/// `[200] 20000 responses`; percentiles as `95% in 0.0012 secs`.
+fn hey(text: &str) -> Option<Told> {
+    let responses = |line: &str| -> Option<(bool, f64)> {
+        let (status, rest) = line.trim().strip_prefix('[')?.split_once(']')?;
+        let count = rest.trim().strip_suffix("responses")?.trim().parse().ok()?;
+        Some((status.starts_with('2'), count))
+    };
+    let sum = |good: bool| {
+        text.lines()
+            .filter_map(responses)
+            .filter(|(is_good, _)| *is_good == good)
+            .map(|(_, n)| n)
+            .sum()
+    };
+    let percentile = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name))?;
+        number_after(line, "in ").map(|seconds: f64| seconds * 1e3)
+    };
+    let requests: f64 = sum(true);
+    (requests > 0.0).then_some(())?;
+    Some(Told {
+        requests: whole(requests)?,
+        failed: whole(sum(false))?,
+        p95_ms: percentile("95%"),
+        p99_ms: percentile("99%"),
+        lag_ms_p99: None,
+    })
+}
+
+/// `Complete requests:      50000`; percentiles in whole milliseconds.
+fn ab(text: &str) -> Option<Told> {
+    let complete = number_after(text, "Complete requests:")?;
+    let failed = number_after(text, "Failed requests:").unwrap_or(0.0);
+    let percentile = |name: &str| {
+        let line = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name))?;
+        line.trim().parse().ok()
+    };
+    Some(Told {
+        requests: whole(complete - failed)?,
+        failed: whole(failed)?,
+        p95_ms: percentile("95%"),
+        p99_ms: percentile("99%"),
+        lag_ms_p99: None,
+    })
+}
+
+fn number_after(text: &str, mark: &str) -> Option<f64> {
+    let (_, rest) = text.split_once(mark)?;
+    rest.split_whitespace()
+        .next()?
+        .trim_end_matches(',')
+        .parse()
+        .ok()
+}
+
+fn number_before(text: &str, mark: &str) -> Option<f64> {
+    let (rest, _) = text.split_once(mark)?;
+    rest.split_whitespace().next_back()?.parse().ok()
+}
+
+/// A count that was read as a number.
+fn whole(number: f64) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "checked to be a count of requests"
+    )]
+    (0.0..1e15).contains(&number).then_some(number as u64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Runs a client pinned to a core and weighs it.
+
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use nix::sys::resource::{UsageWho, getrusage};
+
+use crate::clock::{Stopwatch, pause};
+use crate::step::line;
+
+/// How often the memory of the client is read; its high-water mark only grows, so the last reading counts.
+pub(crate) const POLL: Duration = Duration::from_millis(100);
+
+/// What a client cost.
+pub(crate) struct Weighed {
+    pub(crate) stdout: String,
+    /// User and system time of the whole process tree.
+    pub(crate) cpu: Duration,
+    /// Largest resident set of the client, in bytes.
+    pub(crate) rss: u64,
+    pub(crate) wall: Duration,
+}
+
+/// `taskset -c CORE PROGRAM…`; the program replaces taskset, so the process is the client itself.
+pub(crate) fn pinned(core: usize, words: &[String]) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", &core.to_string()]).args(words);
+    command
+}
+
+/// Runs the client to its end and looks at it every `poll`, when `meanwhile` is called with its
+/// process id and the time since its start.
+pub(crate) fn weigh(
+    mut command: Command,
+    poll: Duration,
+    mut meanwhile: impl FnMut(u32, Duration),
+) -> Result<Weighed> {
+    let text = line(&command);
+    let before = children_cpu()?;
+    let stopwatch = Stopwatch::start();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot run {text}"))?;
+    let mut out = child
+        .stdout
+        .take()
+        .expect("the output was asked for as a pipe");
+    let mut err = child
+        .stderr
+        .take()
+        .expect("the errors were asked for as a pipe");
+    let stdout = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        out.read_to_end(&mut bytes)
+            .map(|_| String::from_utf8_lossy(&bytes).into_owned())
+    });
+    let stderr = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        err.read_to_end(&mut bytes)
+            .map(|_| String::from_utf8_lossy(&bytes).into_owned())
+    });
+    let mut rss = 0;
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        rss = resident_max(child.id()).unwrap_or(rss);
+        meanwhile(child.id(), stopwatch.elapsed());
+        pause(poll);
+    };
+    let wall = stopwatch.elapsed();
+    let stdout = stdout.join().expect("the reader does not panic")?;
+    let stderr = stderr.join().expect("the reader does not panic")?;
+    ensure!(
+        status.success(),
+        "`{text}` ended with {status}: {}",
+        stderr.lines().last().unwrap_or("it said nothing")
+    );
+    Ok(Weighed {
+        stdout,
+        cpu: children_cpu()?.saturating_sub(before),
+        rss,
+        wall,
+    })
+}
+
+/// CPU time of all children waited for so far, and of theirs.
+fn children_cpu() -> Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let micros = [usage.user_time(), usage.system_time()].map(|time| {
+        let micros = time.tv_sec() * 1_000_000 + time.tv_usec();
+        u64::try_from(micros).expect("CPU time is not negative")
+    });
+    Ok(Duration::from_micros(micros.iter().sum()))
+}
+
+/// The largest resident set of a process so far, in bytes.
+fn resident_max(pid: u32) -> Option<u64> {
+    memory(pid, "VmHWM:")
+}
+
+/// The resident set of a process now, in bytes.
+pub(crate) fn resident(pid: u32) -> Option<u64> {
+    memory(pid, "VmRSS:")
+}
+
+fn memory(pid: u32, name: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1_024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A shell that counts charges its CPU time to us; one that waits does not.
+    #[test]
+    fn charges_what_a_child_burns() {
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            command
+        };
+        let busy = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo done";
+        let weighed = weigh(shell(busy), POLL, |_, _| ()).unwrap();
+        assert_eq!(weighed.stdout, "done\n");
+        assert!(weighed.cpu > Duration::from_millis(20), "{:?}", weighed.cpu);
+        assert!(weighed.rss > 100_000, "{}", weighed.rss);
+        assert!(weighed.wall >= weighed.cpu / 2);
+        let error = weigh(shell("echo no >&2; exit 3"), POLL, |_, _| ())
+            .err()
+            .unwrap();
+        assert!(error.to_string().ends_with("exit status: 3: no"), "{error}");
+    }
+}

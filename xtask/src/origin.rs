@@ -1,0 +1,69 @@
+//! The known-law origin of the test kit, as a process of its own.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use anyhow::{Context as _, Result};
+
+use crate::child::pinned;
+
+/// A running origin; ends when dropped.
+pub(crate) struct Origin {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    pub(crate) url: String,
+}
+
+impl Origin {
+    /// Starts the binary with these arguments, pinned if a core is given.
+    pub(crate) fn start(binary: &Path, core: Option<usize>, arguments: &[String]) -> Result<Self> {
+        let mut command = match core {
+            Some(core) => pinned(core, &[binary.display().to_string()]),
+            None => Command::new(binary),
+        };
+        let mut child = command
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot run {}", binary.display()))?;
+        let stdin = child.stdin.take();
+        let mut url = String::new();
+        let mut stdout = BufReader::new(
+            child
+                .stdout
+                .take()
+                .expect("the output was asked for as a pipe"),
+        );
+        stdout.read_line(&mut url)?;
+        child.stdout = Some(stdout.into_inner());
+        Ok(Self {
+            child,
+            stdin,
+            url: url.trim().to_owned(),
+        })
+    }
+
+    /// Ends it and returns what it counted: the line of counts, then the arrival moments asked for.
+    pub(crate) fn finish(mut self) -> Result<String> {
+        drop(self.stdin.take());
+        let mut text = String::new();
+        let mut stdout = self
+            .child
+            .stdout
+            .take()
+            .expect("the output was put back after the first line");
+        stdout.read_to_string(&mut text)?;
+        self.child.wait()?;
+        Ok(text)
+    }
+}
+
+impl Drop for Origin {
+    fn drop(&mut self) {
+        // Already ended after `finish`.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
