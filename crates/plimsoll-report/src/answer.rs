@@ -46,14 +46,15 @@ fn unfinished(report: &Report<'_>) -> String {
 }
 
 fn line_sentence(report: &Report<'_>, line: &LoadLine) -> String {
+    // What was verified is what is promised; at the line itself half of the trials break the objective.
     format!(
-        "{} carries {} {RATE_UNIT}{} (90 % interval {} to {}, verified at {}).",
+        "{} carries {}{}; its load line is {} {RATE_UNIT} (90 % interval {} to {}).",
         report.run.header.plan.target.url,
-        short(line.median),
+        rate(line.verified),
         within(report),
+        short(line.median),
         short(line.low),
         short(line.high),
-        short(line.verified),
     )
 }
 

@@ -4,6 +4,8 @@
 //! later. Nothing is read or written; bytes and text go back to the caller.
 
 pub mod answer;
+mod chart;
+pub mod html;
 pub mod json;
 pub mod live;
 pub mod number;

@@ -31,4 +31,11 @@ impl<'a> Report<'a> {
         let objective = self.run.header.plan.objective.as_ref();
         objective.map(ToString::to_string)
     }
+
+    /// The load line with everything it rests on, as science demands it; `None` without a line.
+    pub fn statement(&self) -> Option<String> {
+        let line = self.run.search.as_ref()?.line.as_ref().ok()?;
+        let objective = self.run.header.plan.objective.as_ref()?;
+        Some(plimsoll_analysis::search::statement(line, objective))
+    }
 }

@@ -12,9 +12,11 @@ use crate::report::Report;
 
 mod comparison;
 mod layout;
+mod trial;
 
 pub use comparison::comparison;
 pub use layout::printable;
+pub use trial::trial_line;
 
 use layout::{LINES_MAX, Style, block, wrap};
 

@@ -1,6 +1,8 @@
 //! The reports, made from runs whose numbers follow a known law.
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod browser;
+mod html;
 mod json;
 mod runs;
 mod text;

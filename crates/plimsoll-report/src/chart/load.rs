@@ -1,0 +1,188 @@
+//! Load against response time: every trial, the objective, the interval of the load line.
+
+use maud::{Markup, html};
+use plimsoll_model::load_line::LoadLine;
+use plimsoll_model::trial::{Trial, TrialKind};
+use plimsoll_model::verdict::TrialVerdict;
+
+use super::panel::horizontal_grid;
+use super::percent_of;
+use super::scale::Scale;
+use crate::answer;
+use crate::number::{micros, rate, short};
+use crate::report::Report;
+
+/// The rate at which a trial loaded the target: what it offered, or what one client alone achieved.
+pub(crate) fn rate_of(trial: &Trial) -> f64 {
+    if trial.spec.kind == TrialKind::Single {
+        trial.throughput
+    } else {
+        trial.spec.rate
+    }
+}
+
+/// Trials that loaded the target.
+pub(crate) fn trials_of<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a Trial> + use<'a> {
+    report
+        .run
+        .trials
+        .iter()
+        .filter(|trial| trial.spec.kind != TrialKind::SelfTest)
+}
+
+/// Class and symbol of a verdict.
+pub(crate) fn mark_of(verdict: &TrialVerdict) -> &'static str {
+    verdict.name()
+}
+
+/// The chart; `None` without a trial.
+pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
+    let trials: Vec<&Trial> = trials_of(report).collect();
+    if trials.is_empty() {
+        return None;
+    }
+    let line = report
+        .run
+        .search
+        .as_ref()
+        .and_then(|search| search.line.as_ref().ok());
+    let bound = report
+        .run
+        .header
+        .plan
+        .objective
+        .as_ref()
+        .and_then(|objective| objective.strictest());
+    let quantile = bound.map_or_else(|| "p95".to_owned(), |bound| bound.quantile_name());
+    let times = trials.iter().filter_map(|trial| trial.objective_us);
+    let times = times.chain(bound.map(|bound| bound.within_us));
+    let y = Scale::fitting(times.map(|us| us as f64));
+    let x = Scale::fitting_rates(
+        trials
+            .iter()
+            .map(|trial| rate_of(trial))
+            .chain(line.map(|line| line.high)),
+    );
+    Some(html! {
+        div.axis-title { (quantile) " of the response time, by offered load" }
+        svg.chart.load role="img" aria-labelledby="load-title load-text" {
+            title #load-title { "Load against response time" }
+            desc #load-text { (description(&trials, line)) }
+            @if let Some(line) = line { (interval(&x, line)) }
+            (horizontal_grid(&y, |us| micros_of(us)))
+            (vertical_grid(&x))
+            @if let Some(bound) = bound { (objective(&y, bound.within_us, &quantile)) }
+            @for trial in &trials { (mark(trial, &x, &y)) }
+        }
+        div.axis-title.below { "offered load, " (answer::RATE_UNIT) }
+    })
+}
+
+fn description(trials: &[&Trial], line: Option<&LoadLine>) -> String {
+    let named = |name| {
+        trials
+            .iter()
+            .filter(|trial| trial.verdict.name() == name)
+            .count()
+    };
+    let found = line.map_or_else(String::new, |line| {
+        format!(
+            " The load line lies between {} and {}.",
+            rate(line.low),
+            rate(line.high)
+        )
+    });
+    format!(
+        "{} trials: {} passed, {} failed, {} void.{found} The table below has every trial.",
+        trials.len(),
+        named("pass"),
+        named("fail"),
+        named("void")
+    )
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "ticks are positive and far below 2^64"
+)]
+fn micros_of(us: f64) -> String {
+    micros(us.round() as u64)
+}
+
+fn interval(x: &Scale, line: &LoadLine) -> Markup {
+    let (low, median, high) = (x.place(line.low), x.place(line.median), x.place(line.high));
+    // A label beyond the middle is written to the left of its line, so that it stays inside.
+    let anchor = if median > 0.5 { "end" } else { "start" };
+    let at = if median > 0.5 { low } else { high };
+    let gap = if median > 0.5 { "-6" } else { "6" };
+    html! {
+        g.interval {
+            rect x=(percent_of(low)) width=(percent_of(high - low)) y="0" height="100%" {
+                title { "90 % interval of the load line: " (short(line.low)) " to " (rate(line.high)) }
+            }
+            line.median x1=(percent_of(median)) x2=(percent_of(median)) y1="0" y2="100%" {}
+            text x=(percent_of(at)) dx=(gap) y="14" text-anchor=(anchor) {
+                "load line " (rate(line.median))
+            }
+        }
+    }
+}
+
+fn vertical_grid(x: &Scale) -> Markup {
+    html! {
+        g.grid aria-hidden="true" {
+            @for &tick in x.ticks() {
+                @let at = percent_of(x.place(tick));
+                line x1=(at) x2=(at) y1="0" y2="100%" {}
+                text.x-label x=(at) y="100%" dy="18" { (short(tick)) }
+            }
+        }
+    }
+}
+
+fn objective(y: &Scale, within_us: u64, quantile: &str) -> Markup {
+    let at = percent_of(1.0 - y.place(within_us as f64));
+    html! {
+        g.objective {
+            line x1="0" x2="100%" y1=(at) y2=(at) {}
+            text x="6" y=(at) dy="-6" { "objective: " (quantile) " < " (micros(within_us)) }
+        }
+    }
+}
+
+fn mark(trial: &Trial, x: &Scale, y: &Scale) -> Markup {
+    let name = mark_of(&trial.verdict);
+    // A quantile that falls on a failure is infinite: its mark stands on the upper edge.
+    let at = trial.objective_us.map_or(1.0, |us| y.place(us as f64));
+    let counts = if trial.spec.kind.counts_for_line() {
+        ""
+    } else {
+        " minor"
+    };
+    let reached = trial
+        .objective_us
+        .map_or_else(|| "infinite: it falls on a failure".to_owned(), micros);
+    let why =
+        answer::trial_reason(&trial.verdict).map_or_else(String::new, |why| format!(": {why}"));
+    html! {
+        svg class={ "mark " (name) (counts) } x=(percent_of(x.place(rate_of(trial)))) y=(percent_of(1.0 - at)) {
+            title {
+                "trial " (trial.index) " (" (trial.spec.kind.name()) ") at " (rate(rate_of(trial))) ": "
+                (reached) ", " (name) (why)
+            }
+            (symbol(name))
+        }
+    }
+}
+
+/// A circle passed, a cross failed, an open square is void.
+pub(crate) fn symbol(name: &str) -> Markup {
+    html! {
+        @match name {
+            "pass" => { circle r="5.5" {} }
+            "fail" => { path d="M-5-5L5 5M-5 5L5-5" {} }
+            _ => { rect x="-4.5" y="-4.5" width="9" height="9" {} }
+        }
+    }
+}

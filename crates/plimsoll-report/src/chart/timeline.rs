@@ -1,0 +1,420 @@
+//! What happened over time: panels under each other on one time axis, with one cursor for all.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, PreEscaped, html};
+use plimsoll_analysis::summary::timeline::{Level, Timeline};
+use plimsoll_model::metric;
+use plimsoll_model::trial::{Percentiles, Trial};
+
+use super::panel::{BOX_HEIGHT, Line, horizontal_grid, path};
+use super::scale::{Scale, clock, time_step};
+use super::{number, percent_of};
+use crate::number::{bytes, micros, percent, short};
+use crate::report::Report;
+
+/// One of the charts that share the time axis.
+#[derive(Clone, Debug)]
+struct Panel {
+    title: &'static str,
+    scale: Scale,
+    lines: Vec<Line>,
+    /// The objective's bound and what it says.
+    bound: Option<(f64, String)>,
+    text: fn(f64) -> String,
+}
+
+/// All panels.
+#[derive(Clone, Debug)]
+pub(crate) struct TimeChart {
+    step_s: u32,
+    /// End of the time axis, s.
+    end: u32,
+    panels: Vec<Panel>,
+}
+
+impl TimeChart {
+    /// The run in at most `points_max` points; `None` when nothing was measured.
+    pub(crate) fn of(report: &Report<'_>, points_max: u32) -> Option<Self> {
+        let timeline = Timeline::of(report.run, points_max);
+        let last_point = timeline.points.last().map(|point| point.second);
+        let last_reading = report.run.readings.seconds().last().copied();
+        let end =
+            last_point.max(last_reading)? / timeline.step_s * timeline.step_s + timeline.step_s;
+        let panels = [
+            latency(report, &timeline),
+            throughput(&timeline),
+            failures(&timeline),
+            in_flight(&timeline),
+            cpu(report, &timeline),
+            memory(report, &timeline),
+        ];
+        Some(Self {
+            step_s: timeline.step_s,
+            end,
+            panels: panels.into_iter().flatten().collect(),
+        })
+    }
+
+    /// Seconds that one point covers.
+    pub(crate) fn step_s(&self) -> u32 {
+        self.step_s
+    }
+
+    /// The panels under each other.
+    pub(crate) fn draw(&self, trials: &[Trial]) -> Markup {
+        let mut first = 0;
+        html! {
+            @if !trials.is_empty() { (self.strip(trials)) }
+            @for (index, panel) in self.panels.iter().enumerate() {
+                @let lines_before = first;
+                @let () = first += panel.lines.len();
+                (self.panel(panel, index, lines_before, trials))
+            }
+            svg.chart.time-axis aria-hidden="true" { g.x-labels { (self.time_labels()) } }
+        }
+    }
+
+    fn view_box(&self) -> String {
+        format!("0 0 {} {BOX_HEIGHT}", self.end)
+    }
+
+    fn panel(&self, panel: &Panel, index: usize, first: usize, trials: &[Trial]) -> Markup {
+        let names: Vec<&str> = panel.lines.iter().map(|line| line.name.as_str()).collect();
+        html! {
+            div.panel {
+                h3 { (panel.title) }
+                ul.legend aria-hidden="true" {
+                    @for (offset, line) in panel.lines.iter().enumerate() {
+                        li {
+                            svg.key width="22" height="10" { path class={ "line " (line.class) } d="M1 5H21" {} }
+                            (line.name) " " output data-line=(first + offset) {}
+                        }
+                    }
+                }
+                svg class={ "chart panel-" (index) } role="img" aria-label={ (panel.title) " over time: " (names.join(", ")) } {
+                    (horizontal_grid(&panel.scale, panel.text))
+                    g.x-grid aria-hidden="true" { (self.time_grid()) }
+                    svg.stretch viewBox=(self.view_box()) preserveAspectRatio="none" width="100%" height="100%" {
+                        @for trial in trials.iter().filter(|trial| !trial.verdict.is_pass()) {
+                            rect class={ "span " (trial.verdict.name()) } x=(trial.judged.0)
+                                width=(trial.judged.1.saturating_sub(trial.judged.0)) y="0" height=(BOX_HEIGHT) {}
+                        }
+                        @for line in &panel.lines {
+                            path class={ "line " (line.class) } d=(path(&line.points, self.step_s, &panel.scale)) {}
+                        }
+                    }
+                    @if let Some((bound, text)) = &panel.bound {
+                        @let at = percent_of(1.0 - panel.scale.place(*bound));
+                        g.objective {
+                            line x1="0" x2="100%" y1=(at) y2=(at) {}
+                            text x="6" y=(at) dy="-5" { (text) }
+                        }
+                    }
+                    line.cursor y1="0" y2="100%" visibility="hidden" {}
+                }
+            }
+        }
+    }
+
+    /// Trials as a strip over the panels: their verdict by height and colour.
+    fn strip(&self, trials: &[Trial]) -> Markup {
+        html! {
+            svg.chart.strip role="img" aria-label="Trials over time; the table of trials has each" {
+                svg.stretch viewBox={ "0 0 " (self.end) " 12" } preserveAspectRatio="none" width="100%" height="100%" {
+                    @for trial in trials {
+                        @let top = if trial.verdict.is_pass() { 6 } else { 0 };
+                        rect class={ "trial " (trial.verdict.name()) } x=(trial.start_second)
+                            width=(trial.judged.1.saturating_sub(trial.start_second)) y=(top) height=(12 - top) {
+                            title {
+                                "trial " (trial.index) " (" (trial.spec.kind.name()) ") at " (short(trial.spec.rate))
+                                "/s: " (trial.verdict.name())
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn moments(&self) -> impl Iterator<Item = (u32, String)> + use<'_> {
+        let step = usize::try_from(time_step(f64::from(self.end))).unwrap_or(usize::MAX);
+        (0..=self.end)
+            .step_by(step)
+            .map(|second| (second, percent_of(f64::from(second) / f64::from(self.end))))
+    }
+
+    fn time_grid(&self) -> Markup {
+        html! {
+            @for (_, at) in self.moments() { line x1=(at) x2=(at) y1="0" y2="100%" {} }
+        }
+    }
+
+    fn time_labels(&self) -> Markup {
+        html! {
+            @for (second, at) in self.moments() { text.x-label x=(at) y="14" { (clock(second)) } }
+        }
+    }
+
+    /// What the script needs for the cursor: moments, and every value as text.
+    pub(crate) fn data(&self) -> Markup {
+        let columns = self.columns();
+        let seconds: Vec<u32> = columns.keys().copied().collect();
+        let lines = self.panels.iter().map(|panel| panel.lines.len()).sum();
+        let texts: Vec<Vec<&str>> = (0..lines)
+            .map(|line| columns.values().map(|row| row[line].as_str()).collect())
+            .collect();
+        let data = serde_json::json!({ "step": self.step_s, "end": self.end, "seconds": seconds, "texts": texts });
+        // A script element ends at the first `</script`, whatever is around it.
+        let text = data.to_string().replace('<', "\\u003c");
+        html! { script type="application/json" #timeline-data { (PreEscaped(text)) } }
+    }
+
+    /// Texts of all lines by second; `–` where a line has no value.
+    fn columns(&self) -> BTreeMap<u32, Vec<String>> {
+        let lines: Vec<(&Line, fn(f64) -> String)> = self
+            .panels
+            .iter()
+            .flat_map(|panel| panel.lines.iter().map(move |line| (line, panel.text)))
+            .collect();
+        let mut columns = BTreeMap::new();
+        for (index, (line, text)) in lines.iter().enumerate() {
+            for &(second, value) in &line.points {
+                let row = columns
+                    .entry(second)
+                    .or_insert_with(|| vec!["–".to_owned(); lines.len()]);
+                row[index] = text(value);
+            }
+        }
+        columns
+    }
+
+    /// The same as a table.
+    pub(crate) fn table(&self) -> Markup {
+        html! {
+            table {
+                caption { "Every row covers " (self.step_s) " s from the moment given" }
+                thead {
+                    tr {
+                        th scope="col" { "time" }
+                        @for panel in &self.panels {
+                            @for line in &panel.lines { th scope="col" { (line.name) } }
+                        }
+                    }
+                }
+                tbody {
+                    @for (second, row) in self.columns() {
+                        tr {
+                            th scope="row" { (clock(second)) }
+                            @for text in row { td { (text) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "values of charts are not negative, and a float saturates"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+fn latency(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
+    let line = |name: &str, class, pick: fn(&Percentiles) -> u64| {
+        let points = timeline.points.iter();
+        let points = points
+            .filter_map(|point| Some((point.second, pick(point.response_us.as_ref()?) as f64)));
+        Line {
+            name: name.to_owned(),
+            class,
+            points: points.collect(),
+        }
+    };
+    let lines = vec![
+        line("p99", "l-p99", |times| times.p99),
+        line("p95", "l-p95", |times| times.p95),
+        line("p50", "l-p50", |times| times.p50),
+    ];
+    if lines[0].points.is_empty() {
+        return None;
+    }
+    let bound = report
+        .run
+        .header
+        .plan
+        .objective
+        .as_ref()
+        .and_then(|objective| objective.strictest());
+    let bound = bound.map(|bound| {
+        let text = format!("{} < {}", bound.quantile_name(), micros(bound.within_us));
+        (bound.within_us as f64, text)
+    });
+    let values = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| point.1));
+    Some(Panel {
+        title: "Response time",
+        scale: Scale::fitting(values.chain(bound.as_ref().map(|bound| bound.0))),
+        lines,
+        bound,
+        text: |us| micros(whole(us)),
+    })
+}
+
+/// A line of the timeline's points.
+fn line(
+    name: &str,
+    class: &'static str,
+    timeline: &Timeline,
+    pick: fn(&plimsoll_analysis::summary::timeline::Point) -> f64,
+) -> Line {
+    let points = timeline
+        .points
+        .iter()
+        .map(|point| (point.second, pick(point)));
+    Line {
+        name: name.to_owned(),
+        class,
+        points: points.collect(),
+    }
+}
+
+/// A panel from zero; `None` without any point.
+fn from_zero(title: &'static str, lines: Vec<Line>, text: fn(f64) -> String) -> Option<Panel> {
+    let lines: Vec<Line> = lines
+        .into_iter()
+        .filter(|line| !line.points.is_empty())
+        .collect();
+    if lines.is_empty() {
+        return None;
+    }
+    let values = lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| point.1));
+    Some(Panel {
+        title,
+        scale: Scale::from_zero(values),
+        lines,
+        bound: None,
+        text,
+    })
+}
+
+fn throughput(timeline: &Timeline) -> Option<Panel> {
+    let lines = vec![
+        line("offered/s", "l-offered", timeline, |point| point.offered),
+        line("completed/s", "l-completed", timeline, |point| {
+            point.completed
+        }),
+    ];
+    from_zero("Throughput", lines, short)
+}
+
+fn failures(timeline: &Timeline) -> Option<Panel> {
+    let failed = line("failed/s", "l-failed", timeline, |point| point.failed);
+    from_zero("Errors", vec![failed], short)
+}
+
+fn in_flight(timeline: &Timeline) -> Option<Panel> {
+    let in_flight = line("in flight", "l-completed", timeline, |point| {
+        point.in_flight_max as f64
+    });
+    from_zero("Requests in flight", vec![in_flight], short)
+}
+
+/// A line of readings.
+fn levels(
+    report: &Report<'_>,
+    timeline: &Timeline,
+    (name, class): (&str, &'static str),
+    series: &str,
+    pick: fn(&Level) -> f64,
+) -> Line {
+    let levels = timeline.levels(report.run, series);
+    Line {
+        name: name.to_owned(),
+        class,
+        points: levels
+            .iter()
+            .map(|(second, level)| (*second, pick(level)))
+            .collect(),
+    }
+}
+
+fn of_process(metric: &str, process: &str) -> String {
+    metric::series(metric, &[("process", process)])
+}
+
+fn cpu(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
+    let mean: fn(&Level) -> f64 = |level| level.mean;
+    let (target, generator) = (metric::TARGET, metric::GENERATOR);
+    let of = |process| of_process(metric::PROCESS_CPU, process);
+    let mut lines = vec![
+        levels(
+            report,
+            timeline,
+            ("machine", "l-machine"),
+            metric::CPU_BUSY,
+            mean,
+        ),
+        levels(report, timeline, ("target", "l-target"), &of(target), mean),
+        levels(
+            report,
+            timeline,
+            ("generator", "l-generator"),
+            &of(generator),
+            mean,
+        ),
+    ];
+    lines.retain(|line| !line.points.is_empty());
+    (!lines.is_empty()).then(|| Panel {
+        title: "CPU of the machine",
+        scale: Scale::up_to(1.0),
+        lines,
+        bound: None,
+        text: percent,
+    })
+}
+
+fn memory(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
+    let max: fn(&Level) -> f64 = |level| level.max;
+    let used = metric::series(metric::MEMORY_USAGE, &[("system.memory.state", "used")]);
+    let target = of_process(metric::PROCESS_MEMORY, metric::TARGET);
+    let lines = vec![
+        levels(report, timeline, ("in use", "l-machine"), &used, max),
+        levels(report, timeline, ("target", "l-target"), &target, max),
+    ];
+    let panel = from_zero("Memory", lines, |value| bytes(whole(value)))?;
+    let values = panel
+        .lines
+        .iter()
+        .flat_map(|line| line.points.iter().map(|point| point.1));
+    Some(Panel {
+        scale: Scale::bytes_from_zero(values),
+        ..panel
+    })
+}
+
+/// A place on the time axis, for the small charts of evidence.
+pub(crate) fn spark(
+    points: &[(u32, f64)],
+    step_s: u32,
+    spans: &[(&'static str, (u32, u32))],
+) -> Markup {
+    let end = points.last().map_or(1, |point| point.0 + step_s);
+    let scale = Scale::from_zero(points.iter().map(|point| point.1));
+    html! {
+        svg.spark role="img" aria-label="the series over the run, with the windows B, P and F shaded"
+            viewBox={ "0 0 " (number(f64::from(end))) " " (BOX_HEIGHT) } preserveAspectRatio="none" {
+            @for (name, (from, to)) in spans {
+                rect class={ "window " (name) } x=(from) width=(to.saturating_sub(*from)) y="0" height=(BOX_HEIGHT) {}
+            }
+            path.line.l-target d=(path(points, step_s, &scale)) {}
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The report as one HTML file that needs nothing but itself.
+//!
+//! Every chart is SVG drawn here and has a table beside it. The script only adds a cursor and zoom; without it,
+//! and in print, the report says the same. A content security policy keeps the file from loading anything.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::answer;
+use crate::chart::timeline::TimeChart;
+use crate::chart::{bars, load};
+use crate::number::{count, micros, percent, rate, short};
+use crate::report::Report;
+use crate::text::printable;
+
+mod details;
+mod findings;
+mod repeat;
+
+const CSS: &str = include_str!("../assets/report.css");
+const SCRIPT: &str = include_str!("../assets/report.js");
+
+/// Nothing may be loaded from anywhere; style and script are in the file.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// Points of a time series in the picture.
+const PICTURE_POINTS: u32 = 600;
+/// Rows of the same series as a table.
+const TABLE_POINTS: u32 = 60;
+
+/// The whole file.
+pub fn render(report: &Report<'_>) -> String {
+    let timeline = TimeChart::of(report, PICTURE_POINTS);
+    let name = printable(&report.run.header.plan.name);
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="referrer" content="no-referrer";
+                title { (report.run.header.command) " " (name) " – Plimsoll" }
+                style { (PreEscaped(CSS)) }
+            }
+            body {
+                a.skip href="#answer" { "Skip to the answer" }
+                (banner(report))
+                main {
+                    (void_notice(report))
+                    (answer_section(report))
+                    (load_section(report))
+                    (findings::section(report))
+                    (time_section(report, timeline.as_ref()))
+                    (classes_section(report))
+                    (details::outcomes_section(report))
+                    (details::setup_section(report))
+                }
+                footer { p { "Made by Plimsoll. A function of the run log alone: " code { "plimsoll report" } " makes it again." } }
+                @if let Some(timeline) = &timeline {
+                    (timeline.data())
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+fn banner(report: &Report<'_>) -> Markup {
+    let header = &report.run.header;
+    html! {
+        header.banner {
+            svg.brand viewBox="-24 -24 48 48" width="34" height="34" aria-hidden="true" {
+                circle r="15" {}
+                path d="M-23 0H23" {}
+            }
+            div {
+                strong { "Plimsoll" }
+                span { (header.command) " of " (printable(&header.plan.target.url)) }
+            }
+            time datetime=(header.started_at) { (moment(&header.started_at)) }
+        }
+    }
+}
+
+/// A moment as people read it, when it is one: `2026-11-21 18:00 UTC`.
+fn moment(rfc3339: &str) -> String {
+    match (rfc3339.get(..10), rfc3339.get(11..16)) {
+        (Some(day), Some(clock)) if rfc3339.ends_with('Z') => format!("{day} {clock} UTC"),
+        _ => printable(rfc3339),
+    }
+}
+
+fn void_notice(report: &Report<'_>) -> Markup {
+    let void = &report.summary.void;
+    html! {
+        @if !void.is_empty() {
+            section.notice.void aria-labelledby="void-title" {
+                h2 #void-title { "This measurement is void" }
+                p { "It says nothing about the target. What follows is shown to find out why." }
+                ul { @for reason in void { li { (reason) } } }
+            }
+        }
+        @if report.run.header.plan.transport.insecure {
+            p.notice { "Certificates were not checked (" code { "--insecure" } "): nobody knows who answered." }
+        }
+        @if report.run.ending.is_none() {
+            p.notice { "The log was cut off: this is what it holds up to there." }
+        }
+    }
+}
+
+fn answer_section(report: &Report<'_>) -> Markup {
+    let facts = facts(report);
+    let sentence = printable(&answer::sentence(report));
+    html! {
+        section.answer aria-labelledby="answer" {
+            h1 #answer tabindex="-1" { (sentence) }
+            @if !facts.is_empty() {
+                dl.facts {
+                    @for (name, value, note) in &facts {
+                        div { dt { (name) } dd { (value) @if !note.is_empty() { small { (note) } } } }
+                    }
+                }
+            }
+            @if let Some(statement) = report.statement() { p.statement { (statement) } }
+            @if let Some(search) = &report.run.search {
+                ul.remarks { @for remark in &search.remarks { li { (answer::remark(remark)) } } }
+            }
+        }
+    }
+}
+
+/// The few numbers under the answer: name, value, note.
+fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
+    let summary = &report.summary;
+    let search = report.run.search.as_ref();
+    let mut facts = Vec::new();
+    if let Some(line) = search.and_then(|search| search.line.as_ref().ok()) {
+        let fresh = format!(
+            "{} of {} fresh trials passed",
+            line.confirmed_passes, line.confirmed_trials
+        );
+        facts.push(("verified", rate(line.verified), fresh));
+        let interval = format!("90 %: {} to {}", short(line.low), short(line.high));
+        facts.push(("load line", rate(line.median), interval));
+        let set_by = report.run.findings.first();
+        let set_by = set_by.map_or_else(
+            || "not known".to_owned(),
+            |finding| printable(&finding.limit),
+        );
+        facts.push(("set by", set_by, String::new()));
+    } else if !report.is_search() && summary.requests > 0 {
+        let offered = format!("of {} offered", rate(summary.offered));
+        facts.push(("completed", rate(summary.completed), offered));
+        if let Some(times) = &summary.response_us {
+            let rest = format!("p50 {}, p99 {}", micros(times.p50), micros(times.p99));
+            facts.push(("p95", micros(times.p95), rest));
+        }
+        let failed = format!(
+            "{} of {}",
+            count(summary.outcomes.failed()),
+            count(summary.requests)
+        );
+        facts.push(("failed", percent(summary.error_share()), failed));
+    }
+    if let Some(objective) = report.objective() {
+        facts.push(("objective", objective, String::new()));
+    }
+    facts
+}
+
+fn load_section(report: &Report<'_>) -> Markup {
+    let Some(chart) = load::chart(report) else {
+        return html! {};
+    };
+    html! {
+        section aria-labelledby="load-heading" {
+            h2 #load-heading { "Load against response time" }
+            p.lead {
+                "Every trial is one mark. The band is the 90 % interval of the load line; a mark on the upper edge means \
+                 that the quantile fell on a failure. Pale marks served another purpose than finding the line."
+            }
+            ul.legend {
+                @for (name, text) in [("pass", "passed"), ("fail", "failed"), ("void", "void")] {
+                    li { svg.key width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true" {
+                        g class={ "mark " (name) } { (load::symbol(name)) }
+                    } (text) }
+                }
+            }
+            (chart)
+            details { summary { "All trials as a table" } div.scroll tabindex="0" role="region" aria-label="All trials" { (details::trials_table(report)) } }
+        }
+    }
+}
+
+fn time_section(report: &Report<'_>, timeline: Option<&TimeChart>) -> Markup {
+    let Some(timeline) = timeline else {
+        return html! {};
+    };
+    let merged = timeline.step_s() > 1;
+    html! {
+        section aria-labelledby="time-heading" {
+            h2 #time-heading { "Over time" }
+            p.lead {
+                "Time of the run as minutes and seconds. "
+                @if merged {
+                    "Each point covers " (timeline.step_s()) " s: percentiles of merged histograms, rates and CPU as means, \
+                     memory and requests in flight as their highest value. "
+                }
+                @if !report.run.trials.is_empty() {
+                    "The strip has a bar for each trial, tall where it failed; seconds of failed trials are shaded."
+                }
+            }
+            div.timeline #timeline {
+                (timeline.draw(&report.run.trials))
+            }
+            @if let Some(table) = TimeChart::of(report, TABLE_POINTS) {
+                details { summary { "The same as a table" } div.scroll tabindex="0" role="region" aria-label="Values over time" { (table.table()) } }
+            }
+            @if !report.run.notes.is_empty() {
+                details {
+                    summary { "Notes made during the run" }
+                    ul { @for (second, text) in &report.run.notes { li { (crate::chart::scale::clock(*second)) " " (printable(text)) } } }
+                }
+            }
+        }
+    }
+}
+
+fn classes_section(report: &Report<'_>) -> Markup {
+    let rows = details::classes_by_rate(report);
+    if rows.is_empty() {
+        return html! {};
+    }
+    let names = rows[0].1.named();
+    html! {
+        section aria-labelledby="classes-heading" {
+            h2 #classes-heading { "How long answers took" }
+            div.scroll tabindex="0" role="region" aria-labelledby="classes-heading" {
+                table.classes {
+                    thead { tr {
+                        th scope="col" { "offered" }
+                        th scope="col" { "share of the requests" }
+                        @for (index, (name, _)) in names.iter().enumerate() {
+                            th scope="col" { span class={ "swatch c" (index) } {} (name) }
+                        }
+                    } }
+                    tbody {
+                        @for (offered, classes) in &rows {
+                            @let named = classes.named();
+                            @let total = classes.total().max(1) as f64;
+                            tr {
+                                th scope="row" { (rate(*offered)) }
+                                td.wide { (bars::stacked(&[
+                                    ("c0", &named[0].0, named[0].1),
+                                    ("c1", &named[1].0, named[1].1),
+                                    ("c2", &named[2].0, named[2].1),
+                                    ("c3", &named[3].0, named[3].1),
+                                ])) }
+                                @for (_, number) in &named { td { (percent(*number as f64 / total)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

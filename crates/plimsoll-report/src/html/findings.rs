@@ -1,0 +1,144 @@
+//! Named limits with their evidence drawn.
+
+use maud::{Markup, html};
+use plimsoll_model::finding::{Evidence, Finding};
+use plimsoll_model::trial::TrialKind;
+
+use crate::chart::{bars, timeline};
+use crate::json::certainty_name;
+use crate::number::reading;
+use crate::report::Report;
+use crate::text::printable;
+use plimsoll_analysis::summary::timeline::levels_of;
+
+/// Points of the small chart of a series.
+const SPARK_POINTS: u32 = 150;
+
+/// What sets the line.
+pub(super) fn section(report: &Report<'_>) -> Markup {
+    let findings = &report.run.findings;
+    if findings.is_empty() && !report.is_search() {
+        return html! {};
+    }
+    let spans = spans(report);
+    html! {
+        section aria-labelledby="findings-heading" {
+            h2 #findings-heading { "What sets the line" }
+            @if findings.is_empty() {
+                p { "Not known: no rule found a limit in what could be read. Time waited outside the measured resources \
+                     is time on a lock, a sleep or a remote call." }
+            } @else {
+                p.lead {
+                    "Each series at low load (B), at the highest load that passed (P) and at the lowest that failed (F). \
+                     The tick marks the bound that was crossed."
+                }
+                ol.findings { @for finding in findings { li { (article(report, finding, &spans)) } } }
+            }
+        }
+    }
+}
+
+/// Judged seconds of the windows B, P and F.
+fn spans(report: &Report<'_>) -> Vec<(&'static str, (u32, u32))> {
+    let trials = &report.run.trials;
+    let line = || {
+        trials
+            .iter()
+            .filter(|trial| trial.spec.kind.counts_for_line())
+    };
+    let base = trials
+        .iter()
+        .filter(|trial| trial.spec.kind == TrialKind::Anchor);
+    let mut spans: Vec<_> = base.map(|trial| ("base", trial.judged)).collect();
+    let by_rate = |a: &&plimsoll_model::trial::Trial, b: &&plimsoll_model::trial::Trial| {
+        a.spec.rate.total_cmp(&b.spec.rate)
+    };
+    let passing = line()
+        .filter(|trial| trial.verdict.is_pass())
+        .max_by(by_rate);
+    let failing = line()
+        .filter(|trial| trial.verdict.is_fail())
+        .min_by(by_rate);
+    spans.extend(passing.map(|trial| ("passing", trial.judged)));
+    spans.extend(failing.map(|trial| ("failing", trial.judged)));
+    spans
+}
+
+fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32, u32))]) -> Markup {
+    html! {
+        article {
+            h3 {
+                (printable(&finding.limit)) " "
+                span class={ "badge " (certainty_name(finding.certainty)) } { (certainty_name(finding.certainty)) }
+            }
+            p { (printable(&finding.sentence)) }
+            p.remedy { strong { "What to do: " } (printable(&finding.remedy)) }
+            @if let Some(rule) = &finding.consequence_of {
+                p.muted { "A consequence of " (printable(rule)) ": mend that first." }
+            }
+            div.scroll tabindex="0" role="region" aria-label="Evidence" {
+                table.evidence {
+                    thead { tr {
+                        th scope="col" { "evidence" }
+                        th scope="col" { "B" } th scope="col" { "P" } th scope="col" { "F" }
+                        th scope="col" { "over the run" }
+                    } }
+                    tbody { @for line in &finding.evidence { (evidence(report, line, spans)) } }
+                }
+            }
+            p.muted { "rule " (printable(&finding.rule)) ", score " (crate::number::short(finding.score)) }
+        }
+    }
+}
+
+fn evidence(report: &Report<'_>, line: &Evidence, spans: &[(&'static str, (u32, u32))]) -> Markup {
+    let values = [
+        ("base", line.base),
+        ("passing", line.passing),
+        ("failing", line.failing),
+    ];
+    let highest = values
+        .iter()
+        .filter_map(|value| value.1)
+        .chain(line.bound)
+        .fold(0.0, f64::max);
+    let share = |value: f64| if highest > 0.0 { value / highest } else { 0.0 };
+    html! {
+        tr {
+            th scope="row" {
+                (printable(&line.label))
+                code { (printable(&line.series)) }
+                @if let Some(bound) = line.bound { small { "bound " (printable(&reading(bound, &line.unit))) } }
+            }
+            @for (class, value) in values {
+                td {
+                    @match value {
+                        Some(value) => {
+                            (printable(&reading(value, &line.unit)))
+                            (bars::value(class, share(value), line.bound.filter(|_| highest > 0.0).map(share)))
+                        }
+                        None => { span.muted { "not measured" } }
+                    }
+                }
+            }
+            td.wide { (spark(report, &line.series, spans)) }
+        }
+    }
+}
+
+fn spark(report: &Report<'_>, series: &str, spans: &[(&'static str, (u32, u32))]) -> Markup {
+    let Some(values) = report.run.readings.values(series) else {
+        return html! { span.muted { "–" } };
+    };
+    let seconds = report.run.readings.seconds();
+    let end = seconds.last().map_or(0, |second| second + 1);
+    let step_s = end.div_ceil(SPARK_POINTS).max(1);
+    let rows = seconds.iter().copied().zip(values.iter().copied());
+    // The highest value of each step: a short peak must not vanish.
+    let points: Vec<(u32, f64)> = levels_of(rows, step_s)
+        .into_iter()
+        .map(|(second, level)| (second, level.max))
+        .collect();
+    // Pauses between trials are part of the axis, not gaps of the series.
+    timeline::spark(&points, step_s, spans)
+}

@@ -1,0 +1,129 @@
+//! The command that repeats a measurement.
+
+use plimsoll_model::plan::{Load, Plan};
+use plimsoll_model::schedule::Spacing;
+use plimsoll_model::trial::TrialKind;
+
+use crate::report::Report;
+use crate::text::printable;
+
+/// The command line, from the plan. Secrets were taken out of the plan before it was stored, so headers and
+/// bodies are not repeated here.
+pub(super) fn command(report: &Report<'_>) -> String {
+    let plan = &report.run.header.plan;
+    let mut words = vec![
+        "plimsoll".to_owned(),
+        report.run.header.command.clone(),
+        plan.target.url.clone(),
+    ];
+    if report.is_search() {
+        search_words(report, &mut words);
+    } else {
+        load_words(&plan.load, &mut words);
+    }
+    if let Some(objective) = report.objective() {
+        words.extend(["--objective".to_owned(), objective]);
+    }
+    transport_words(plan, &mut words);
+    words.extend(["--seed".to_owned(), plan.seed.0.to_string()]);
+    let quoted: Vec<String> = words.iter().map(|word| quote(&printable(word))).collect();
+    quoted.join(" ")
+}
+
+fn search_words(report: &Report<'_>, words: &mut Vec<String>) {
+    if let Some(gate) = &report.run.gate {
+        words.extend(["--at-least".to_owned(), format!("{}/s", gate.rate)]);
+    }
+    // How long a trial is judged tells how thorough the search was asked to be.
+    let refined = report
+        .run
+        .trials_started
+        .iter()
+        .find(|started| started.2.kind == TrialKind::Refine);
+    match refined.map(|started| started.2.measure_s) {
+        Some(seconds) if seconds < 15 => words.push("--quick".to_owned()),
+        Some(seconds) if seconds >= 60 => words.push("--thorough".to_owned()),
+        _ => {}
+    }
+}
+
+fn load_words(load: &Load, words: &mut Vec<String>) {
+    match load {
+        Load::Open { phases, spacing } => {
+            for phase in phases {
+                let lasting = format!("{}ms", phase.lasting_ns / 1_000_000);
+                if let [only] = phases.as_slice()
+                    && (only.from - only.to).abs() < f64::EPSILON
+                {
+                    words.extend([
+                        "--rate".to_owned(),
+                        format!("{}/s", only.from),
+                        "--for".to_owned(),
+                        lasting,
+                    ]);
+                } else {
+                    words.extend([
+                        "--phase".to_owned(),
+                        format!("{}/s..{}/s:{lasting}", phase.from, phase.to),
+                    ]);
+                }
+            }
+            if *spacing == Spacing::Even {
+                words.extend(["--spacing".to_owned(), "even".to_owned()]);
+            }
+        }
+        Load::Closed {
+            connections,
+            think,
+            lasting,
+        } => {
+            words.extend(["--connections".to_owned(), connections.to_string()]);
+            if !think.is_zero() {
+                words.extend(["--think".to_owned(), format!("{}ms", think.as_millis())]);
+            }
+            words.extend(["--for".to_owned(), format!("{}ms", lasting.as_millis())]);
+        }
+    }
+}
+
+fn transport_words(plan: &Plan, words: &mut Vec<String>) {
+    words.extend([
+        "--timeout".to_owned(),
+        format!("{}ms", plan.transport.timeout.as_millis()),
+    ]);
+    if plan.cores != 1 {
+        words.extend(["--cores".to_owned(), plan.cores.to_string()]);
+    }
+    if !plan.warmup.is_zero() {
+        words.extend([
+            "--warmup".to_owned(),
+            format!("{}ms", plan.warmup.as_millis()),
+        ]);
+    }
+    if plan.transport.insecure {
+        words.push("--insecure".to_owned());
+    }
+}
+
+/// A word as a POSIX shell takes it literally.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_cannot_leave_its_quotes() {
+        assert_eq!(quote("http://a/b?c=d&e"), "'http://a/b?c=d&e'");
+        assert_eq!(quote("'; rm -rf /; '"), r"''\''; rm -rf /; '\'''");
+        assert_eq!(quote(""), "''");
+        assert_eq!(quote("100/s"), "100/s");
+    }
+}

@@ -1,0 +1,185 @@
+//! The report in headless Chromium: it must load nothing, complain of nothing, and its cursor must work.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use plimsoll_model::run::Run;
+use plimsoll_report::{Report, html};
+
+use crate::html::every_run;
+use crate::runs;
+
+/// Where a Chromium may be found.
+const NAMES: [&str; 4] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+];
+
+fn chromium() -> PathBuf {
+    let folders = [
+        "/usr/bin",
+        "/usr/local/bin",
+        "/snap/bin",
+        "/opt/google/chrome",
+    ];
+    let candidates = folders
+        .iter()
+        .flat_map(|folder| NAMES.map(|name| Path::new(folder).join(name)));
+    candidates
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("no Chromium found to look at the report with: install the package `chromium` (or `google-chrome`)")
+}
+
+/// What the browser made of a page: its document after the scripts ran, its complaints, its net log.
+struct Visit {
+    document: String,
+    complaints: Vec<String>,
+    requests: Vec<String>,
+}
+
+fn visit(name: &str, page: &str) -> Visit {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("report");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = folder.join(format!("{}.html", name.replace(' ', "-")));
+    std::fs::write(&file, page).unwrap();
+    let profile = tempfile::tempdir().unwrap();
+    let net_log = profile.path().join("net-log.json");
+    let output: Output = Command::new(chromium())
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+        ])
+        .args([
+            "--disable-extensions",
+            "--no-default-browser-check",
+            "--disable-dev-shm-usage",
+        ])
+        .args([
+            "--enable-logging=stderr",
+            "--v=0",
+            "--window-size=1280,3000",
+            "--dump-dom",
+        ])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .arg(format!("--log-net-log={}", net_log.display()))
+        .arg(format!("file://{}", file.display()))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name}: {stderr}");
+    let console = stderr.lines().filter(|line| line.contains("CONSOLE"));
+    Visit {
+        document: String::from_utf8(output.stdout).unwrap(),
+        complaints: console.map(str::to_owned).collect(),
+        requests: requests_of_the_page(&std::fs::read_to_string(net_log).unwrap()),
+    }
+}
+
+/// Addresses that a page asked for, by the net log: what the browser does for itself has no page as its initiator.
+fn requests_of_the_page(net_log: &str) -> Vec<String> {
+    let mut requests = Vec::new();
+    for line in net_log.lines().filter(|line| line.contains("\"url\":\"")) {
+        let Ok(event) = serde_json::from_str::<serde_json::Value>(line.trim_end_matches(','))
+        else {
+            continue;
+        };
+        let (url, initiator) = (&event["params"]["url"], &event["params"]["initiator"]);
+        if let (Some(url), Some(initiator)) = (url.as_str(), initiator.as_str())
+            && initiator != "not an origin"
+        {
+            requests.push(url.to_owned());
+        }
+    }
+    requests
+}
+
+#[test]
+fn the_checks_of_this_test_can_fail() {
+    let page = "<!doctype html><body><script>console.error('seen')</script><img src='http://127.0.0.1:9/leak'></body>";
+    let visit = visit("control", page);
+    assert!(
+        visit.complaints.iter().any(|line| line.contains("seen")),
+        "{:?}",
+        visit.complaints
+    );
+    assert!(
+        visit.requests.iter().any(|url| url.ends_with("/leak")),
+        "{:?}",
+        visit.requests
+    );
+}
+
+#[test]
+fn no_report_complains_or_asks_for_anything() {
+    for (name, run) in every_run() {
+        let visit = visit(name, &html::render(&Report::of(&run)));
+        assert!(
+            visit.complaints.is_empty(),
+            "{name}: {:?}",
+            visit.complaints
+        );
+        assert!(visit.requests.is_empty(), "{name}: {:?}", visit.requests);
+        assert!(visit.document.contains("<h1"), "{name}");
+    }
+}
+
+/// The page with a script at its end that plays a user.
+fn played(run: &Run, script: &str) -> String {
+    html::render(&Report::of(run)).replace("</body>", &format!("<script>{script}</script></body>"))
+}
+
+#[test]
+fn the_cursor_follows_keys_and_pointer() {
+    let run = runs::plain(400.0, 60);
+    let press = "const t = document.getElementById('timeline');
+        const key = (key) => t.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));";
+    let document = visit(
+        "keys",
+        &played(&run, &format!("{press} key('End'); key('ArrowLeft');")),
+    )
+    .document;
+    assert!(document.contains("visibility=\"visible\""), "no cursor");
+    assert!(document.contains("at 0:58"), "the last second but one");
+
+    let zoomed = visit(
+        "zoom",
+        &played(&run, &format!("{press} key('Home'); key('+'); key('+');")),
+    )
+    .document;
+    assert!(
+        zoomed.contains("viewBox=\"0 0 15 1000\""),
+        "a quarter of 60 s"
+    );
+    let whole = visit(
+        "whole",
+        &played(&run, &format!("{press} key('+'); key('Escape');")),
+    )
+    .document;
+    assert!(
+        whole.contains("viewBox=\"0 0 60 1000\"") && !whole.contains("viewBox=\"15 0 30 1000\"")
+    );
+
+    let point = "const r = document.querySelector('.panel svg.chart rect[fill=transparent]');
+        const b = r.getBoundingClientRect();
+        r.dispatchEvent(new PointerEvent('pointermove', { clientX: b.left + b.width / 2, clientY: b.top + 5, bubbles: true }));";
+    let document = visit("pointer", &played(&run, point)).document;
+    assert!(
+        document.contains("at 0:30") || document.contains("at 0:29"),
+        "the middle of a minute"
+    );
+    assert!(
+        document.matches("visibility=\"visible\"").count() >= 5,
+        "one cursor in every panel"
+    );
+}

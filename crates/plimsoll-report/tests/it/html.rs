@@ -1,0 +1,112 @@
+//! The HTML report: what it says, what it refuses to carry, how big and how quick it is.
+
+use plimsoll_model::run::Run;
+use plimsoll_report::{Report, html};
+
+use crate::runs;
+
+fn render(run: &Run) -> String {
+    html::render(&Report::of(run))
+}
+
+/// Every kind of run that a report may be asked for.
+pub(crate) fn every_run() -> Vec<(&'static str, Run)> {
+    vec![
+        ("search", runs::search()),
+        ("plain", runs::plain(400.0, 60)),
+        ("failing", runs::plain_failing()),
+        ("void", runs::plain_void()),
+        ("void search", runs::search_void()),
+        ("no line", runs::search_without_line()),
+        ("gate", runs::gate()),
+        ("hostile", runs::hostile()),
+        ("one window", runs::plain(400.0, 1)),
+        ("header of a run", runs::header_only("run")),
+        ("header of a search", runs::header_only("limit")),
+    ]
+}
+
+#[test]
+fn every_run_renders_with_its_answer_as_the_heading() {
+    for (name, run) in every_run() {
+        let page = render(&run);
+        assert_eq!(page.matches("<h1").count(), 1, "{name}");
+        assert_eq!(page.matches("<main>").count(), 1, "{name}");
+        assert!(!page.contains("NaN"), "{name}");
+        assert!(!page.contains("inf%"), "{name}");
+    }
+}
+
+#[test]
+fn nothing_points_outside() {
+    for (name, run) in every_run() {
+        let page = render(&run);
+        for reference in [
+            " src=",
+            "<link",
+            "<iframe",
+            "<form",
+            "url(",
+            "@import",
+            "fetch(",
+            "XMLHttpRequest",
+        ] {
+            let hostile = name == "hostile" && reference == " src=";
+            assert!(hostile || !page.contains(reference), "{name}: {reference}");
+        }
+        let links = page.matches(" href=").count();
+        assert_eq!(links, page.matches(" href=\"#").count(), "{name}");
+        assert!(
+            page.contains("default-src &#39;none&#39;") || page.contains("default-src 'none'"),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let page = render(&runs::hostile());
+    assert!(!page.contains("<script>alert"));
+    assert!(!page.contains("<img"));
+    assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+    assert_eq!(
+        page.matches("</script>").count(),
+        2,
+        "the data and the script"
+    );
+}
+
+#[test]
+fn every_trial_is_marked() {
+    let run = runs::search();
+    let page = render(&run);
+    for verdict in ["pass", "fail", "void"] {
+        let marks = page
+            .matches(&format!("<svg class=\"mark {verdict}"))
+            .count();
+        let trials = run
+            .trials
+            .iter()
+            .filter(|trial| trial.verdict.name() == verdict)
+            .count();
+        assert!(trials > 0);
+        assert_eq!(marks, trials, "{verdict}");
+    }
+}
+
+#[test]
+fn a_void_run_says_so_before_anything_else() {
+    let page = render(&runs::plain_void());
+    let notice = page.find("This measurement is void").unwrap();
+    assert!(notice < page.find("<h1").unwrap());
+    assert!(!render(&runs::plain(400.0, 5)).contains("This measurement is void"));
+    assert!(render(&runs::plain_failing()).contains("--insecure"));
+}
+
+#[test]
+fn an_hour_is_small() {
+    let page = render(&runs::plain(100.0, 3600));
+    assert!(page.len() < 1_500_000, "{} bytes", page.len());
+    // 3,600 seconds are merged to at most 600 points.
+    assert!(page.contains("Each point covers 10 s"));
+}
