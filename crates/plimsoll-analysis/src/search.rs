@@ -183,14 +183,6 @@ impl Search {
             .map(posterior::Posterior::interval)
     }
 
-    /// Posterior mean of the noise of one trial's verdict, in ln λ, once there is one.
-    pub fn trial_noise(&self) -> Option<f64> {
-        self.known
-            .posterior
-            .as_ref()
-            .map(posterior::Posterior::noise)
-    }
-
     fn decide(&mut self) -> Result<TrialSpec, Result<LoadLine, NoLine>> {
         // Every phase hands over at most once, so a handful of rounds always ends.
         for _ in 0..16 {

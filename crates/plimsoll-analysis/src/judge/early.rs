@@ -6,11 +6,13 @@ use plimsoll_model::verdict::FailReason;
 use plimsoll_model::window::Window;
 
 use super::answers::due_since;
+use crate::search::posterior::FAR;
 
 /// Whether a running trial has certainly failed, from the windows closed so far (ramp included).
 ///
 /// Certain is: more bad requests than the objective allows of all that the whole trial can offer, which is λT and
 /// three standard deviations of a Poisson count; or more in flight than the cap. There is no early pass.
+/// A trial of the refinement goes on until it has twice the bad requests allowed: how far it fails is evidence too.
 pub fn early(
     spec: &TrialSpec,
     objective: &Objective,
@@ -42,10 +44,11 @@ pub fn early(
     {
         return Some(FailReason::Errors);
     }
+    let margin = if spec.kind == TrialKind::Refine { FAR } else { 1.0 };
     let broken = objective
         .latency
         .iter()
-        .any(|bound| answers.bad(bound.within_us) as f64 > bound.bad_allowed(most));
+        .any(|bound| answers.bad(bound.within_us) as f64 > margin * bound.bad_allowed(most));
     broken.then_some(FailReason::Latency)
 }
 

@@ -12,6 +12,8 @@ use crate::stats::exact::clopper_pearson_low;
 const ROUNDS_MAX: u32 = 4;
 /// A new lower edge lies at least this far below one that was not confirmed.
 const LOWER: f64 = 0.98;
+/// Probability of a pass that a verified rate should have by the posterior.
+const PASS_WANTED: f64 = 0.85;
 /// Trials with which a round may end when the time runs out.
 const TRIALS_MIN: u32 = 2;
 /// Trials within this share above a rate count as trials at it.
@@ -27,9 +29,15 @@ pub(super) struct Confirm {
 }
 
 impl Confirm {
-    pub(super) fn new(rate: f64) -> Self {
+    /// Fresh trials at the lower end of the interval, or lower where single trials scatter so much that they
+    /// would often fail there: a rate is worth printing as verified only when it mostly holds.
+    pub(super) fn new(known: &Known) -> Self {
+        let (low, median, _) = interval(known);
+        let allowed = known.allowed(median, known.measure_s);
+        let posterior = known.posterior.as_ref();
+        let rate = posterior.map_or(low, |posterior| posterior.passing_rate(allowed, PASS_WANTED));
         Self {
-            rate,
+            rate: rate.min(low),
             passes: 0,
             trials: 0,
             round: 1,
@@ -45,8 +53,8 @@ impl Confirm {
             if self.round >= ROUNDS_MAX {
                 return Ask::End(self.not_confirmed());
             }
-            let (low, _, _) = interval(known);
-            let lower = low.min(LOWER * self.rate);
+            let next = Self::new(known);
+            let lower = next.rate.min(LOWER * self.rate);
             known.remarks.push(Remark::Note {
                 text: format!(
                     "at {:.4} req/s only {} of {} fresh trials passed: the lower edge was moved to {lower:.4}",
@@ -54,8 +62,9 @@ impl Confirm {
                 ),
             });
             *self = Self {
+                rate: lower,
                 round: self.round + 1,
-                ..Self::new(lower)
+                ..next
             };
         }
         Ask::Trial(known.spec(TrialKind::Confirm, self.rate, known.measure_s))

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use plimsoll_model::load_line::Remark;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
+use plimsoll_model::verdict::{FailReason, TrialVerdict};
 
 use super::ceiling::Ceiling;
 use super::policy::Policy;
-use super::posterior::Posterior;
+use super::posterior::{Observation, Posterior};
 use crate::judge::early::may_stop_early;
 
 /// Seconds that a trial costs beside its own: closing, judging, the drain of a healthy target.
@@ -24,6 +25,9 @@ pub(super) struct Evidence {
     pub(super) failed: bool,
     pub(super) measure_s: u32,
     pub(super) in_flight_mean: f64,
+    /// Bad requests that the objective allowed, and those that were over them.
+    allowed: f64,
+    ratio: Option<f64>,
 }
 
 /// What is known.
@@ -107,19 +111,52 @@ impl Known {
             failed: trial.verdict.is_fail(),
             measure_s: trial.spec.measure_s,
             in_flight_mean: trial.in_flight_mean,
+            allowed: self.allowed(trial.spec.rate, trial.spec.measure_s),
+            ratio: self.ratio(trial),
         };
         self.evidence.push(evidence);
-        let power = self.power(evidence);
+        let observation = self.observation(evidence);
         if let Some(posterior) = &mut self.posterior {
-            posterior.observe(evidence.rate, evidence.failed, power);
+            posterior.observe(observation);
         }
     }
 
-    fn power(&self, evidence: Evidence) -> f64 {
-        if evidence.measure_s < self.measure_s {
-            SHORT_POWER
-        } else {
-            1.0
+    /// Bad requests that the objective allows in a trial, as planned.
+    pub(super) fn allowed(&self, rate: f64, measure_s: u32) -> f64 {
+        let offered = rate * f64::from(measure_s);
+        let strictest = self.policy.objective.strictest();
+        strictest.map_or(1.0, |bound| bound.bad_allowed(offered)).max(0.5)
+    }
+
+    /// How far a trial was from its latency bound; `None` when something else decided, or more than one bound is
+    /// there and the strictest may not be the one that binds.
+    fn ratio(&self, trial: &Trial) -> Option<f64> {
+        let [bound] = self.policy.objective.latency.as_slice() else {
+            return None;
+        };
+        let ratio = trial.bad as f64 / bound.bad_allowed(trial.requests as f64);
+        let stopped = trial.judged.1 - trial.judged.0 < trial.spec.measure_s;
+        match trial.verdict {
+            TrialVerdict::Pass => Some(ratio),
+            TrialVerdict::Fail {
+                reason: FailReason::Latency,
+            } if !stopped => Some(ratio),
+            // Trials at the line stop early only when they are far beyond it.
+            TrialVerdict::Fail {
+                reason: FailReason::Latency,
+            } if trial.spec.kind == TrialKind::Refine => Some(f64::INFINITY),
+            _ => None,
+        }
+    }
+
+    fn observation(&self, evidence: Evidence) -> Observation {
+        let short = evidence.measure_s < self.measure_s;
+        Observation {
+            rate: evidence.rate,
+            failed: evidence.failed,
+            allowed: evidence.allowed,
+            ratio: evidence.ratio,
+            power: if short { SHORT_POWER } else { 1.0 },
         }
     }
 
@@ -127,7 +164,7 @@ impl Known {
     pub(super) fn open_posterior(&mut self, passed: f64, failed: f64) {
         let mut posterior = Posterior::new(passed, failed);
         for &evidence in &self.evidence {
-            posterior.observe(evidence.rate, evidence.failed, self.power(evidence));
+            posterior.observe(self.observation(evidence));
         }
         self.posterior = Some(posterior);
     }

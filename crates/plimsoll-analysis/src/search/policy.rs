@@ -107,6 +107,13 @@ impl Policy {
         }
     }
 
+    /// Judged seconds of a full trial at `rate`: up to twice the usual time for thirty requests beyond the quantile,
+    /// since with ten the verdict of a queue is mostly chance.
+    pub(super) fn full_measure_s(&self, rate: f64, base_s: u32) -> u32 {
+        let longer = self.measure_s_at(rate / 2.5, base_s);
+        self.measure_s_at(rate, longer.min(2 * base_s))
+    }
+
     /// Judged seconds that give the objective's strictest quantile enough requests at `rate`: ten beyond the
     /// quantile, and a fifth more, since Poisson counts scatter; never below `base_s`.
     pub(super) fn measure_s_at(&self, rate: f64, base_s: u32) -> u32 {

@@ -1,16 +1,25 @@
 //! What all trials together say about the load line: a posterior on a grid.
 //!
-//! P(fail | λ) = g + (1 − g − h)·Φ((ln λ − m)/s): m the logarithm of the line, s the noise of trials, g the share of
-//! false alarms, h the share of spurious passes. This is probabilistic bisection with unknown error rates, or
-//! adaptive psychometric estimation; the parameters are those of the science reference, with one wider s: short
-//! trials at low rates are noisier than 0.08 (a queue's own variability, measured with the simulated queue).
+//! A trial's verdict says on which side of the objective it fell; its share of bad requests says how far. Near the
+//! line that share grows like a power of the rate, and scatters more than independent requests would because slow
+//! requests come in clusters: with r the bad requests over those allowed, r has mean (λ/m)^k and variance φ·mean/a,
+//! m the line, k its steepness, φ the clustering, a = (1−q)·n the bad requests allowed. r is taken as
+//! gamma distributed (Wilson and Hilferty's cube root) and looked at in bins, so far trials say only "far". On top
+//! come g, the share of trials that fail by noise at any load, and h = 0.01, those that pass by it.
+//!
+//! Where only the verdict is known, this is P(fail) = g + (1−g−h)·Φ((ln λ − m)/s) with s = √(φ/a)/k: probabilistic
+//! bisection with unknown error rates, as the science reference has it. See docs/decisions/0021.
+
+use std::sync::OnceLock;
 
 use crate::stats::exact::normal_cdf;
 
-/// Cells of the grid over m.
-const CELLS: usize = 481;
-/// Standard deviations of a trial's verdict in ln λ.
-const NOISE: [f64; 5] = [0.01, 0.02, 0.04, 0.08, 0.16];
+/// Cells of the grid over ln m.
+const CELLS: usize = 361;
+/// Steepness: how fast the share of bad requests grows with the rate.
+const STEEPNESS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+/// Clustering: variance of the number of bad requests over its mean.
+const CLUSTERING: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 /// Probabilities that a trial fails by noise at any load.
 const FALSE_ALARM: [f64; 3] = [0.01, 0.05, 0.15];
 /// Probability that a trial passes by noise at any load.
@@ -18,14 +27,70 @@ const SPURIOUS_PASS: f64 = 0.01;
 /// Mass in the outermost cells at which the grid grows, and how many cells are outermost.
 const EDGE_MASS: f64 = 0.02;
 const EDGE_CELLS: usize = 3;
+/// Bounds of the bins of r that pass, and of those that fail.
+const PASSING: [f64; 8] = [0.0, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0];
+const FAILING: [f64; 6] = [1.0, 1.12, 1.25, 1.5, FAR, f64::INFINITY];
+/// From here on a failure is only "far beyond": a trial may stop.
+pub(crate) const FAR: f64 = 2.0;
 
-/// One verdict, as the posterior sees it.
-#[derive(Clone, Copy, Debug)]
-struct Observation {
-    ln_rate: f64,
-    failed: bool,
+/// What one trial says.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// Offered rate, 1/s.
+    pub rate: f64,
+    /// Whether it failed.
+    pub failed: bool,
+    /// Bad requests that the objective allowed.
+    pub allowed: f64,
+    /// Bad requests over those allowed; `None` when the verdict rests on something else.
+    pub ratio: Option<f64>,
     /// Exponent of the likelihood: 1 for a full trial, 0.5 for a short one, less for an outdated one.
-    power: f64,
+    pub power: f64,
+}
+
+impl Observation {
+    /// The bin of r, and the share of its side that it makes up.
+    fn bin(&self) -> (f64, f64, f64) {
+        let bounds: &[f64] = if self.failed { &FAILING } else { &PASSING };
+        let (first, last) = (bounds[0], bounds[bounds.len() - 1]);
+        let Some(ratio) = self.ratio else {
+            return (first, last, 1.0);
+        };
+        // A failure has r above 1, a pass at most 1; a ratio on the other side belongs to another bound.
+        let index = bounds[1..bounds.len() - 1]
+            .iter()
+            .filter(|&&bound| if self.failed { ratio > bound } else { ratio >= bound })
+            .count();
+        let bins = (bounds.len() - 1) as f64;
+        (bounds[index], bounds[index + 1], 1.0 / bins)
+    }
+}
+
+/// A bound of r in one row of cells of equal steepness: what Wilson and Hilferty's root needs of it, by cell.
+struct BoundByCell {
+    bound: f64,
+    /// (bound/mean)^⅓ − 1.
+    excess: Vec<f64>,
+}
+
+impl BoundByCell {
+    fn new(bound: f64, ln_means: &[f64]) -> Self {
+        let finite = bound > 0.0 && bound.is_finite();
+        let excess = |ln_mean: &f64| ((bound.ln() - ln_mean) / 3.0).exp() - 1.0;
+        Self {
+            bound,
+            excess: if finite { ln_means.iter().map(excess).collect() } else { Vec::new() },
+        }
+    }
+
+    /// Share of a gamma distribution below the bound in a cell, with three times the root of its shape.
+    fn below(&self, curve: &Curve, cell: usize, root3: f64) -> f64 {
+        if self.excess.is_empty() {
+            return if self.bound > 0.0 { 1.0 } else { 0.0 };
+        }
+        // 1/(9·shape) is 1/(3·√shape)².
+        curve.at(root3 * self.excess[cell] + 1.0 / root3)
+    }
 }
 
 /// Posterior of the load line.
@@ -33,8 +98,10 @@ struct Observation {
 pub struct Posterior {
     low_ln: f64,
     step: f64,
-    /// Weights by noise, false alarm and cell.
+    /// Weights by steepness, clustering, false alarm and cell.
     weights: Vec<f64>,
+    /// Mass of each cell of m, summed over all else.
+    masses: Vec<f64>,
     observations: Vec<Observation>,
 }
 
@@ -46,18 +113,14 @@ impl Posterior {
         Self {
             low_ln,
             step,
-            weights: vec![1.0; CELLS * NOISE.len() * FALSE_ALARM.len()],
+            weights: vec![1.0; CELLS * STEEPNESS.len() * CLUSTERING.len() * FALSE_ALARM.len()],
+            masses: vec![1.0; CELLS],
             observations: Vec::new(),
         }
     }
 
-    /// Takes a verdict in; `power` is the exponent of its likelihood. The grid grows where mass gathers at an end.
-    pub fn observe(&mut self, rate: f64, failed: bool, power: f64) {
-        let observation = Observation {
-            ln_rate: rate.ln(),
-            failed,
-            power,
-        };
+    /// Takes a trial in. The grid grows where mass gathers at an end.
+    pub fn observe(&mut self, observation: Observation) {
         self.observations.push(observation);
         self.multiply(observation);
         self.grow();
@@ -73,10 +136,9 @@ impl Posterior {
 
     /// The `p` quantile of the line, 1/s.
     pub fn quantile(&self, p: f64) -> f64 {
-        let masses = self.masses();
-        let total: f64 = masses.iter().sum();
+        let total: f64 = self.masses.iter().sum();
         let mut below = 0.0;
-        for (cell, mass) in masses.iter().enumerate() {
+        for (cell, mass) in self.masses.iter().enumerate() {
             if below + mass >= p * total {
                 let within = if *mass > 0.0 {
                     (p * total - below) / mass
@@ -95,56 +157,101 @@ impl Posterior {
         (self.quantile(0.05), self.quantile(0.5), self.quantile(0.95))
     }
 
-    /// Posterior mean of the noise s of a trial.
-    pub fn noise(&self) -> f64 {
-        let total: f64 = self.weights.iter().sum();
-        let by_noise = self.weights.chunks(CELLS * FALSE_ALARM.len());
-        let sum: f64 = by_noise
-            .zip(NOISE)
-            .map(|(weights, noise)| noise * weights.iter().sum::<f64>())
-            .sum();
-        sum / total
-    }
-
-    /// Mass of each cell of m, summed over noise and false alarms.
-    fn masses(&self) -> Vec<f64> {
-        let mut masses = vec![0.0; CELLS];
-        for row in self.weights.chunks(CELLS) {
-            for (mass, weight) in masses.iter_mut().zip(row) {
-                *mass += weight;
+    /// Highest rate at which a trial that allows `allowed` bad requests passes with at least `probability`, 1/s.
+    pub fn passing_rate(&self, allowed: f64, probability: f64) -> f64 {
+        let (mut low, mut high) = (self.quantile(0.001) / 4.0, self.quantile(0.999));
+        for _ in 0..24 {
+            let middle = (low * high).sqrt();
+            if self.pass_probability(middle, allowed) >= probability {
+                low = middle;
+            } else {
+                high = middle;
             }
         }
-        masses
+        low
     }
 
-    fn multiply(&mut self, observation: Observation) {
-        let Observation {
-            ln_rate,
-            failed,
-            power,
-        } = observation;
-        let mut highest = 0.0_f64;
-        let rows = self.weights.chunks_mut(CELLS * FALSE_ALARM.len());
-        for (rows, noise) in rows.zip(NOISE) {
-            let beyond: Vec<f64> = (0..CELLS)
-                .map(|cell| {
-                    let m = self.low_ln + cell as f64 * self.step;
-                    normal_cdf(((ln_rate - m) / noise).clamp(-8.0, 8.0))
-                })
+    /// Probability that a trial at `rate` passes, over all that is not known.
+    fn pass_probability(&self, rate: f64, allowed: f64) -> f64 {
+        let pass = Observation {
+            rate,
+            failed: false,
+            allowed,
+            ratio: None,
+            power: 1.0,
+        };
+        let (mut passed, mut total) = (0.0, 0.0);
+        self.each_row(pass, |weights, alarm, shares| {
+            for (weight, share) in weights.iter().zip(shares) {
+                passed += weight * (SPURIOUS_PASS + (1.0 - alarm - SPURIOUS_PASS) * share);
+                total += weight;
+            }
+        });
+        passed / total
+    }
+
+    /// Hands on every row of weights with its share of false alarms and, cell by cell, the share of trials that
+    /// fall into the observation's bin when nothing disturbs them.
+    fn each_row(&self, observation: Observation, mut take: impl FnMut(&[f64], f64, &[f64])) {
+        let (from, to, _) = observation.bin();
+        let curve = Curve::get();
+        let mut rows = self.weights.chunks(CELLS);
+        let mut shares = vec![0.0; CELLS];
+        for steepness in STEEPNESS {
+            let ln_means = self.ln_means(observation.rate, steepness);
+            let bounds = [from, to].map(|bound| BoundByCell::new(bound, &ln_means));
+            let roots: Vec<f64> = ln_means
+                .iter()
+                .map(|ln_mean| 3.0 * (observation.allowed * ln_mean.exp()).sqrt())
                 .collect();
-            for (row, alarm) in rows.chunks_mut(CELLS).zip(FALSE_ALARM) {
-                for (weight, beyond) in row.iter_mut().zip(&beyond) {
-                    let fails = alarm + (1.0 - alarm - SPURIOUS_PASS) * beyond;
-                    let likelihood = if failed { fails } else { 1.0 - fails };
-                    *weight *= raised(likelihood, power);
-                    highest = highest.max(*weight);
+            for clustering in CLUSTERING {
+                let scatter = 1.0 / clustering.sqrt();
+                for (cell, share) in shares.iter_mut().enumerate() {
+                    let root3 = roots[cell] * scatter;
+                    let [low, high] = &bounds;
+                    let between = high.below(curve, cell, root3) - low.below(curve, cell, root3);
+                    *share = between.max(0.0);
+                }
+                for alarm in FALSE_ALARM {
+                    take(rows.next().expect("a row for every parameter"), alarm, &shares);
                 }
             }
         }
+    }
+
+    /// Logarithm of the mean of r at `rate`, by cell.
+    fn ln_means(&self, rate: f64, steepness: f64) -> Vec<f64> {
+        let ln_rate = rate.ln();
+        (0..CELLS)
+            .map(|cell| self.low_ln + cell as f64 * self.step)
+            .map(|m| (steepness * (ln_rate - m)).clamp(-6.0, 6.0))
+            .collect()
+    }
+
+    fn multiply(&mut self, observation: Observation) {
+        let side = observation.bin().2;
+        let mut weights = Vec::with_capacity(self.weights.len());
+        let mut highest = 0.0_f64;
+        self.each_row(observation, |row, alarm, shares| {
+            let disturbed = side * if observation.failed { alarm } else { SPURIOUS_PASS };
+            for (weight, share) in row.iter().zip(shares) {
+                let likelihood = disturbed + (1.0 - alarm - SPURIOUS_PASS) * share;
+                let weight = weight * raised(likelihood, observation.power);
+                highest = highest.max(weight);
+                weights.push(weight);
+            }
+        });
         // Hundreds of likelihoods would underflow; only ratios matter.
-        for weight in &mut self.weights {
+        for weight in &mut weights {
             *weight /= highest;
         }
+        self.masses.fill(0.0);
+        for row in weights.chunks(CELLS) {
+            for (mass, weight) in self.masses.iter_mut().zip(row) {
+                *mass += weight;
+            }
+        }
+        self.weights = weights;
     }
 
     fn recompute(&mut self) {
@@ -158,11 +265,10 @@ impl Posterior {
     fn grow(&mut self) {
         // Each round widens by a half; a line cannot hide beyond a factor of e²⁰.
         for _ in 0..20 {
-            let masses = self.masses();
-            let total: f64 = masses.iter().sum();
+            let total: f64 = self.masses.iter().sum();
             let share = |cells: &[f64]| cells.iter().sum::<f64>() / total;
-            let low = share(&masses[..EDGE_CELLS]) > EDGE_MASS;
-            let high = share(&masses[CELLS - EDGE_CELLS..]) > EDGE_MASS;
+            let low = share(&self.masses[..EDGE_CELLS]) > EDGE_MASS;
+            let high = share(&self.masses[CELLS - EDGE_CELLS..]) > EDGE_MASS;
             if self.observations.is_empty() || !(low || high) {
                 return;
             }
@@ -178,9 +284,42 @@ impl Posterior {
     }
 }
 
+/// Φ by linear interpolation in a table: right to 10⁻⁶, and a posterior asks for it thousands of times a trial.
+struct Curve(Vec<f64>);
+
+impl Curve {
+    const REACH: f64 = 8.0;
+    const PER_UNIT: f64 = 256.0;
+
+    fn get() -> &'static Self {
+        static CURVE: OnceLock<Curve> = OnceLock::new();
+        CURVE.get_or_init(|| {
+            let points = 0..=4096_u32;
+            Self(
+                points
+                    .map(|point| normal_cdf(f64::from(point) / Self::PER_UNIT - Self::REACH))
+                    .collect(),
+            )
+        })
+    }
+
+    fn at(&self, z: f64) -> f64 {
+        let position = (z.clamp(-Self::REACH, Self::REACH) + Self::REACH) * Self::PER_UNIT;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "within the table"
+        )]
+        let below = (position as usize).min(self.0.len() - 2);
+        self.0[below] + (position - below as f64) * (self.0[below + 1] - self.0[below])
+    }
+}
+
 fn raised(likelihood: f64, power: f64) -> f64 {
     if power.to_bits() == 1.0_f64.to_bits() {
         likelihood
+    } else if power.to_bits() == 0.5_f64.to_bits() {
+        likelihood.sqrt()
     } else {
         likelihood.powf(power)
     }

@@ -26,7 +26,7 @@ pub(super) struct Refine {
 impl Refine {
     pub(super) fn new(known: &mut Known, passed: f64, failed: f64) -> Self {
         let base_s = known.policy.measure_s * if known.noisy.is_some() { 2 } else { 1 };
-        known.measure_s = known.policy.measure_s_at((passed * failed).sqrt(), base_s);
+        known.measure_s = known.policy.full_measure_s((passed * failed).sqrt(), base_s);
         known.open_posterior(passed, failed);
         Self {
             trials: 0,
@@ -38,7 +38,7 @@ impl Refine {
         let (low, median, high) = interval(known);
         let narrow = high / low <= 1.0 + known.width();
         if narrow && self.trials >= TRIALS_MIN && is_enclosed(known, low, high) {
-            return Ask::Enter(Phase::Confirm(Confirm::new(low)));
+            return Ask::Enter(Phase::Confirm(Confirm::new(known)));
         }
         if let Some(anchor) = self.anchor(known) {
             return Ask::Trial(anchor);
@@ -81,7 +81,7 @@ impl Refine {
             100.0 * known.width()
         );
         known.remarks.push(Remark::Note { text });
-        Ask::Enter(Phase::Confirm(Confirm::new(low)))
+        Ask::Enter(Phase::Confirm(Confirm::new(known)))
     }
 
     fn anchor(&mut self, known: &Known) -> Option<TrialSpec> {
