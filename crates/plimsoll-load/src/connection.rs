@@ -16,7 +16,7 @@ pub(crate) enum Phase {
     Idle,
     /// With a request.
     Busy,
-    /// Its last answer is there; the target closes it, so that its port is not left in TIME_WAIT on our side.
+    /// Its last answer is there; the target closes it, so that its port is not left in `TIME_WAIT` on our side.
     Closing,
 }
 

@@ -77,6 +77,9 @@ pub(crate) struct Engine {
     /// The connection of each user of a closed load.
     users: Vec<u32>,
     generation: u32,
+    /// A unix socket takes no connection until the moment of trying again.
+    backlog_is_full: bool,
+    backlog_retry_ns: u64,
     memo: HeadMemo,
     buffer: Box<[u8]>,
     /// What was decrypted from the buffer; empty without TLS.
@@ -131,6 +134,8 @@ impl Engine {
             closing: List::default(),
             users: vec![crate::list::NONE; source.users()],
             generation: 0,
+            backlog_is_full: false,
+            backlog_retry_ns: 0,
             memo: HeadMemo::default(),
             buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
             plain: vec![

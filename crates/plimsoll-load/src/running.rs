@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use plimsoll_model::window::Window;
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::affinity;
 use crate::engine::{Engine, Signal, wish};
@@ -17,13 +18,15 @@ use crate::second::Second;
 /// Seconds of a loop that may wait to be taken; a loop whose seconds nobody takes stops.
 const SECONDS_MAX: usize = 32;
 
-/// Starts a job on `plan.cores` threads.
+/// Starts a job on `plan.cores` threads. Raises the process's soft limit of descriptors to its hard limit when its
+/// connections would not fit.
 ///
 /// # Errors
 /// When a value of the plan is out of its range, a certificate file cannot be read, or the system refuses threads
 /// or descriptors. What happens to requests later is data in the windows.
 pub fn start(job: Job) -> Result<Running, LoadError> {
     let order = Arc::new(Order::new(job)?);
+    raise_descriptor_limit(&order);
     let places = affinity::places(order.plan.cores);
     let mut running = Running { loops: Vec::new() };
     for index in 0..order.plan.cores {
@@ -32,6 +35,22 @@ pub fn start(job: Job) -> Result<Running, LoadError> {
         running.loops.push(spawn(&order, index, place)?);
     }
     Ok(running)
+}
+
+/// Descriptors a process has open beside its connections: files, logs, probes, epolls.
+const OTHER_DESCRIPTORS: u64 = 256;
+
+fn raise_descriptor_limit(order: &Order) {
+    let wanted = order.connections_max as u64 * u64::from(order.plan.cores) + OTHER_DESCRIPTORS;
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < wanted) {
+        // What it does not suffice for is counted as `descriptors_exhausted`.
+        let raised = Rlimit {
+            current: limit.maximum,
+            ..limit
+        };
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
 }
 
 /// A job that runs. Dropping it aborts it.

@@ -77,7 +77,8 @@ fn body() -> impl Strategy<Value = String> {
         prop::collection::vec("[a-z]{1,20}", 0..4).prop_map(|chunks| {
             let mut text = String::new();
             for chunk in &chunks {
-                write!(text, "{:x}\r\n{chunk}\r\n", chunk.len()).unwrap();
+                write!(text, "{:x}\r\n{chunk}\r\n", chunk.len())
+                    .expect("writing to a string does not fail");
             }
             text.push_str("0\r\n\r\n");
             text

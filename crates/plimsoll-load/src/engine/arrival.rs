@@ -51,13 +51,19 @@ impl Engine {
             self.send_on(connection, id, now);
         } else if self.has_room() {
             self.open_for(id, now);
-        } else if self.waiting.len() < self.order.waiting_max {
-            self.requests[id as usize].waiting = true;
-            self.waiting.push_back(&mut self.requests, id);
-            self.recorder.waiting += 1;
         } else {
-            self.end_request(id, Outcome::Dropped, now);
+            self.wait(id, now);
         }
+    }
+
+    /// Lets a request wait for a connection, within the limit.
+    pub(super) fn wait(&mut self, id: u32, now: u64) {
+        if self.waiting.len() >= self.order.waiting_max {
+            return self.end_request(id, Outcome::Dropped, now);
+        }
+        self.requests[id as usize].waiting = true;
+        self.waiting.push_back(&mut self.requests, id);
+        self.recorder.waiting += 1;
     }
 
     /// Takes the request that waits longest.

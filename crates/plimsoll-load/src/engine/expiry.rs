@@ -9,8 +9,11 @@ use crate::source::NEVER;
 use slab::Slab;
 
 impl Engine {
-    /// Gives up requests and connections whose time is over.
+    /// Gives up requests and connections whose time is over, then lets those that wait have their places.
     pub(super) fn expire(&mut self, now: u64) {
+        if now < self.next_expiry() {
+            return;
+        }
         while let Some(id) = self.by_due.first() {
             let due = self.requests[id as usize].due;
             if due.saturating_add(self.order.timeout_ns) > now {
@@ -19,11 +22,13 @@ impl Engine {
             self.give_up(id, now, Outcome::ConnectTimeout);
         }
         while let Some(id) = first_expired(&self.connecting, &self.connections, now) {
-            self.fail(id, Outcome::ConnectTimeout, now);
+            self.end_with(id, Outcome::ConnectTimeout, now);
         }
         while let Some(id) = first_expired(&self.closing, &self.connections, now) {
             self.close(id, false);
         }
+        self.backlog_is_full &= now < self.backlog_retry_ns;
+        self.serve_waiting(now);
     }
 
     /// When the next request or connection expires.
@@ -37,7 +42,13 @@ impl Engine {
             list.first()
                 .map_or(NEVER, |id| self.connections[id as usize].deadline)
         };
+        let backlog = if self.backlog_is_full {
+            self.backlog_retry_ns
+        } else {
+            NEVER
+        };
         request
+            .min(backlog)
             .min(deadline(&self.connecting))
             .min(deadline(&self.closing))
     }
@@ -56,7 +67,7 @@ impl Engine {
         if connection == NONE {
             self.end_request(id, outcome, now);
         } else {
-            self.fail(connection, outcome, now);
+            self.end_with(connection, outcome, now);
         }
     }
 
@@ -64,10 +75,6 @@ impl Engine {
     pub(super) fn give_up_everything(&mut self) {
         let now = self.clock.now();
         self.recorder.roll(now);
-        // No connection is opened for those that wait: they have their end first.
-        while let Some(id) = self.waiting.first() {
-            self.end_request(id, Outcome::Dropped, now);
-        }
         while let Some(id) = self.by_due.first() {
             self.give_up(id, now, Outcome::Dropped);
         }

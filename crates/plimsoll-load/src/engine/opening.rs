@@ -12,6 +12,10 @@ use crate::transport::{DialFault, connect_outcome};
 /// How long the target gets to close a connection after its last answer.
 const CLOSING_NS: u64 = 1_000_000_000;
 
+/// Pause before connecting again to a unix socket whose backlog was full: unlike TCP, the kernel does not try again
+/// by itself.
+const BACKLOG_PAUSE_NS: u64 = 1_000_000;
+
 /// What a connection is registered for, once and for all.
 const INTEREST: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
@@ -26,7 +30,8 @@ pub(super) const ENDED: EventFlags = EventFlags::RDHUP
 impl Engine {
     /// Whether another connection may be opened. One that only waits to be closed does not count.
     pub(super) fn has_room(&self) -> bool {
-        self.connections.len() - self.closing.len() < self.order.connections_max
+        !self.backlog_is_full
+            && self.connections.len() - self.closing.len() < self.order.connections_max
     }
 
     /// Whether a connection is still the one it was: another may have taken its place.
@@ -38,22 +43,30 @@ impl Engine {
 
     /// Begins a connection for a request.
     pub(super) fn open_for(&mut self, request: u32, now: u64) {
-        if let Err(fault) = self.try_open(request, now) {
-            let use_now = &mut self.recorder.current().window.generator;
-            let outcome = match fault {
-                DialFault::Ports => {
-                    use_now.ports_exhausted += 1;
-                    Outcome::Dropped
-                }
-                DialFault::Descriptors => {
-                    use_now.descriptors_exhausted += 1;
-                    Outcome::Dropped
-                }
-                DialFault::BacklogFull => Outcome::ConnectTimeout,
-                DialFault::Failed(outcome) => outcome,
-            };
-            self.end_request(request, outcome, now);
+        if self.backlog_is_full {
+            return self.wait(request, now);
         }
+        let Err(fault) = self.try_open(request, now) else {
+            return;
+        };
+        let own = &mut self.recorder.current().window.generator;
+        let outcome = match fault {
+            DialFault::Ports => {
+                own.ports_exhausted += 1;
+                Outcome::Dropped
+            }
+            DialFault::Descriptors => {
+                own.descriptors_exhausted += 1;
+                Outcome::Dropped
+            }
+            DialFault::BacklogFull => {
+                self.backlog_is_full = true;
+                self.backlog_retry_ns = now + BACKLOG_PAUSE_NS;
+                return self.wait(request, now);
+            }
+            DialFault::Failed(outcome) => outcome,
+        };
+        self.end_request(request, outcome, now);
     }
 
     fn try_open(&mut self, request: u32, now: u64) -> Result<(), DialFault> {
@@ -138,8 +151,14 @@ impl Engine {
         self.send_on(id, request, now);
     }
 
-    /// A connection failed under its request, if it has one.
+    /// A connection failed under its request, if it has one. Those that wait may have its place.
     pub(super) fn fail(&mut self, id: u32, outcome: Outcome, now: u64) {
+        self.end_with(id, outcome, now);
+        self.serve_waiting(now);
+    }
+
+    /// Closes a connection and ends its request, if it has one.
+    pub(super) fn end_with(&mut self, id: u32, outcome: Outcome, now: u64) {
         let request = self.connections[id as usize].request;
         let peer_closed = matches!(
             outcome,
@@ -149,7 +168,6 @@ impl Engine {
         if request != NONE {
             self.end_request(request, outcome, now);
         }
-        self.serve_waiting(now);
     }
 
     /// Lets the target close a connection that has served its last request.

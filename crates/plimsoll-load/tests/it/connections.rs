@@ -1,10 +1,13 @@
 //! Connections: kept, limited, waited for, over every kind of socket and address.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
 use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::fault::{self, Fault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use rustix::fd::OwnedFd;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::trial::{assert_all, begin, closed, even, ms, plan, run, total, windows};
 
@@ -107,6 +110,29 @@ fn a_unix_socket_that_is_not_there() {
     assert_all(&run(plan, even(100.0, ms(100))), Outcome::ConnectRefused);
 }
 
+fn unix_socket() -> OwnedFd {
+    let flags = SocketFlags::NONBLOCK;
+    rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap()
+}
+
+#[test]
+fn a_full_unix_backlog_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("origin.sock");
+    let address = SocketAddrUnix::new(&path).unwrap();
+    let listener = unix_socket();
+    rustix::net::bind(&listener, &address).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let fillers: Vec<OwnedFd> = std::iter::repeat_with(unix_socket)
+        .take_while(|socket| rustix::net::connect(socket, &address).is_ok())
+        .collect();
+    assert!(!fillers.is_empty());
+    let mut plan = plan(SocketAddr::from((Ipv4Addr::LOCALHOST, 80)));
+    plan.target.unix_socket = Some(path);
+    plan.transport.timeout = ms(100);
+    assert_all(&run(plan, even(100.0, ms(100))), Outcome::Dropped);
+}
+
 #[test]
 fn ipv6() {
     let origin = KnownLaw::start_at(KnownLawPlan::default(), "[::1]:0".parse().unwrap()).unwrap();
@@ -137,15 +163,39 @@ fn several_sources_in_turn() {
     assert_all(&run(plan, even(100.0, ms(200))), Outcome::Ok);
 }
 
+/// Answers one request when its head and `body_len` bytes of body have come.
+fn take_a_body(listener: &TcpListener, body_len: usize) -> std::io::Result<Vec<u8>> {
+    let (mut stream, _) = listener.accept()?;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let mut byte = [0];
+        stream.read_exact(&mut byte)?;
+        head.extend(byte);
+    }
+    let mut body = vec![0; body_len];
+    stream.read_exact(&mut body)?;
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")?;
+    Ok(body)
+}
+
 #[test]
-fn a_body_is_sent() {
-    let origin = fault::start(Fault::None).unwrap();
-    let mut plan = plan(origin.address());
+fn a_body_larger_than_the_sockets_buffers_is_sent_whole() {
+    let body: Vec<u8> = (0..20_000_000_u32)
+        .map(|number| number.to_le_bytes()[number as usize % 3])
+        .collect();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut plan = plan(listener.local_addr().unwrap());
     plan.request.method = "POST".to_owned();
-    plan.request.body = vec![b'x'; 300_000];
-    let total = run(plan, even(20.0, ms(200)));
+    plan.request.body.clone_from(&body);
+    let body_len = body.len();
+    let server = std::thread::spawn(move || take_a_body(&listener, body_len));
+    let total = run(plan, even(10.0, ms(100)));
     assert_all(&total, Outcome::Ok);
-    assert!(total.bytes_out > 4 * 300_000, "{}", total.bytes_out);
+    assert!(total.bytes_out > body_len as u64);
+    assert!(
+        server.join().unwrap().unwrap() == body,
+        "the body arrives as it was"
+    );
 }
 
 #[test]

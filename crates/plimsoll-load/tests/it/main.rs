@@ -1,4 +1,8 @@
 //! The load engine against origins on real sockets.
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, and the lint sees only functions marked so"
+)]
 
 mod closed;
 mod connections;

@@ -16,7 +16,7 @@ fn origin(name: &str) -> Handle {
 fn secure(origin: &Handle) -> Plan {
     let mut plan = plan(origin.address());
     plan.target.tls = true;
-    plan.target.host = "localhost".to_owned();
+    "localhost".clone_into(&mut plan.target.host);
     plan
 }
 
@@ -54,10 +54,10 @@ fn a_large_body_goes_through() {
     let origin = origin("localhost");
     let mut plan = trusting(&origin, &folder);
     plan.request.method = "POST".to_owned();
-    plan.request.body = vec![b'x'; 300_000];
+    plan.request.body = vec![b'x'; 60_000];
     let total = run(plan, even(20.0, ms(200)));
     assert_all(&total, Outcome::Ok);
-    assert!(total.bytes_out > 4 * 300_000);
+    assert!(total.bytes_out > 4 * 60_000);
 }
 
 #[test]

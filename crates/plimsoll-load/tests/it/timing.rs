@@ -11,6 +11,8 @@ use crate::trial::{assert_all, begin, even, ms, plan, run, total, windows};
 
 fn quick() -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
+        // So many that what has piled up in a stall is not served one by one.
+        servers: 1000.try_into().unwrap(),
         service: Service::Deterministic(Duration::from_micros(100)),
         ..KnownLawPlan::default()
     })
