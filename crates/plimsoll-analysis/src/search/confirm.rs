@@ -13,7 +13,7 @@ const ROUNDS_MAX: u32 = 4;
 /// A new lower edge lies at least this far below one that was not confirmed.
 const LOWER: f64 = 0.98;
 /// Probability of a pass that a verified rate should have by the posterior.
-const PASS_WANTED: f64 = 0.85;
+const PASS_WANTED: f64 = 0.75;
 /// Trials with which a round may end when the time runs out.
 const TRIALS_MIN: u32 = 2;
 /// Trials within this share above a rate count as trials at it.
@@ -76,9 +76,9 @@ impl Confirm {
         self.passes += u32::from(trial.verdict.is_pass());
     }
 
-    /// The time ran out: what was confirmed so far is a line when nearly all passed, with its own k of n.
+    /// The time ran out: what was confirmed so far is a line when three of four passed, with its own k of n.
     pub(super) fn out_of_time(&self, known: &mut Known) -> Result<LoadLine, NoLine> {
-        let mostly = f64::from(self.passes) >= 0.8 * f64::from(self.trials);
+        let mostly = 4 * self.passes >= 3 * self.trials;
         if self.trials >= TRIALS_MIN && mostly {
             known.remarks.push(Remark::Note {
                 text: format!("the time ran out after {} fresh trials", self.trials),

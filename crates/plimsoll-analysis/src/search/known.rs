@@ -47,6 +47,8 @@ pub(super) struct Known {
     pub(super) posterior: Option<Posterior>,
     /// Judged seconds of a full trial, once the bracket tells the rate.
     pub(super) measure_s: u32,
+    /// Seconds of warm-up of a full trial.
+    pub(super) warmup_s: u32,
     /// Rates at and above are void for the generator.
     pub(super) void_from: f64,
     /// In flight at the last anchor, per unit of its rate.
@@ -64,6 +66,7 @@ impl Known {
     pub(super) fn new(policy: Policy) -> Self {
         Self {
             measure_s: policy.measure_s,
+            warmup_s: policy.warmup_s,
             policy,
             elapsed: Duration::ZERO,
             ceiling: Ceiling::default(),
@@ -84,7 +87,7 @@ impl Known {
             kind,
             rate: rounded(rate),
             ramp_s: self.policy.ramp_s,
-            warmup_s: self.policy.warmup_s,
+            warmup_s: self.warmup_s,
             measure_s,
             stop_early: may_stop_early(kind),
             in_flight_cap: self.policy.in_flight_cap,

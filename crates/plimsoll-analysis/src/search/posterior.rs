@@ -19,7 +19,7 @@ const CELLS: usize = 361;
 /// Steepness: how fast the share of bad requests grows with the rate.
 const STEEPNESS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
 /// Clustering: variance of the number of bad requests over its mean.
-const CLUSTERING: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
+const CLUSTERING: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0];
 /// Probabilities that a trial fails by noise at any load.
 const FALSE_ALARM: [f64; 3] = [0.01, 0.05, 0.15];
 /// Probability that a trial passes by noise at any load.
@@ -169,6 +169,24 @@ impl Posterior {
             }
         }
         low
+    }
+
+    /// Posterior median of the clustering: requests that are bad together.
+    pub fn clustering(&self) -> f64 {
+        let mut by_clustering = [0.0; CLUSTERING.len()];
+        let rows = self.weights.chunks(CELLS * FALSE_ALARM.len());
+        for (index, rows) in rows.enumerate() {
+            by_clustering[index % CLUSTERING.len()] += rows.iter().sum::<f64>();
+        }
+        let half = by_clustering.iter().sum::<f64>() / 2.0;
+        let mut below = 0.0;
+        for (clustering, mass) in CLUSTERING.into_iter().zip(by_clustering) {
+            below += mass;
+            if below >= half {
+                return clustering;
+            }
+        }
+        CLUSTERING[CLUSTERING.len() - 1]
     }
 
     /// Probability that a trial at `rate` passes, over all that is not known.

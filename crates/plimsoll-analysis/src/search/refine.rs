@@ -13,14 +13,19 @@ const QUANTILES: [f64; 3] = [0.5, 0.3, 0.7];
 const TRIALS_MIN: u32 = 5;
 /// Every so many trials an anchor.
 const ANCHOR_EVERY: u32 = 4;
+/// Trials after which their length is looked at.
+const LENGTHEN_FROM: u32 = 3;
 /// An interval wider than this is no line.
 const WIDTH_MAX: f64 = 0.5;
+/// Independent clusters of bad requests that a trial at the line should be able to hold.
+const CLUSTERS_MIN: f64 = 2.0;
 
 /// The refinement.
 #[derive(Debug)]
 pub(super) struct Refine {
     trials: u32,
     anchored_at: u32,
+    lengthened: bool,
 }
 
 impl Refine {
@@ -31,10 +36,12 @@ impl Refine {
         Self {
             trials: 0,
             anchored_at: 0,
+            lengthened: false,
         }
     }
 
     pub(super) fn next(&mut self, known: &mut Known) -> Ask {
+        self.lengthen(known);
         let (low, median, high) = interval(known);
         let narrow = high / low <= 1.0 + known.width();
         if narrow && self.trials >= TRIALS_MIN && is_enclosed(known, low, high) {
@@ -61,6 +68,27 @@ impl Refine {
             "the time ran out".to_owned()
         };
         Self::stop_wide(known, because)
+    }
+
+    /// A busy queue remembers for longer than a short trial lasts: it starts empty, and the overload it would see
+    /// later is missed. Where bad requests come in clusters so large that a trial holds hardly one, trials get twice
+    /// the time, once, and a warm-up of a quarter of it; what the short ones said counts less.
+    fn lengthen(&mut self, known: &mut Known) {
+        if self.lengthened || self.trials < LENGTHEN_FROM {
+            return;
+        }
+        let (low, _, high) = interval(known);
+        let Some(posterior) = &known.posterior else {
+            return;
+        };
+        let allowed = known.allowed(posterior.quantile(0.5), known.measure_s);
+        if allowed / posterior.clustering() >= CLUSTERS_MIN {
+            return;
+        }
+        self.lengthened = true;
+        known.measure_s = (2 * known.measure_s).min(known.policy.measure_s_max);
+        known.warmup_s = known.warmup_s.max(known.measure_s / 4);
+        known.open_posterior(low, high);
     }
 
     /// The interval is wider than asked for: still a line when it is enclosed and not absurd, and it is said.

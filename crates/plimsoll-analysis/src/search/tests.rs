@@ -1,1 +1,416 @@
+//! Searches on targets that are made up trial by trial, to see every ending reached. Searches on real queues are in
+//! `tests/laws.rs`.
 
+use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::trial::Percentiles;
+use plimsoll_model::verdict::{FailReason, TrialVerdict};
+use proptest::prelude::*;
+
+use super::*;
+
+const OBJECTIVE_US: u64 = 50_000;
+
+fn objective() -> Objective {
+    Objective {
+        latency: vec![LatencyBound {
+            quantile: 0.95,
+            within_us: OBJECTIVE_US,
+        }],
+        errors_max: Some(0.01),
+    }
+}
+
+/// A trial with this verdict and nothing else remarkable.
+fn trial(spec: TrialSpec, second: u32, verdict: TrialVerdict) -> Trial {
+    let from = second + spec.ramp_s + spec.warmup_s;
+    let requests = 100.0_f64.max(spec.rate * f64::from(spec.measure_s));
+    let bad = if verdict.is_fail() { 0.2 } else { 0.01 };
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small counts")]
+    let (requests, bad) = (requests as u64, (requests * bad) as u64);
+    Trial {
+        index: 0,
+        spec,
+        start_second: second,
+        judged: (from, from + spec.measure_s),
+        verdict,
+        requests,
+        bad,
+        errors: 0,
+        throughput: spec.rate,
+        response_us: Percentiles {
+            p50: 10_000,
+            p90: 12_000,
+            mean: 10_000.0,
+            ..Percentiles::default()
+        },
+        objective_us: Some(12_000),
+        in_flight_mean: spec.rate * 0.01,
+        lag_us_p99: 20,
+        generator_cpu: 0.2,
+    }
+}
+
+fn fail() -> TrialVerdict {
+    TrialVerdict::Fail {
+        reason: FailReason::Latency,
+    }
+}
+
+fn void(reason: VoidReason) -> TrialVerdict {
+    TrialVerdict::Void {
+        reasons: vec![reason],
+    }
+}
+
+/// Runs a search whose trials are answered by `answer`; gives its result and the wall time in seconds.
+fn run(policy: Policy, mut answer: impl FnMut(&TrialSpec, u32) -> Trial) -> (SearchResult, u32) {
+    let mut search = Search::new(policy, Seed(1));
+    let mut second = 0;
+    for _ in 0..2000 {
+        match search.next_step() {
+            Step::Done(result) => return (result, second),
+            Step::Trial(spec) => {
+                assert!(search.remaining() <= search.known.policy.budget);
+                let trial = answer(&spec, second);
+                second += spec.offered_s() + 1;
+                search.record(&trial, Duration::from_secs(u64::from(second)));
+            }
+        }
+    }
+    panic!("the search does not end");
+}
+
+/// A target that fails from `line` on, sharply.
+fn sharp(line: f64) -> impl FnMut(&TrialSpec, u32) -> Trial {
+    move |spec, second| {
+        let fails = spec.rate > line && spec.kind.counts_for_line();
+        let verdict = if fails { fail() } else { TrialVerdict::Pass };
+        trial(*spec, second, verdict)
+    }
+}
+
+#[test]
+fn a_sharp_line_is_found() {
+    for policy in [Policy::quick(objective()), Policy::standard(objective()), Policy::thorough(objective())] {
+        let width = policy.width;
+        let (result, _) = run(policy, sharp(333.0));
+        let line = result.line.unwrap();
+        assert!(line.low <= 333.0 && 333.0 <= line.high, "{line:?}");
+        assert!(line.high / line.low < 1.0 + 1.5 * width, "{line:?}");
+        assert_eq!(line.confirmed_passes, line.confirmed_trials);
+        let (broken, failed, _) = line.broken.unwrap();
+        assert!(broken > 333.0 && failed >= 1, "{line:?}");
+    }
+}
+
+#[test]
+fn the_same_step_is_given_until_a_trial_is_recorded() {
+    let mut search = Search::new(Policy::quick(objective()), Seed(1));
+    assert_eq!(search.next_step(), search.next_step());
+    assert_eq!(search.stage().name, "self-test");
+    assert_eq!(search.interval(), None);
+}
+
+#[test]
+fn an_objective_that_one_user_misses() {
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        let verdict = if spec.kind == TrialKind::Single { fail() } else { TrialVerdict::Pass };
+        trial(*spec, second, verdict)
+    });
+    assert_eq!(
+        result.line,
+        Err(NoLine::MissedAtOnce {
+            alone_us: Some(12_000),
+            errors: 0.0
+        })
+    );
+}
+
+#[test]
+fn a_line_beyond_the_generator() {
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        let beyond = spec.kind == TrialKind::SelfTest && spec.rate > 20_000.0;
+        let lag = VoidReason::GeneratorLag {
+            lag_ms_p99: 9.0,
+            bound_ms: 2.5,
+        };
+        trial(*spec, second, if beyond { void(lag) } else { TrialVerdict::Pass })
+    });
+    let Err(NoLine::NotReached { highest_passed }) = result.line else {
+        panic!("{:?}", result.line);
+    };
+    assert!((5_000.0..=10_000.0).contains(&highest_passed), "{highest_passed}");
+}
+
+#[test]
+fn a_generator_that_cannot_even_begin() {
+    let cpu = VoidReason::GeneratorCpu { share: 0.99 };
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        trial(*spec, second, void(cpu.clone()))
+    });
+    assert!(matches!(
+        result.line,
+        Err(NoLine::Void {
+            reason: VoidReason::SelfTest { .. },
+            ..
+        })
+    ));
+}
+
+#[test]
+fn trials_that_stay_void() {
+    let steal = VoidReason::Steal { seconds_share: 0.5 };
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        let stolen = spec.kind == TrialKind::Bracket;
+        trial(*spec, second, if stolen { void(steal.clone()) } else { TrialVerdict::Pass })
+    });
+    assert_eq!(
+        result.line,
+        Err(NoLine::Void {
+            reason: steal,
+            void_trials: 4
+        })
+    );
+}
+
+#[test]
+fn a_generator_that_fails_beside_an_overload_still_finds_the_line_below() {
+    let lag = VoidReason::GeneratorLag {
+        lag_ms_p99: 9.0,
+        bound_ms: 2.5,
+    };
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        let verdict = match spec.rate {
+            rate if spec.kind.counts_for_line() && rate > 400.0 => void(lag.clone()),
+            rate if spec.kind.counts_for_line() && rate > 333.0 => fail(),
+            _ => TrialVerdict::Pass,
+        };
+        trial(*spec, second, verdict)
+    });
+    let line = result.line.unwrap();
+    assert!(line.low <= 333.0 && 333.0 <= line.high, "{line:?}");
+}
+
+#[test]
+fn an_unsteady_trial_gets_twice_the_time_once() {
+    let mut lengths = Vec::new();
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        if spec.kind == TrialKind::Bracket {
+            lengths.push(spec.measure_s);
+            return trial(*spec, second, void(VoidReason::NotSteady));
+        }
+        trial(*spec, second, TrialVerdict::Pass)
+    });
+    assert_eq!(lengths[..2], [10, 20]);
+    assert!(matches!(
+        result.line,
+        Err(NoLine::Void {
+            reason: VoidReason::NotSteady,
+            ..
+        })
+    ));
+}
+
+#[test]
+fn a_target_that_does_not_recover() {
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        let lost = spec.kind == TrialKind::Recovery || (spec.kind.counts_for_line() && spec.rate > 333.0);
+        trial(*spec, second, if lost { fail() } else { TrialVerdict::Pass })
+    });
+    let Err(NoLine::DoesNotRecover { recovered_from }) = result.line else {
+        panic!("{:?}", result.line);
+    };
+    assert!(recovered_from.unwrap() <= 333.0);
+    let lost = Remark::Recovery {
+        rate: 400.0,
+        seconds: None,
+    };
+    assert!(result.remarks.contains(&lost), "{:?}", result.remarks);
+}
+
+#[test]
+fn recovery_is_timed() {
+    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+        let mut trial = sharp(333.0)(spec, second);
+        if spec.kind == TrialKind::Recovery {
+            trial.judged.0 = second + 7;
+        }
+        trial
+    });
+    assert!(result.line.is_ok());
+    assert!(result.remarks.iter().any(|remark| matches!(
+        remark,
+        Remark::Recovery {
+            seconds: Some(7),
+            ..
+        }
+    )));
+}
+
+#[test]
+fn a_target_that_drifts() {
+    let (mut anchors, mut trials) = (0, 0);
+    let (result, _) = run(Policy::thorough(objective()), |spec, second| {
+        // Verdicts by lot keep the interval wide, so that there are anchors to see the drift by.
+        let mut trial = sharp(333.0)(spec, second);
+        if spec.kind == TrialKind::Refine {
+            trials += 1;
+            let verdict = if trials % 2 == 0 { fail() } else { TrialVerdict::Pass };
+            trial = super::tests::trial(*spec, second, verdict);
+        }
+        if spec.kind == TrialKind::Anchor {
+            anchors += 1;
+            trial.response_us.p50 += 1000 * anchors;
+        }
+        trial
+    });
+    assert!(anchors >= 5, "{anchors} anchors");
+    assert!(
+        result.remarks.iter().any(|remark| matches!(remark, Remark::Drift { change, .. } if *change > 0.05)),
+        "{:?}",
+        result.remarks
+    );
+}
+
+#[test]
+fn a_leak_told_from_outside_is_in_the_result() {
+    let points: Vec<(f64, f64)> = (0..6).map(|i| (1e4 * f64::from(i), 1e6 * f64::from(i))).collect();
+    let leak = crate::judge::leak::leak("memory", &points, None, 300.0).unwrap();
+    let mut search = Search::new(Policy::quick(objective()), Seed(1));
+    search.remark(leak.clone());
+    assert_eq!(search.stop(NoLine::Interrupted).remarks, [leak]);
+    assert!(matches!(search.next_step(), Step::Done(_)));
+}
+
+#[test]
+fn a_lower_edge_that_fails_is_lowered_and_said() {
+    let mut confirms = 0;
+    let (result, _) = run(Policy::thorough(objective()), |spec, second| {
+        let mut trial = sharp(333.0)(spec, second);
+        if spec.kind == TrialKind::Confirm {
+            confirms += 1;
+            if confirms <= 2 {
+                trial.verdict = fail();
+            }
+        }
+        trial
+    });
+    let line = result.line.unwrap();
+    assert!(line.low <= line.verified && line.verified < 333.0, "{line:?}");
+    assert!(result.remarks.iter().any(|remark| matches!(
+        remark,
+        Remark::Note { text } if text.contains("the lower edge was moved")
+    )));
+}
+
+#[test]
+fn a_line_that_depends_on_where_one_comes_from() {
+    let (result, _) = run(Policy::thorough(objective()), |spec, second| {
+        let mut trial = sharp(333.0)(spec, second);
+        if spec.kind == TrialKind::Hysteresis {
+            trial.verdict = fail();
+        }
+        trial
+    });
+    assert!(result.line.is_ok());
+    assert!(result.remarks.iter().any(|remark| matches!(
+        remark,
+        Remark::Hysteresis {
+            from_below: true,
+            from_above: false,
+            ..
+        }
+    )));
+}
+
+#[test]
+fn utilisation_lets_the_bracket_jump() {
+    let mut search = Search::new(Policy::standard(objective()), Seed(1));
+    let mut rates = Vec::new();
+    let mut second = 0;
+    while rates.len() < 2 {
+        let Step::Trial(spec) = search.next_step() else {
+            panic!("over too soon");
+        };
+        if spec.kind == TrialKind::Bracket {
+            rates.push(spec.rate);
+            search.record_utilisation(spec.rate, 0.1);
+        }
+        second += spec.offered_s() + 1;
+        search.record(&trial(spec, second, TrialVerdict::Pass), Duration::from_secs(u64::from(second)));
+    }
+    // A tenth busy: saturation at ten times the rate, of which 0.7.
+    assert!((rates[1] / rates[0] - 7.0).abs() < 0.01, "{rates:?}");
+}
+
+/// Runs a gate on a target with this line.
+fn gate(rate: f64, mut answer: impl FnMut(&TrialSpec, u32) -> Trial) -> GateStep {
+    let mut gate = Gate::new(rate, Policy::standard(objective()));
+    let mut second = 0;
+    for _ in 0..200 {
+        match gate.next_step() {
+            GateStep::Trial(spec) => {
+                let trial = answer(&spec, second);
+                second += spec.offered_s() + 1;
+                gate.record(&trial, Duration::from_secs(u64::from(second)));
+            }
+            step => return step,
+        }
+    }
+    panic!("the gate does not end");
+}
+
+#[test]
+fn the_gate_accepts_after_six_and_rejects_after_two() {
+    let GateStep::Done(result) = gate(300.0, sharp(333.0)) else {
+        panic!("void");
+    };
+    assert_eq!((result.accepted, result.trials, result.passes), (Some(true), 6, 6));
+    let GateStep::Done(result) = gate(350.0, sharp(333.0)) else {
+        panic!("void");
+    };
+    assert_eq!((result.accepted, result.trials, result.passes), (Some(false), 2, 0));
+}
+
+#[test]
+fn the_gate_stays_undecided_and_says_void() {
+    let mut count = 0;
+    let step = gate(300.0, |spec, second| {
+        count += u32::from(spec.kind == TrialKind::Gate);
+        let fails = spec.kind == TrialKind::Gate && count % 4 == 0;
+        trial(*spec, second, if fails { fail() } else { TrialVerdict::Pass })
+    });
+    let GateStep::Done(result) = step else {
+        panic!("{step:?}");
+    };
+    assert_eq!((result.accepted, result.trials), (None, 12));
+    let steal = VoidReason::Steal { seconds_share: 0.5 };
+    let step = gate(300.0, |spec, second| {
+        let stolen = spec.kind == TrialKind::Gate;
+        trial(*spec, second, if stolen { void(steal.clone()) } else { TrialVerdict::Pass })
+    });
+    assert_eq!(step, GateStep::Void(steal));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn every_search_ends_within_its_budget(
+        verdicts in prop::collection::vec(0_u8..8, 1..60),
+        quick: bool,
+    ) {
+        let policy = if quick { Policy::quick(objective()) } else { Policy::standard(objective()) };
+        let budget = policy.budget;
+        let mut next = verdicts.iter().cycle();
+        let (_, second) = run(policy, |spec, second| {
+            let verdict = match next.next().expect("a cycle does not end") {
+                0..3 => TrialVerdict::Pass,
+                3..6 => fail(),
+                6 => void(VoidReason::NotSteady),
+                _ => void(VoidReason::GeneratorCpu { share: 0.9 }),
+            };
+            trial(*spec, second, verdict)
+        });
+        prop_assert!(Duration::from_secs(u64::from(second)) <= budget);
+    }
+}

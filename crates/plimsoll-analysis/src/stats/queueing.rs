@@ -144,7 +144,7 @@ fn waiting_at_most(servers: u32, a: f64) -> Vec<f64> {
         }
         let moved: f64 = next.iter().zip(&share).map(|(new, old)| (new - old).abs()).sum();
         share = next;
-        if moved < 1e-11 {
+        if moved < 1e-9 * spare {
             break;
         }
     }
@@ -177,7 +177,8 @@ pub fn deterministic_load_line(
         spare /= 2.0;
     }
     let (mut low, mut high) = ((1.0 - 2.0 * spare) * most, (1.0 - spare) * most);
-    for _ in 0..30 {
+    // To a ten-thousandth of what is spare.
+    while high - low > 1e-4 * (most - high) {
         let middle = f64::midpoint(low, high);
         if holds(middle) {
             low = middle;
