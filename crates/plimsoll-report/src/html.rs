@@ -234,7 +234,7 @@ fn classes_section(report: &Report<'_>) -> Markup {
     if rows.is_empty() {
         return html! {};
     }
-    let names = rows[0].1.named();
+    let headings = rows[0].1.named();
     html! {
         section aria-labelledby="classes-heading" {
             h2 #classes-heading { "How long answers took" }
@@ -243,7 +243,7 @@ fn classes_section(report: &Report<'_>) -> Markup {
                     thead { tr {
                         th scope="col" { "offered" }
                         th scope="col" { "share of the requests" }
-                        @for (index, (name, _)) in names.iter().enumerate() {
+                        @for (index, (name, _)) in headings.iter().enumerate() {
                             th scope="col" { span class={ "swatch c" (index) } {} (name) }
                         }
                     } }

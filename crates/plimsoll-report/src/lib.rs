@@ -5,11 +5,15 @@
 
 pub mod answer;
 mod chart;
+pub mod csv;
 pub mod html;
 pub mod json;
+pub mod junit;
 pub mod live;
 pub mod number;
+pub mod parquet;
 pub mod report;
+mod table;
 pub mod text;
 
 pub use report::Report;

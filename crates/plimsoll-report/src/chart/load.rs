@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 use plimsoll_model::load_line::LoadLine;
+use plimsoll_model::objective::Objective;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::TrialVerdict;
 
@@ -52,7 +53,7 @@ pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
         .plan
         .objective
         .as_ref()
-        .and_then(|objective| objective.strictest());
+        .and_then(Objective::strictest);
     let quantile = bound.map_or_else(|| "p95".to_owned(), |bound| bound.quantile_name());
     let times = trials.iter().filter_map(|trial| trial.objective_us);
     let times = times.chain(bound.map(|bound| bound.within_us));
@@ -69,7 +70,7 @@ pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
             title #load-title { "Load against response time" }
             desc #load-text { (description(&trials, line)) }
             @if let Some(line) = line { (interval(&x, line)) }
-            (horizontal_grid(&y, |us| micros_of(us)))
+            (horizontal_grid(&y, micros_of))
             (vertical_grid(&x))
             @if let Some(bound) = bound { (objective(&y, bound.within_us, &quantile)) }
             @for trial in &trials { (mark(trial, &x, &y)) }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, PreEscaped, html};
 use plimsoll_analysis::summary::timeline::{Level, Timeline};
 use plimsoll_model::metric;
+use plimsoll_model::objective::Objective;
 use plimsoll_model::trial::{Percentiles, Trial};
 
 use super::panel::{BOX_HEIGHT, Line, horizontal_grid, path};
@@ -12,6 +13,9 @@ use super::scale::{Scale, clock, time_step};
 use super::{number, percent_of};
 use crate::number::{bytes, micros, percent, short};
 use crate::report::Report;
+
+/// How a value is written.
+type Text = fn(f64) -> String;
 
 /// One of the charts that share the time axis.
 #[derive(Clone, Debug)]
@@ -21,7 +25,7 @@ struct Panel {
     lines: Vec<Line>,
     /// The objective's bound and what it says.
     bound: Option<(f64, String)>,
-    text: fn(f64) -> String,
+    text: Text,
 }
 
 /// All panels.
@@ -172,7 +176,7 @@ impl TimeChart {
 
     /// Texts of all lines by second; `–` where a line has no value.
     fn columns(&self) -> BTreeMap<u32, Vec<String>> {
-        let lines: Vec<(&Line, fn(f64) -> String)> = self
+        let lines: Vec<(&Line, Text)> = self
             .panels
             .iter()
             .flat_map(|panel| panel.lines.iter().map(move |line| (line, panel.text)))
@@ -249,7 +253,7 @@ fn latency(report: &Report<'_>, timeline: &Timeline) -> Option<Panel> {
         .plan
         .objective
         .as_ref()
-        .and_then(|objective| objective.strictest());
+        .and_then(Objective::strictest);
     let bound = bound.map(|bound| {
         let text = format!("{} < {}", bound.quantile_name(), micros(bound.within_us));
         (bound.within_us as f64, text)
@@ -285,7 +289,7 @@ fn line(
 }
 
 /// A panel from zero; `None` without any point.
-fn from_zero(title: &'static str, lines: Vec<Line>, text: fn(f64) -> String) -> Option<Panel> {
+fn from_zero(title: &'static str, lines: Vec<Line>, text: Text) -> Option<Panel> {
     let lines: Vec<Line> = lines
         .into_iter()
         .filter(|line| !line.points.is_empty())

@@ -16,14 +16,16 @@ pub fn trial_line(trial: &Trial) -> String {
     } else {
         trial.errors as f64 / trial.requests as f64
     };
+    let good = trial.requests > trial.errors;
+    let time = |us: u64| if good { micros(us) } else { "–".to_owned() };
     let mut line = format!(
         "{:<10} {:>14}  {:<4}  p50 {:>8}  p95 {:>8}  p99 {:>8}  {} failed",
         trial.spec.kind.name(),
         load,
         trial.verdict.name(),
-        micros(trial.response_us.p50),
-        micros(trial.response_us.p95),
-        micros(trial.response_us.p99),
+        time(trial.response_us.p50),
+        time(trial.response_us.p95),
+        time(trial.response_us.p99),
         percent(failed),
     );
     if let Some(reason) = answer::trial_reason(&trial.verdict) {

@@ -103,3 +103,12 @@ fn plain_runs_compared() {
     let (quiet, busy) = (runs::plain(400.0, 10), runs::plain(700.0, 10));
     insta::assert_snapshot!(text::comparison(&[("quiet", &quiet), ("busy", &busy)]));
 }
+
+#[test]
+fn trials_as_lines() {
+    let run = runs::search();
+    let lines: Vec<String> = [0, 7, 17]
+        .map(|index: usize| text::trial_line(&run.trials[index]))
+        .to_vec();
+    insta::assert_snapshot!(lines.join("\n"));
+}

@@ -1,0 +1,190 @@
+//! `JUnit` for CI: one case for each bound of the objective, for the gate, or for the search.
+//!
+//! A bound that is broken is a failure. A measurement that is void, undecided or cut off is an error: a build must
+//! not turn green on it.
+
+use std::io;
+
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+
+use crate::answer;
+use crate::json::verdict_name;
+use crate::number::{micros, percent, rate};
+use crate::report::Report;
+use crate::text::printable;
+
+/// How a case ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Ended {
+    Passed,
+    Failed(String),
+    Error(String),
+}
+
+/// One case.
+struct Case {
+    name: String,
+    ended: Ended,
+}
+
+/// The whole file.
+pub fn render(report: &Report<'_>) -> String {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
+    write(report, &mut writer).expect("writing to memory does not fail");
+    let mut text = String::from_utf8(writer.into_inner()).expect("all that was written is text");
+    text.push('\n');
+    text
+}
+
+fn write(report: &Report<'_>, writer: &mut Writer<Vec<u8>>) -> io::Result<()> {
+    let cases = cases(report);
+    let header = &report.run.header;
+    let count = |is: fn(&Ended) -> bool| {
+        cases
+            .iter()
+            .filter(|case| is(&case.ended))
+            .count()
+            .to_string()
+    };
+    let failures = count(|ended| matches!(ended, Ended::Failed(_)));
+    let errors = count(|ended| matches!(ended, Ended::Error(_)));
+    let seconds = report
+        .run
+        .windows
+        .last()
+        .map_or(0, |window| window.second + 1)
+        .to_string();
+    let name = printable(&format!("plimsoll {} {}", header.command, header.plan.name));
+    let started = printable(&header.started_at);
+    let class = printable(&header.plan.target.url);
+    let total = cases.len().to_string();
+    let counts = [
+        ("tests", &total),
+        ("failures", &failures),
+        ("errors", &errors),
+        ("time", &seconds),
+    ];
+    let counts = counts.map(|(name, value)| (name, value.as_str()));
+    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let suites = writer.create_element("testsuites").with_attributes(counts);
+    suites.write_inner_content(|writer| {
+        let suite = writer
+            .create_element("testsuite")
+            .with_attribute(("name", name.as_str()));
+        let suite = suite
+            .with_attributes(counts)
+            .with_attribute(("timestamp", started.as_str()));
+        suite.write_inner_content(|writer| {
+            cases
+                .iter()
+                .try_for_each(|case| write_case(writer, &class, case))?;
+            let answer = printable(&answer::sentence(report));
+            let output = writer.create_element("system-out");
+            output.write_text_content(BytesText::new(&answer)).map(drop)
+        })?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+fn write_case(writer: &mut Writer<Vec<u8>>, class: &str, case: &Case) -> io::Result<()> {
+    let name = printable(&case.name);
+    let element = writer.create_element("testcase");
+    let element = element.with_attributes([("classname", class), ("name", name.as_str())]);
+    let (kind, message) = match &case.ended {
+        Ended::Passed => return element.write_empty().map(drop),
+        Ended::Failed(message) => ("failure", message),
+        Ended::Error(message) => ("error", message),
+    };
+    let message = printable(message);
+    element.write_inner_content(|writer| {
+        let result = writer
+            .create_element(kind)
+            .with_attribute(("message", message.as_str()));
+        result
+            .write_text_content(BytesText::new(&message))
+            .map(drop)
+    })?;
+    Ok(())
+}
+
+fn cases(report: &Report<'_>) -> Vec<Case> {
+    if let Some(gate) = &report.run.gate {
+        let sentence = answer::sentence(report);
+        let ended = match gate.accepted {
+            Some(true) => Ended::Passed,
+            Some(false) => Ended::Failed(sentence),
+            None => Ended::Error(sentence),
+        };
+        let name = format!("carries at least {}", rate(gate.rate));
+        return vec![Case { name, ended }];
+    }
+    if report.is_search() {
+        let ended = answer::reason(report).map_or(Ended::Passed, Ended::Error);
+        let name = "has a load line".to_owned();
+        return vec![Case { name, ended }];
+    }
+    let mut cases = vec![validity(report)];
+    if cases[0].ended == Ended::Passed {
+        cases.extend(bounds(report));
+    }
+    cases
+}
+
+/// Whether the measurement says anything.
+fn validity(report: &Report<'_>) -> Case {
+    let summary = &report.summary;
+    let reasons: Vec<String> = summary.void.iter().map(ToString::to_string).collect();
+    let ended = match summary.verdict {
+        _ if !reasons.is_empty() => Ended::Error(reasons.join("; ")),
+        None => Ended::Error("the log of the run was cut off".to_owned()),
+        Some(_) if summary.requests == 0 => Ended::Error(answer::sentence(report)),
+        Some(verdict)
+            if ["undecided", "unreachable", "void", "interrupted"]
+                .contains(&verdict_name(verdict)) =>
+        {
+            Ended::Error(verdict_name(verdict).to_owned())
+        }
+        Some(_) => Ended::Passed,
+    };
+    let name = "the measurement is valid".to_owned();
+    Case { name, ended }
+}
+
+fn bounds(report: &Report<'_>) -> Vec<Case> {
+    let Some(objective) = &report.summary.objective else {
+        return Vec::new();
+    };
+    let case = |name: String, holds: bool, measured: String| Case {
+        ended: if holds {
+            Ended::Passed
+        } else {
+            Ended::Failed(format!("{measured} instead of {name}"))
+        },
+        name,
+    };
+    let mut cases: Vec<Case> = objective
+        .latency
+        .iter()
+        .map(|result| {
+            let name = format!(
+                "{} < {}",
+                result.bound.quantile_name(),
+                micros(result.bound.within_us)
+            );
+            let measured = result
+                .measured_us
+                .map_or_else(|| "the quantile falls on a failure".to_owned(), micros);
+            case(name, result.holds, measured)
+        })
+        .collect();
+    if let Some((max, share, holds)) = objective.errors {
+        cases.push(case(
+            format!("errors < {}", percent(max)),
+            holds,
+            percent(share),
+        ));
+    }
+    cases
+}

@@ -1,0 +1,103 @@
+//! The tables of a run as Parquet files, compressed with Snappy, every column optional.
+
+use std::sync::Arc;
+
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use plimsoll_model::run::Run;
+
+pub use parquet::errors::ParquetError;
+
+use crate::table::{self, Table, Values};
+
+/// One row for each second of results.
+///
+/// # Errors
+/// When the library refuses the table; nothing is written to disk here.
+pub fn windows(run: &Run) -> Result<Vec<u8>, ParquetError> {
+    render("windows", &table::windows(run))
+}
+
+/// One row for each value of a probe.
+///
+/// # Errors
+/// As [`windows`].
+pub fn readings(run: &Run) -> Result<Vec<u8>, ParquetError> {
+    render("readings", &table::readings(run))
+}
+
+/// One row for each line of evidence, best finding first.
+///
+/// # Errors
+/// As [`windows`].
+pub fn findings(run: &Run) -> Result<Vec<u8>, ParquetError> {
+    render("findings", &table::findings(run))
+}
+
+/// One row for each judged trial.
+///
+/// # Errors
+/// As [`windows`].
+pub fn trials(run: &Run) -> Result<Vec<u8>, ParquetError> {
+    render("trials", &table::trials(run))
+}
+
+fn render(name: &str, table: &Table) -> Result<Vec<u8>, ParquetError> {
+    let fields: String = table
+        .columns
+        .iter()
+        .map(|column| match column.values {
+            Values::Counts(_) => format!("OPTIONAL INT64 {};\n", column.name),
+            Values::Numbers(_) => format!("OPTIONAL DOUBLE {};\n", column.name),
+            Values::Texts(_) => format!("OPTIONAL BINARY {} (STRING);\n", column.name),
+        })
+        .collect();
+    let schema = Arc::new(parse_message_type(&format!(
+        "message {name} {{\n{fields}}}"
+    ))?);
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .build();
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
+    let mut group = writer.next_row_group()?;
+    for column in &table.columns {
+        let mut writer = group
+            .next_column()?
+            .expect("the schema has a field for every column");
+        match &column.values {
+            // Parquet's whole numbers are signed; a count beyond 2^63 is not reached.
+            Values::Counts(values) => write::<Int64Type, _>(&mut writer, values, |&count| {
+                i64::try_from(count).unwrap_or(i64::MAX)
+            }),
+            Values::Numbers(values) => {
+                write::<DoubleType, _>(&mut writer, values, |&number| number)
+            }
+            Values::Texts(values) => write::<ByteArrayType, _>(&mut writer, values, |text| {
+                ByteArray::from(text.as_str())
+            }),
+        }?;
+        writer.close()?;
+    }
+    group.close()?;
+    writer.into_inner()
+}
+
+/// Writes a column: the values that are there, and for each row whether there is one.
+fn write<T: DataType, V>(
+    writer: &mut SerializedColumnWriter<'_>,
+    values: &[Option<V>],
+    convert: impl Fn(&V) -> T::T,
+) -> Result<(), ParquetError> {
+    let present: Vec<T::T> = values.iter().flatten().map(convert).collect();
+    let levels: Vec<i16> = values
+        .iter()
+        .map(|value| i16::from(value.is_some()))
+        .collect();
+    writer
+        .typed::<T>()
+        .write_batch(&present, Some(&levels), None)?;
+    Ok(())
+}
