@@ -14,6 +14,7 @@ mod clock;
 mod demo;
 mod origin;
 mod prepare;
+mod reference;
 mod soak;
 mod step;
 mod test;
@@ -36,6 +37,8 @@ struct Arguments {
 enum Task {
     /// Everything CI runs; installs what it needs where it may
     Test,
+    /// Writes the reference pages and schemas that are made from the code
+    Reference,
     /// House rules: crate arrows, file sizes, leftovers, links, secrets
     Tidy,
     /// Measures side by side with peers and writes the table into docs/benchmarks
@@ -54,6 +57,7 @@ enum Task {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().task {
         Task::Test => test::run(),
+        Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
         Task::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
         Task::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
         Task::Soak(arguments) => soak::run(&arguments),

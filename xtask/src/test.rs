@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::clock::Stopwatch;
 use crate::step::{Steps, execute, line};
 use crate::workspace::{Workspace, cargo};
-use crate::{prepare, tidy};
+use crate::{prepare, reference, tidy};
 
 /// Tests counted in the output of libtest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +60,7 @@ pub(crate) fn run() -> Result<ExitCode> {
                 &mut counts,
             )
         });
+        steps.run("reference", || reference::check(&workspace));
         steps.run("docs", || {
             execute(
                 cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"])
