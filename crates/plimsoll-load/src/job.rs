@@ -105,8 +105,9 @@ pub(crate) struct Order {
     pub(crate) tick_ns: u64,
     /// Bound that the histograms start with, µs.
     pub(crate) highest_us: u64,
-    /// Connections and waiting requests of one loop at most.
+    /// Connections at most, over all loops.
     pub(crate) connections_max: usize,
+    /// Requests of one loop that wait, at most.
     pub(crate) waiting_max: usize,
     pub(crate) transport: Transport,
 }
@@ -146,7 +147,7 @@ impl Order {
             drain_ns,
             tick_ns: plan.tick.map_or(1, nanoseconds).max(1),
             highest_us: longest_ns / 1000,
-            connections_max: (connections as usize).div_ceil(cores),
+            connections_max: connections as usize,
             waiting_max: WAITING_MAX / cores,
             transport,
             plan,
@@ -159,6 +160,13 @@ impl Order {
 
     pub(crate) fn start_ns(&self) -> u64 {
         u64::from(self.start_second) * SECOND_NS
+    }
+
+    /// Connections that loop `index` may open: its share, and at least the one without which it could do nothing.
+    pub(crate) fn connections_of(&self, index: u32) -> usize {
+        let (loops, index) = (self.plan.cores as usize, index as usize);
+        let rest = usize::from(index < self.connections_max % loops);
+        (self.connections_max / loops + rest).max(1)
     }
 
     /// Picks the paths of loop `index`.

@@ -41,7 +41,7 @@ pub fn start(job: Job) -> Result<Running, LoadError> {
 const OTHER_DESCRIPTORS: u64 = 256;
 
 fn raise_descriptor_limit(order: &Order) {
-    let wanted = order.connections_max as u64 * u64::from(order.plan.cores) + OTHER_DESCRIPTORS;
+    let wanted = (order.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < wanted) {
         // What it does not suffice for is counted as `descriptors_exhausted`.

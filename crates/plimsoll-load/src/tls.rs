@@ -166,10 +166,13 @@ impl Session {
         plain: &mut [u8],
         mut each: impl FnMut(&[u8]),
     ) -> Result<(), rustls::Error> {
-        // Reading from memory fails only when plaintext is left untaken, and none ever is.
-        self.connection
-            .read_tls(input)
-            .expect("all plaintext was taken");
+        match self.connection.read_tls(input) {
+            // After the target's closing alert nothing counts any more.
+            Ok(0) => *input = &[],
+            Ok(_) => {}
+            // A handshake message without an end.
+            Err(error) => return Err(rustls::Error::General(error.to_string())),
+        }
         let state = self.connection.process_new_packets()?;
         self.closed |= state.peer_has_closed();
         let mut left = state.plaintext_bytes_to_read();

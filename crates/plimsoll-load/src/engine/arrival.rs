@@ -30,6 +30,11 @@ impl Engine {
     #[inline]
     pub(super) fn arrive(&mut self, due: Due, now: u64) {
         self.recorder.offered(due.at, now);
+        if due.at.saturating_add(self.order.timeout_ns) <= now {
+            // A generator this far behind has nothing to tell the target any more.
+            self.recorder.drop_at_once(due.at, now);
+            return self.source.user_is_done(due.user, now, true);
+        }
         let path = self.paths.next();
         let id = self.requests.insert(Request::new(due.at, due.user, path));
         let id = u32::try_from(id).expect("requests at once are far below 2^32");

@@ -30,8 +30,7 @@ pub(super) const ENDED: EventFlags = EventFlags::RDHUP
 impl Engine {
     /// Whether another connection may be opened. One that only waits to be closed does not count.
     pub(super) fn has_room(&self) -> bool {
-        !self.backlog_is_full
-            && self.connections.len() - self.closing.len() < self.order.connections_max
+        !self.backlog_is_full && self.connections.len() - self.closing.len() < self.connections_max
     }
 
     /// Whether a connection is still the one it was: another may have taken its place.

@@ -118,3 +118,19 @@ fn a_start_in_the_future_is_waited_for() {
     // Early by not a nanosecond: the lag of one sent before its time would be 0 for all.
     assert!(all[0].lag.count() == 100);
 }
+
+#[test]
+fn a_generator_that_falls_behind_says_so_and_loses_nothing() {
+    // Far more than any loop can send; `windows` holds that each arrival is counted where it was due and ends once.
+    let server = plimsoll_load::null_server().unwrap();
+    let mut plan = plan(server.address());
+    plan.transport.timeout = ms(300);
+    let total = run(plan, even(1_000_000.0, ms(500)));
+    assert_eq!(total.offered, 500_000);
+    assert!(
+        total.lag.max().unwrap() > 10_000,
+        "{:?} µs",
+        total.lag.max()
+    );
+    assert!(total.outcomes.get(Outcome::Ok) > 0);
+}
