@@ -110,12 +110,22 @@ impl Loop {
     /// Looks at the next window; `None` when the loop has ended.
     fn peek(&mut self) -> Option<&Window> {
         if self.next.is_none() {
-            let mut second = self.seconds.recv().ok()?;
+            let Ok(mut second) = self.seconds.recv() else {
+                self.join();
+                return None;
+            };
             self.next = Some(second.close());
             // A full channel has spares enough.
             let _ = self.spares.try_send(second);
         }
         self.next.as_ref()
+    }
+
+    /// Waits for the end of the thread. Its panic goes on here: windows that end early must not look complete.
+    fn join(&mut self) {
+        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
+            std::panic::resume_unwind(panic);
+        }
     }
 
     fn tell(&self, wish: u8) {
