@@ -36,6 +36,9 @@ pub(crate) struct LoadArguments {
     /// Seconds of each run
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=600))]
     seconds: u32,
+    /// Measure with the clients that are there; the page names those that are not
+    #[arg(long)]
+    no_install: bool,
     /// Where the table goes
     #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/load.md")]
     out: PathBuf,
@@ -74,7 +77,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     raise_descriptor_limit()?;
     let (client_core, server_core) = two_cores()?;
     let ground = Ground {
-        peers: Peers::find(&workspace)?,
+        peers: Peers::find(&workspace, !arguments.no_install)?,
         client_core,
         server_core,
         rounds: arguments.rounds,
@@ -86,7 +89,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         paper.scenario(&scenario, &scenario::run(&ground, &scenario)?);
     }
     paper.lateness(&lateness::run(&ground));
-    paper.stall(&stall::run(&ground)?);
+    paper.stall(&stall::run(&ground));
     let path = workspace.root.join(&arguments.out);
     std::fs::write(&path, paper.finish())
         .with_context(|| format!("cannot write {}", path.display()))?;

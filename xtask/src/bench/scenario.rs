@@ -134,7 +134,7 @@ pub(super) fn words(
     url: &str,
 ) -> Result<Vec<String>> {
     let words = ground.peers.words(tool, load, seconds, url);
-    words.ok_or_else(|| anyhow::anyhow!("{} cannot be asked for {load:?}", tool.name()))
+    words.ok_or_else(|| anyhow::anyhow!("is not installed, or cannot be asked for {load:?}"))
 }
 
 /// A command as the paper shows it: names instead of paths, URL instead of the port of the day.

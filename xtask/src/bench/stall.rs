@@ -19,50 +19,51 @@ const FREEZE_AT: Duration = Duration::from_secs(5);
 const FREEZE_FOR: Duration = Duration::from_secs(1);
 
 pub(super) struct Stalled {
-    pub(super) tool: Tool,
     pub(super) command: String,
-    pub(super) told: Option<Told>,
-    pub(super) failure: Option<String>,
+    pub(super) told: Told,
 }
 
-pub(super) fn run(ground: &Ground) -> Result<Vec<Stalled>> {
-    let mut all = Vec::new();
-    for tool in [Tool::Plimsoll, Tool::Oha, Tool::OhaUncorrected, Tool::Hey] {
-        println!("stall: {}", tool.name());
-        let nginx = Nginx::start(ground.server_core)?;
-        let url = nginx.url();
-        let words = words(
-            ground,
-            tool,
-            Load::Rate {
-                per_second: PER_SECOND,
-            },
-            SECONDS,
-            &url,
-        )?;
-        let mut command = pinned(ground.client_core, &words);
-        command.current_dir(ground.folder.path());
-        let mut frozen = false;
-        let mut failure = None;
-        let weighed = weigh(command, Duration::from_millis(5), |_, elapsed| {
-            let wanted = (FREEZE_AT..FREEZE_AT + FREEZE_FOR).contains(&elapsed);
-            if wanted != frozen {
-                frozen = wanted;
-                failure = nginx.freeze(wanted).err();
+/// What every client says, or why it says nothing.
+pub(super) fn run(ground: &Ground) -> Vec<(Tool, Result<Stalled>)> {
+    let tools = [Tool::Plimsoll, Tool::Oha, Tool::OhaUncorrected, Tool::Hey];
+    tools
+        .into_iter()
+        .map(|tool| {
+            println!("stall: {}", tool.name());
+            let stalled = one(ground, tool);
+            match &stalled {
+                Ok(stalled) => println!(
+                    "  p95 {:?} ms, p99 {:?} ms",
+                    stalled.told.p95_ms, stalled.told.p99_ms
+                ),
+                Err(error) => println!("  failed: {error:#}"),
             }
-        });
-        let told = weighed.and_then(|weighed| tool.told(&weighed.stdout));
-        let failure = failure.or(told
-            .as_ref()
-            .err()
-            .map(|error| anyhow::anyhow!("{error:#}")));
-        println!("  {:?}", told.as_ref().ok());
-        all.push(Stalled {
-            tool,
-            command: shown(&words, &url),
-            told: told.ok(),
-            failure: failure.map(|error| format!("{error:#}")),
-        });
-    }
-    Ok(all)
+            (tool, stalled)
+        })
+        .collect()
+}
+
+fn one(ground: &Ground, tool: Tool) -> Result<Stalled> {
+    let nginx = Nginx::start(ground.server_core)?;
+    let url = nginx.url();
+    let load = Load::Rate {
+        per_second: PER_SECOND,
+    };
+    let words = words(ground, tool, load, SECONDS, &url)?;
+    let mut command = pinned(ground.client_core, &words);
+    command.current_dir(ground.folder.path());
+    let mut frozen = false;
+    let mut outcome = Ok(());
+    let weighed = weigh(command, Duration::from_millis(5), |_, elapsed| {
+        let wanted = (FREEZE_AT..FREEZE_AT + FREEZE_FOR).contains(&elapsed);
+        if wanted != frozen && outcome.is_ok() {
+            frozen = wanted;
+            outcome = nginx.freeze(wanted);
+        }
+    })?;
+    outcome?;
+    Ok(Stalled {
+        command: shown(&words, &url),
+        told: tool.told(&weighed.stdout)?,
+    })
 }

@@ -49,7 +49,8 @@ pub(super) struct Told {
 /// Where the clients are.
 pub(super) struct Peers {
     plimsoll: PathBuf,
-    oha: PathBuf,
+    /// `None` if it is missing and must not be installed.
+    oha: Option<PathBuf>,
     pub(super) origin: PathBuf,
 }
 
@@ -57,8 +58,8 @@ pub(super) struct Peers {
 const RATE_CONNECTIONS: u32 = 64;
 
 impl Peers {
-    /// Finds the clients and installs those that are missing.
-    pub(super) fn find(workspace: &Workspace) -> Result<Self> {
+    /// Finds the clients and installs those that are missing, if that is wanted.
+    pub(super) fn find(workspace: &Workspace, install: bool) -> Result<Self> {
         let packages: Vec<_> = [
             ("nginx", "nginx-light"),
             ("wrk", "wrk"),
@@ -69,18 +70,18 @@ impl Peers {
         .filter(|(program, _)| !prepare::is_installed(program))
         .map(|(_, package)| package)
         .collect();
-        if !packages.is_empty() {
+        if install && !packages.is_empty() {
             prepare::install(&packages)?;
         }
         let root = workspace.target.join("peers");
         let oha = root.join("bin/oha");
-        if !oha.exists() {
+        if install && !oha.exists() {
             cargo_install("oha", &root)?;
         }
         Ok(Self {
             plimsoll: workspace.release("plimsoll"),
             origin: workspace.release("plimsoll-origin"),
-            oha,
+            oha: oha.exists().then_some(oha),
         })
     }
 
@@ -101,7 +102,9 @@ impl Peers {
             first_line("nginx", "-v"),
             first_line(&self.plimsoll.display().to_string(), "--version"),
             wrk,
-            first_line(&self.oha.display().to_string(), "--version"),
+            self.oha
+                .as_ref()
+                .and_then(|oha| first_line(&oha.display().to_string(), "--version")),
             Some(format!("hey {}", debian_version("hey").unwrap_or_default())),
             first_line("ab", "-V"),
         ]
@@ -110,7 +113,7 @@ impl Peers {
         .collect()
     }
 
-    /// The words of the command; `None` if the client cannot do that.
+    /// The words of the command; `None` if the client cannot do that or is not there.
     pub(super) fn words(
         &self,
         tool: Tool,
@@ -119,7 +122,10 @@ impl Peers {
         url: &str,
     ) -> Option<Vec<String>> {
         let ours = self.plimsoll.display();
-        let oha = self.oha.display();
+        let oha = match tool {
+            Tool::Oha | Tool::OhaUncorrected => self.oha.as_ref()?.display().to_string(),
+            _ => String::new(),
+        };
         let line = match (tool, load) {
             (Tool::Plimsoll, Load::Closed { connections }) => {
                 format!(
