@@ -125,6 +125,38 @@ impl ResponseReader {
         }
     }
 
+    /// Bytes still to come of a body whose length was announced; they may be skipped unseen. 0 when there is none.
+    #[inline]
+    pub fn skippable(&self) -> u64 {
+        match self.state {
+            State::Body(Body::Sized(left)) => left,
+            _ => 0,
+        }
+    }
+
+    /// Takes `count` bytes of such a body without looking at them.
+    ///
+    /// # Panics
+    /// When `count` is more than [`ResponseReader::skippable`].
+    #[inline]
+    pub fn skip(&mut self, count: u64) -> Progress {
+        let left = self.skippable();
+        assert!(
+            count <= left,
+            "{count} bytes of a body of {left} cannot be skipped"
+        );
+        if left == 0 {
+            return Progress::More;
+        }
+        self.content_len += count;
+        if count < left {
+            self.state = State::Body(Body::Sized(left - count));
+            return Progress::More;
+        }
+        self.state = State::Complete;
+        Progress::Complete(0)
+    }
+
     /// What the end of the connection means now.
     pub fn end(&self) -> End {
         match self.state {
@@ -350,6 +382,19 @@ mod tests {
             read(input, EXPECTED).0,
             Ok(Progress::Complete(input.len() - 5))
         );
+    }
+
+    #[test]
+    fn a_sized_body_may_be_skipped() {
+        let (progress, mut reader) =
+            read("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhe", EXPECTED);
+        assert_eq!((progress, reader.skippable()), (Ok(Progress::More), 7));
+        assert_eq!(reader.skip(5), Progress::More);
+        assert_eq!(reader.end(), End::InBody);
+        assert_eq!(reader.skip(2), Progress::Complete(0));
+        assert_eq!((reader.content_len(), reader.keeps_alive()), (9, true));
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhe";
+        assert_eq!(read(chunked, EXPECTED).1.skippable(), 0);
     }
 
     #[test]

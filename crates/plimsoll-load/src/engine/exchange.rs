@@ -17,6 +17,13 @@ use crate::connection::{Connection, Phase, Request, UNSENT};
 use crate::job::Order;
 use crate::list::NONE;
 
+/// Bytes asked for while the head is still to come. An answer within it takes one read; the rest of a longer one can
+/// be skipped.
+const FIRST_READ_LEN: usize = 16 * 1024;
+
+/// Rest of a body from which on it is skipped rather than read, bytes.
+const SKIPPED_LEN_MIN: u64 = 4096;
+
 /// Full buffers read from one connection before the others have their turn.
 const READS_MAX: usize = 16;
 
@@ -100,13 +107,11 @@ impl Engine {
         let generation = self.connections[id as usize].generation;
         for _ in 0..READS_MAX {
             let connection = &mut self.connections[id as usize];
-            let count = match rustix::net::recv(
-                &connection.socket,
-                &mut self.buffer[..],
-                RecvFlags::empty(),
-            ) {
-                Ok((count, _)) if count > 0 => count,
-                Ok(_) => return self.cut(id),
+            let (asked, flags) = reading(connection);
+            let read = rustix::net::recv(&connection.socket, &mut self.buffer[..asked], flags);
+            let count = match read.map(|(_, count)| count) {
+                Ok(0) => return self.cut(id),
+                Ok(count) => count,
                 Err(Errno::INTR) => continue,
                 Err(Errno::AGAIN) => return,
                 Err(_) => {
@@ -117,6 +122,8 @@ impl Engine {
             let secure = connection.tls.is_some();
             let taken = if secure {
                 self.take_secure(id, count)
+            } else if flags == RecvFlags::TRUNC {
+                self.skip(id, count)
             } else {
                 self.take(id, count)
             };
@@ -125,7 +132,7 @@ impl Engine {
             }
             match taken {
                 // A short read has emptied the socket, and its next byte is a new edge.
-                Taken::More if count < BUFFER_LEN && !ended => return,
+                Taken::More if count < asked && !ended => return,
                 Taken::More => {}
                 Taken::Complete { exactly } => return self.complete(id, exactly && !ended, ended),
                 Taken::Failed(outcome) => {
@@ -148,6 +155,15 @@ impl Engine {
             &self.order,
             &mut self.memo,
         )
+    }
+
+    /// Takes `count` bytes of a body that the kernel has thrown away.
+    fn skip(&mut self, id: u32, count: usize) -> Taken {
+        self.recorder.current().window.bytes_in += count as u64;
+        match self.connections[id as usize].reader.skip(count as u64) {
+            Progress::More => Taken::More,
+            Progress::Complete(_) => Taken::Complete { exactly: true },
+        }
     }
 
     /// Decrypts `count` bytes of the buffer, and takes what they hold.
@@ -321,6 +337,23 @@ impl Engine {
         self.recorder.current().window.retries += 1;
         self.close(id, true);
         self.open_for(request_id, now);
+    }
+}
+
+/// How to read from a connection: how many bytes at most, and whether they need to be seen.
+///
+/// What is left of a long body of known length is thrown away in the kernel (tcp(7), `MSG_TRUNC`): copying it would
+/// cost more than all the rest of the exchange. A unix socket knows no such flag, and copies.
+#[inline]
+fn reading(connection: &Connection) -> (usize, RecvFlags) {
+    let skippable = connection.reader.skippable();
+    if skippable >= SKIPPED_LEN_MIN && connection.phase == Phase::Busy && connection.tls.is_none() {
+        let asked = usize::try_from(skippable).unwrap_or(usize::MAX);
+        (asked.min(BUFFER_LEN), RecvFlags::TRUNC)
+    } else if connection.reader.head().is_none() {
+        (FIRST_READ_LEN, RecvFlags::empty())
+    } else {
+        (BUFFER_LEN, RecvFlags::empty())
     }
 }
 

@@ -199,6 +199,24 @@ fn a_body_larger_than_the_sockets_buffers_is_sent_whole() {
 }
 
 #[test]
+fn long_bodies_are_counted_to_the_last_byte() {
+    let body_len = 1_000_000;
+    let origin = KnownLaw::start(KnownLawPlan {
+        body_len,
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let total = run(plan(origin.address()), even(50.0, ms(200)));
+    assert_all(&total, Outcome::Ok);
+    let heads = total.bytes_in - 10 * body_len as u64;
+    assert!(
+        (10 * 20..10 * 500).contains(&heads),
+        "{heads} bytes of heads"
+    );
+    assert!(total.connections_opened < 10, "kept between bodies");
+}
+
+#[test]
 fn paths_come_in_turn_over_all_loops() {
     let server = plimsoll_load::null_server().unwrap();
     let mut plan = plan(server.address());
