@@ -13,7 +13,7 @@ mod tool;
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use clap::{Args, Subcommand};
 use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -36,6 +36,9 @@ pub(crate) struct LoadArguments {
     /// Seconds of each run
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=600))]
     seconds: u32,
+    /// Measure the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
     /// Measure with the clients that are there; the page names those that are not
     #[arg(long)]
     no_install: bool,
@@ -58,22 +61,9 @@ struct Ground {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     let Bench::Load(arguments) = bench;
     let workspace = Workspace::find()?;
-    let status = cargo()
-        .args([
-            "build",
-            "--release",
-            "-p",
-            "plimsoll",
-            "-p",
-            "plimsoll-testkit",
-            "--bins",
-        ])
-        .current_dir(&workspace.root)
-        .status()?;
-    ensure!(
-        status.success(),
-        "the release build failed: see the compiler's messages above"
-    );
+    if !arguments.no_build {
+        build(&workspace)?;
+    }
     raise_descriptor_limit()?;
     let (client_core, server_core) = two_cores()?;
     let ground = Ground {
@@ -95,6 +85,23 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())
+}
+
+/// The release binaries of the product and of the origin.
+pub(crate) fn build(workspace: &Workspace) -> Result<()> {
+    execute(
+        cargo()
+            .args([
+                "build",
+                "--release",
+                "-p",
+                "plimsoll",
+                "-p",
+                "plimsoll-testkit",
+                "--bins",
+            ])
+            .current_dir(&workspace.root),
+    )
 }
 
 /// The first two cores we may run on: one for the client, one for the server.

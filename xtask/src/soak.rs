@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use self::truth::Law;
-use crate::bench::raise_descriptor_limit;
+use crate::bench::{build, raise_descriptor_limit};
 use crate::child::{resident, weigh};
 use crate::clock::Stopwatch;
 use crate::origin::Origin;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::Workspace;
 
 #[derive(Args)]
 pub(crate) struct SoakArguments {
@@ -61,22 +61,7 @@ const GROWTH_MAX: u64 = 2 << 20;
 
 pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
     let workspace = Workspace::find()?;
-    let status = cargo()
-        .args([
-            "build",
-            "--release",
-            "-p",
-            "plimsoll",
-            "-p",
-            "plimsoll-testkit",
-            "--bins",
-        ])
-        .current_dir(&workspace.root)
-        .status()?;
-    ensure!(
-        status.success(),
-        "the release build failed: see the compiler's messages above"
-    );
+    build(&workspace)?;
     raise_descriptor_limit()?;
     let path = arguments
         .results
@@ -205,7 +190,7 @@ fn memory(workspace: &Workspace, minutes: u64) -> Result<Value> {
         .arg(format!("{minutes}m"))
         .current_dir(folder.path());
     let mut readings: Vec<u64> = Vec::new();
-    weigh(command, Duration::from_secs(1), |pid, _| {
+    weigh(command, &[], Duration::from_secs(1), |pid, _| {
         readings.extend(resident(pid));
     })?;
     let settled = readings

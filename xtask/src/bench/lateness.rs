@@ -22,6 +22,8 @@ pub(super) struct Lateness {
     pub(super) p50_us: f64,
     pub(super) p99_us: f64,
     pub(super) max_us: f64,
+    /// What the client called void itself.
+    pub(super) is_void: bool,
     /// The client's own word, in milliseconds.
     pub(super) lag_ms_p99: Option<f64>,
 }
@@ -69,7 +71,7 @@ fn one(ground: &Ground, tool: Tool) -> Result<Lateness> {
     let command = shown(&words, &origin.url);
     let mut client = pinned(ground.client_core, &words);
     client.current_dir(ground.folder.path());
-    let weighed = weigh(client, POLL, |_, _| ())?;
+    let weighed = weigh(client, tool.accepted(), POLL, |_, _| ())?;
     let told = tool.told(&weighed.stdout)?;
     let text = origin.finish()?;
     let arrivals: Vec<f64> = text
@@ -89,6 +91,7 @@ fn one(ground: &Ground, tool: Tool) -> Result<Lateness> {
         p50_us: at(0.5)?,
         p99_us: at(0.99)?,
         max_us: at(1.0)?,
+        is_void: told.is_void,
         lag_ms_p99: told.lag_ms_p99,
     })
 }

@@ -65,6 +65,12 @@ impl Paper {
         );
         for outcome in outcomes {
             self.note(outcome.tool, &outcome.command, outcome.failure.as_ref());
+            let void_count = outcome
+                .turns
+                .iter()
+                .filter(|turn| turn.told.is_void)
+                .count();
+            self.note_void(outcome.tool, scenario.title, void_count);
             let (Some(cost), Some(rate), Some(rss)) = (
                 spread(outcome, |turn| turn.cpu_us_per_request),
                 spread(outcome, |turn| turn.requests_per_second),
@@ -159,6 +165,15 @@ impl Paper {
         }
     }
 
+    fn note_void(&mut self, tool: Tool, what: &str, count: usize) {
+        if count > 0 {
+            self.failures.push(format!(
+                "- {}: {what}: {count} run(s) void by its own word",
+                tool.name()
+            ));
+        }
+    }
+
     /// How late requests leave at 2,000 a second, by the server's clock.
     pub(super) fn lateness(&mut self, all: &[(Tool, Result<Lateness>)]) {
         self.text.push_str(
@@ -176,6 +191,7 @@ impl Paper {
                 }
             };
             self.note(*tool, &lateness.command, None);
+            self.note_void(*tool, "lateness", usize::from(lateness.is_void));
             let own_p99_us = lateness.lag_ms_p99.map(|lag| lag * 1e3);
             let _ = writeln!(
                 self.text,
@@ -220,6 +236,7 @@ impl Paper {
                 }
             };
             self.note(*tool, command, None);
+            self.note_void(*tool, "stall", usize::from(told.is_void));
             let show =
                 |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.1}"));
             let _ = writeln!(

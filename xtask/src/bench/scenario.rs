@@ -106,7 +106,7 @@ fn turn(ground: &Ground, load: Load, url: &str, outcome: &mut Outcome) -> Result
         cpu,
         rss,
         wall,
-    } = weigh(command, POLL, |_, _| ())?;
+    } = weigh(command, outcome.tool.accepted(), POLL, |_, _| ())?;
     let told = outcome.tool.told(&stdout)?;
     anyhow::ensure!(told.requests > 0, "no request succeeded");
     let turn = Turn {

@@ -54,13 +54,18 @@ fn one(ground: &Ground, tool: Tool) -> Result<Stalled> {
     command.current_dir(ground.folder.path());
     let mut frozen = false;
     let mut outcome = Ok(());
-    let weighed = weigh(command, Duration::from_millis(5), |_, elapsed| {
-        let wanted = (FREEZE_AT..FREEZE_AT + FREEZE_FOR).contains(&elapsed);
-        if wanted != frozen && outcome.is_ok() {
-            frozen = wanted;
-            outcome = nginx.freeze(wanted);
-        }
-    })?;
+    let weighed = weigh(
+        command,
+        tool.accepted(),
+        Duration::from_millis(5),
+        |_, elapsed| {
+            let wanted = (FREEZE_AT..FREEZE_AT + FREEZE_FOR).contains(&elapsed);
+            if wanted != frozen && outcome.is_ok() {
+                frozen = wanted;
+                outcome = nginx.freeze(wanted);
+            }
+        },
+    )?;
     outcome?;
     Ok(Stalled {
         command: shown(&words, &url),

@@ -42,6 +42,8 @@ pub(super) struct Told {
     pub(super) failed: u64,
     pub(super) p95_ms: Option<f64>,
     pub(super) p99_ms: Option<f64>,
+    /// It calls its measurement void.
+    pub(super) is_void: bool,
     /// p99 of how late it sent, where it knows.
     pub(super) lag_ms_p99: Option<f64>,
 }
@@ -195,6 +197,14 @@ impl Tool {
         }
     }
 
+    /// Exit codes beside success that come with a result: ours has one for a void measurement.
+    pub(super) fn accepted(self) -> &'static [i32] {
+        match self {
+            Self::Plimsoll | Self::PlimsollTick => &[6],
+            _ => &[],
+        }
+    }
+
     /// Reads what the client printed.
     pub(super) fn told(self, text: &str) -> Result<Told> {
         let told = match self {
@@ -218,6 +228,7 @@ fn ours(text: &str) -> Option<Told> {
         failed: all - requests,
         p95_ms: json["response_time_ms"]["p95"].as_f64(),
         p99_ms: json["response_time_ms"]["p99"].as_f64(),
+        is_void: json["void"].is_array(),
         lag_ms_p99: json["generator"]["lag_ms_p99"].as_f64(),
     })
 }
@@ -265,7 +276,7 @@ fn oha(text: &str) -> Option<Told> {
             + count("errorDistribution", &|_| true),
         p95_ms: seconds("p95"),
         p99_ms: seconds("p99"),
-        lag_ms_p99: None,
+        ..Told::default()
     })
 }
 
@@ -296,7 +307,7 @@ fn hey(text: &str) -> Option<Told> {
         failed: whole(sum(false))?,
         p95_ms: percentile("95%"),
         p99_ms: percentile("99%"),
-        lag_ms_p99: None,
+        ..Told::default()
     })
 }
 
@@ -315,7 +326,7 @@ fn ab(text: &str) -> Option<Told> {
         failed: whole(failed)?,
         p95_ms: percentile("95%"),
         p99_ms: percentile("99%"),
-        lag_ms_p99: None,
+        ..Told::default()
     })
 }
 

@@ -29,10 +29,15 @@ fn reads_wrk() {
 
 #[test]
 fn reads_our_own() {
-    let text = r#"{ "outcomes": { "ok": 90, "timeout": 10 }, "response_time_ms": { "p95": 1.5, "p99": 2.5 }, "generator": { "lag_ms_p99": 0.02 } }"#;
+    let text = r#"{ "outcomes": { "ok": 90, "timeout": 10 }, "response_time_ms": { "p95": 1.5, "p99": 2.5 }, "generator": { "lag_ms_p99": 0.02 }, "void": null }"#;
     let told = Tool::Plimsoll.told(text).unwrap();
     assert_eq!(
         (told.requests, told.failed, told.p95_ms, told.lag_ms_p99),
         (90, 10, Some(1.5), Some(0.02))
     );
+    assert!(!told.is_void);
+    let told = Tool::Plimsoll
+        .told(&text.replace("null", "[\"late\"]"))
+        .unwrap();
+    assert!(told.is_void);
 }
