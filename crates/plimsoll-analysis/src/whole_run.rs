@@ -59,7 +59,8 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
     };
     let plan = &run.header.plan;
     let warmup_s = whole_seconds(plan.warmup.as_secs_f64().ceil());
-    let lasting_s = whole_seconds(plan.load.lasting().as_secs_f64().ceil()).min(last.second + 1 - first.second);
+    let lasting_s =
+        whole_seconds(plan.load.lasting().as_secs_f64().ceil()).min(last.second + 1 - first.second);
     let spec = TrialSpec {
         // Nothing is asked of this kind but that generator and machine were well.
         kind: TrialKind::Noise,
@@ -95,7 +96,10 @@ pub fn steps(run: &Run) -> Vec<Trial> {
         start_ns += phase.lasting_ns;
         let (from, to) = (whole_seconds(from_s.ceil()), whole_seconds(to_s.floor()));
         let is_level = (phase.from - phase.to).abs() < f64::EPSILON * phase.to.max(1.0);
-        let was_run = run.windows.last().is_some_and(|last| first.second + to <= last.second + 1);
+        let was_run = run
+            .windows
+            .last()
+            .is_some_and(|last| first.second + to <= last.second + 1);
         if !is_level || phase.to <= 0.0 || to <= from || !was_run {
             continue;
         }
@@ -124,12 +128,34 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
         index,
         start_second,
         cores: plan.cores,
-        steal: run.readings.between(&steal_series(), start_second, start_second + spec.offered_s()),
+        steal: run.readings.between(
+            &steal_series(),
+            start_second,
+            start_second + spec.offered_s(),
+        ),
         open: plan.load.is_open(),
         ..TrialFacts::default()
     };
     let objective = plan.objective.as_ref().unwrap_or(&nothing_asked);
-    judge::judge(spec, objective, run.windows_between(start_second, u32::MAX), &facts)
+    judge::judge(
+        spec,
+        objective,
+        &step_windows(run, start_second, start_second + spec.offered_s()),
+        &facts,
+    )
+}
+
+/// The windows that tell about a step: its own, and after the last step the drain. What is unfinished when the next
+/// step begins ends there and is judged there; it has not failed.
+fn step_windows(run: &Run, start_second: u32, until: u32) -> Vec<Window> {
+    let later = run.windows_between(until, u32::MAX);
+    let mut windows = run.windows_between(start_second, until).to_vec();
+    if later.iter().all(|window| window.offered == 0) {
+        windows.extend_from_slice(later);
+    } else if let Some(last) = windows.last_mut() {
+        last.in_flight = 0;
+    }
+    windows
 }
 
 /// Share of the CPU that the hypervisor took.

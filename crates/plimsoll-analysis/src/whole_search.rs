@@ -23,7 +23,11 @@ pub fn remarks(run: &Run, search: &SearchResult) -> Vec<Remark> {
 /// Series of the target that must not grow with every request: (what, metric, metric of its limit).
 const GROWING: [(&str, &str, Option<&str>); 3] = [
     ("memory of the target", metric::PROCESS_MEMORY, None),
-    ("file descriptors of the target", metric::PROCESS_FILES, Some(metric::PROCESS_FILES_LIMIT)),
+    (
+        "file descriptors of the target",
+        metric::PROCESS_FILES,
+        Some(metric::PROCESS_FILES_LIMIT),
+    ),
     ("threads of the target", metric::PROCESS_THREADS, None),
 ];
 
@@ -32,16 +36,26 @@ fn leaks(run: &Run, search: &SearchResult) -> Vec<Remark> {
         Ok(line) => line.verified,
         Err(_) => return Vec::new(),
     };
-    let anchors: Vec<&Trial> = run.trials.iter().filter(|trial| trial.spec.kind == TrialKind::Anchor).collect();
+    let anchors: Vec<&Trial> = run
+        .trials
+        .iter()
+        .filter(|trial| trial.spec.kind == TrialKind::Anchor)
+        .collect();
     let labels = [("process", metric::TARGET)];
     GROWING
         .iter()
         .filter_map(|(what, metric, limit)| {
             let points: Vec<(f64, f64)> = anchors
                 .iter()
-                .filter_map(|anchor| Some((requests_until(run, anchor), level(run, anchor, &metric::series(metric, &labels))?)))
+                .filter_map(|anchor| {
+                    Some((
+                        requests_until(run, anchor),
+                        level(run, anchor, &metric::series(metric, &labels))?,
+                    ))
+                })
                 .collect();
-            let limit = limit.and_then(|limit| level(run, anchors.last()?, &metric::series(limit, &labels)));
+            let limit = limit
+                .and_then(|limit| level(run, anchors.last()?, &metric::series(limit, &labels)));
             leak(what, &points, limit, rate)
         })
         .collect()
@@ -65,9 +79,10 @@ fn mean(values: &[f64]) -> Option<f64> {
 /// When generator and target share a machine: the share of its CPU that the generator took at the highest load that
 /// passed.
 fn shared_machine(run: &Run) -> Option<Remark> {
-    let is_local = run.readings.names_of(metric::PROCESS_CPU).any(|name| {
-        plimsoll_model::reading::label(name, "process") == Some(metric::TARGET)
-    });
+    let is_local = run
+        .readings
+        .names_of(metric::PROCESS_CPU)
+        .any(|name| plimsoll_model::reading::label(name, "process") == Some(metric::TARGET));
     let highest = run
         .trials
         .iter()
@@ -75,7 +90,19 @@ fn shared_machine(run: &Run) -> Option<Remark> {
         .max_by(|a, b| a.spec.rate.total_cmp(&b.spec.rate))?;
     let labels = [("process", metric::GENERATOR)];
     let generator_share = level(run, highest, &metric::series(metric::PROCESS_CPU, &labels))?;
-    (is_local && generator_share >= GENERATOR_SHARE_MIN).then_some(Remark::SharedMachine { generator_share })
+    (is_local && generator_share >= GENERATOR_SHARE_MIN)
+        .then_some(Remark::SharedMachine { generator_share })
+}
+
+/// Whether the line carries a number of users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carries {
+    /// The number lies at or below the interval.
+    Yes,
+    /// The number lies above the interval.
+    No,
+    /// The number lies within the interval: not known.
+    WithinInterval,
 }
 
 /// The line in users who think, by Little's law.
@@ -113,15 +140,15 @@ pub fn in_users(run: &Run, search: &SearchResult, think: Duration) -> Option<Use
 }
 
 impl UsersLine {
-    /// Whether so many users are carried; `None` when that lies within the interval.
-    pub fn carries(&self, wanted: u32) -> Option<bool> {
+    /// Whether so many users are carried.
+    pub fn carries(&self, wanted: u32) -> Carries {
         let wanted = f64::from(wanted);
         if wanted <= self.low {
-            Some(true)
+            Carries::Yes
         } else if wanted > self.high {
-            Some(false)
+            Carries::No
         } else {
-            None
+            Carries::WithinInterval
         }
     }
 
@@ -136,11 +163,14 @@ impl UsersLine {
             && let Some(rate) = users::rate(f64::from(wanted), self.response_s, self.think_s)
         {
             let answer = match self.carries(wanted) {
-                Some(true) => "the service carries them",
-                Some(false) => "the service does not carry them",
-                None => "whether the service carries them lies within the interval",
+                Carries::Yes => "the service carries them",
+                Carries::No => "the service does not carry them",
+                Carries::WithinInterval => {
+                    "whether the service carries them lies within the interval"
+                }
             };
-            text.push_str(&format!("; {wanted} users make {rate:.1} requests per second: {answer}"));
+            let more = format!("; {wanted} users make {rate:.1} requests per second: {answer}");
+            text.push_str(&more);
         }
         Remark::Note { text }
     }

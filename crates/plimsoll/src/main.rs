@@ -1,2 +1,54 @@
 //! The door: arguments, messages, exit codes.
-fn main() {}
+//!
+//! Data goes to stdout, everything else to stderr. Nothing here measures; the lab does, and the report crate turns
+//! its runs into what people read.
+
+mod arguments;
+mod check;
+mod demo;
+mod exit;
+mod explain;
+mod export;
+mod generate;
+mod limit;
+mod outcome;
+mod planning;
+mod report;
+mod request;
+mod run;
+mod screen;
+mod signals;
+mod target;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::{Cli, Command};
+use screen::{Screen, tell};
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the door is where the environment is read"
+)]
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let no_color = std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty());
+    let screen = Screen::new(cli.color, no_color);
+    let ended = match cli.command {
+        Command::Run(arguments) => run::run(&arguments, screen),
+        Command::Limit(arguments) => limit::limit(&arguments, screen),
+        Command::Check(arguments) => check::check(&arguments, screen),
+        Command::Report(arguments) => report::report(&arguments, screen),
+        Command::Export(arguments) => export::export(&arguments),
+        Command::Demo(arguments) => demo::demo(&arguments),
+        Command::Generate(arguments) => generate::generate(&arguments),
+    };
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(fault) => {
+            tell(&fault.to_string());
+            fault.exit().into()
+        }
+    }
+}

@@ -1,7 +1,7 @@
 //! From the last trial to the verdict: remarks beside the line, findings, the line in users.
 
 use plimsoll_analysis::findings;
-use plimsoll_analysis::whole_search;
+use plimsoll_analysis::whole_search::{self, Carries};
 use plimsoll_model::event::Event;
 use plimsoll_model::load_line::{GateResult, NoLine, SearchResult};
 use plimsoll_model::verdict::{Verdict, VoidReason};
@@ -59,18 +59,17 @@ fn gate_verdict(gate: &GateResult) -> Verdict {
     }
 }
 
-/// `carries` is whether the line carries the users asked for: `Some(None)` when the interval does not tell.
-fn verdict(search: &SearchResult, carries: Option<Option<bool>>) -> (Verdict, Vec<VoidReason>) {
+/// `carries` is whether the line carries the users asked for, if any were.
+fn verdict(search: &SearchResult, carries: Option<Carries>) -> (Verdict, Vec<VoidReason>) {
     let verdict = match (&search.line, carries) {
-        (Ok(_), None | Some(Some(true))) => Verdict::Met,
-        (Ok(_), Some(Some(false))) => Verdict::Missed,
-        (Ok(_), Some(None)) => Verdict::Undecided,
-        (Err(NoLine::MissedAtOnce { .. }), _) => Verdict::Missed,
+        (Ok(_), None | Some(Carries::Yes)) => Verdict::Met,
+        (Ok(_), Some(Carries::No)) | (Err(NoLine::MissedAtOnce { .. }), _) => Verdict::Missed,
         (Err(NoLine::Void { reason, .. }), _) => return (Verdict::Void, vec![reason.clone()]),
         (Err(NoLine::Unreachable), _) => Verdict::Unreachable,
         (Err(NoLine::Interrupted), _) => Verdict::Interrupted,
         (
-            Err(
+            Ok(_)
+            | Err(
                 NoLine::NotReached { .. }
                 | NoLine::GaveUp { .. }
                 | NoLine::NotConfirmed { .. }

@@ -150,7 +150,8 @@ impl<'a> Trials<'a> {
         }
         let stops = spec.stop_early && may_stop_early(spec.kind);
         if stops && judge::early(spec, &self.objective, windows).is_some() {
-            return Flow::Abort;
+            // Not aborted: requests cut off by us would be told as failures of the target.
+            return Flow::Stop;
         }
         Flow::Continue
     }

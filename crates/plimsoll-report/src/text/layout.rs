@@ -87,7 +87,11 @@ fn words(text: &str) -> Vec<String> {
     for word in text.split_whitespace() {
         let unit = word.trim_end_matches(['.', ',', ';', ':', ')']);
         match words.last_mut() {
-            Some(last) if UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit()) => {
+            Some(last)
+                if word == "<"
+                    || last.ends_with('<')
+                    || (UNITS.contains(&unit) && last.ends_with(|c: char| c.is_ascii_digit())) =>
+            {
                 last.push(' ');
                 last.push_str(word);
             }
@@ -95,6 +99,16 @@ fn words(text: &str) -> Vec<String> {
         }
     }
     words
+}
+
+/// `text` with its numbers and bounds held together on one line wherever it is broken.
+pub(crate) fn unbroken(text: &str) -> String {
+    let words = words(&printable(text));
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.replace(' ', "\u{a0}"))
+        .collect();
+    words.join(" ")
 }
 
 /// `text` without characters that would move the cursor or change the terminal.

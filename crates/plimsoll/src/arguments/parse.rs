@@ -1,0 +1,111 @@
+//! Readers of single values; each fault names place, valid range and remedy.
+
+use std::time::Duration;
+
+use plimsoll_config::load::RateRange;
+use plimsoll_config::{Problem, load, objective as objectives, status, units};
+use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::GoodStatus;
+use plimsoll_model::schedule::Phase;
+
+/// Bounds of the answer classes, ms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Classes(pub(crate) [u64; 2]);
+
+pub(crate) fn duration(text: &str) -> Result<Duration, Problem> {
+    units::duration(text)
+}
+
+pub(crate) fn duration_above_zero(text: &str) -> Result<Duration, Problem> {
+    units::duration_above_zero(text)
+}
+
+pub(crate) fn rate_above_zero(text: &str) -> Result<f64, Problem> {
+    units::rate_above_zero(text)
+}
+
+pub(crate) fn rate_range(text: &str) -> Result<RateRange, Problem> {
+    load::rate_range(text)
+}
+
+pub(crate) fn phase(text: &str) -> Result<Phase, Problem> {
+    load::phase(text)
+}
+
+pub(crate) fn objective(text: &str) -> Result<Objective, Problem> {
+    objectives::objective(text)
+}
+
+pub(crate) fn good_status(text: &str) -> Result<GoodStatus, Problem> {
+    status::statuses(text)
+}
+
+pub(crate) fn size(text: &str) -> Result<u64, Problem> {
+    units::size(text)
+}
+
+pub(crate) fn classes(text: &str) -> Result<Classes, Problem> {
+    const VALID: &str = "two ascending durations, such as 800ms,1200ms";
+    let whole = || {
+        Problem::new(
+            text,
+            0..text.len(),
+            "these are not two ascending durations",
+            VALID,
+        )
+    };
+    let (fast, slow) = text.split_once(',').ok_or_else(whole)?;
+    let millis = |part: &str| -> Result<u64, Problem> {
+        let lasting = units::duration_above_zero(part.trim()).map_err(|_| whole())?;
+        u64::try_from(lasting.as_millis()).map_err(|_| whole())
+    };
+    let bounds = [millis(fast)?, millis(slow)?];
+    if bounds[0] == 0 || bounds[0] >= bounds[1] {
+        Err(whole())
+    } else {
+        Ok(Classes(bounds))
+    }
+}
+
+/// A name that is safe in a file name.
+pub(crate) fn short_name(text: &str) -> Result<String, Problem> {
+    let wrong = text
+        .char_indices()
+        .find(|(_, c)| !(c.is_ascii_alphanumeric() || "-_.".contains(*c)));
+    match wrong {
+        _ if text.is_empty() || text.len() > 64 || text.starts_with('.') => Err(Problem::new(
+            text,
+            0..text.len(),
+            "this is not a short name",
+            "1 to 64 letters, digits, `-`, `_` and `.`, not beginning with `.`",
+        )),
+        Some((at, c)) => Err(Problem::new(
+            text,
+            at..at + c.len_utf8(),
+            "this character cannot stand in a file name",
+            "letters, digits, `-`, `_` and `.`",
+        )),
+        None => Ok(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_ascend() {
+        assert_eq!(classes("100ms,2s").unwrap().0, [100, 2000]);
+        for wrong in ["", "800ms", "2s,1s", "1s,1s", "a,b", "0,1s"] {
+            assert!(classes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        assert!(short_name("front-page_2.1").is_ok());
+        for wrong in ["", "../x", "a/b", ".hidden", "ä"] {
+            assert!(short_name(wrong).is_err(), "{wrong}");
+        }
+    }
+}

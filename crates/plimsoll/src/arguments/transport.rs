@@ -1,0 +1,144 @@
+//! Flags that `run` and `limit` share: what is sent, where, and how. Named as in curl where curl has them.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use plimsoll_model::plan::GoodStatus;
+
+use super::{duration_above_zero, good_status, size};
+
+/// The request and the way to the target.
+#[derive(Debug, Args)]
+pub(crate) struct TransportArguments {
+    /// Where requests go: http://host:port/path or https://…
+    #[arg(value_name = "URL")]
+    pub(crate) url: String,
+    #[command(flatten)]
+    pub(crate) request: RequestArguments,
+    #[command(flatten)]
+    pub(crate) connection: ConnectionArguments,
+    #[command(flatten)]
+    pub(crate) generator: GeneratorArguments,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Request")]
+pub(crate) struct RequestArguments {
+    /// Method [default: GET, or POST with --data]
+    #[arg(long, short = 'X', value_name = "METHOD")]
+    pub(crate) request: Option<String>,
+    /// A header line, such as 'Accept: text/html'; an empty value removes the header
+    #[arg(long, short = 'H', value_name = "LINE")]
+    pub(crate) header: Vec<String>,
+    /// Body; @FILE reads it from a file
+    #[arg(long, short = 'd', value_name = "DATA", visible_alias = "data-binary")]
+    pub(crate) data: Option<String>,
+    /// Value of User-Agent
+    #[arg(long, short = 'A', value_name = "NAME")]
+    pub(crate) user_agent: Option<String>,
+    /// User and password for basic authentication
+    #[arg(long, short = 'u', value_name = "USER:PASSWORD")]
+    pub(crate) user: Option<String>,
+    /// Value of Host, and the name that TLS asks for
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
+    /// Accept gzip and brotli
+    #[arg(long)]
+    pub(crate) compressed: bool,
+    /// Follow redirects on the same origin
+    #[arg(long, short = 'L')]
+    pub(crate) location: bool,
+    /// Redirects followed at most
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=50))]
+    pub(crate) max_redirs: u32,
+    /// File of URLs, one a line, relative to the target; blank lines and # comments are skipped
+    #[arg(long, value_name = "FILE")]
+    pub(crate) urls: Option<PathBuf>,
+    /// Order in which the URLs of the file are asked for
+    #[arg(long, value_enum, default_value_t = UrlsOrder::Circular, requires = "urls")]
+    pub(crate) urls_order: UrlsOrder,
+    /// Statuses that count as good
+    #[arg(long, value_name = "SET", value_parser = good_status, default_value = "2xx,3xx")]
+    pub(crate) good: GoodStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UrlsOrder {
+    /// In the order of the file, again and again
+    Circular,
+    /// Each drawn at random
+    Random,
+}
+
+#[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own, as in curl"
+)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct ConnectionArguments {
+    /// A request not answered this long after it was due has failed
+    #[arg(long, short = 'm', value_name = "TIME", value_parser = duration_above_zero, default_value = "30s", visible_alias = "max-time")]
+    pub(crate) timeout: Duration,
+    /// A connection not made in this time has failed [default: the time-out]
+    #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
+    pub(crate) connect_timeout: Option<Duration>,
+    /// A new connection for each request
+    #[arg(long, conflicts_with = "requests_per_connection")]
+    pub(crate) no_keepalive: bool,
+    /// Requests on one connection before it is closed; 0 for no bound
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) requests_per_connection: u32,
+    /// Connections open at most; further arrivals wait, and the wait counts
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_connections: u32,
+    /// Connect to this address instead of the URL's; several are used in turn
+    #[arg(long, value_name = "IP:PORT", conflicts_with = "unix_socket")]
+    pub(crate) address: Vec<SocketAddr>,
+    /// Connect to this Unix socket
+    #[arg(long, value_name = "PATH")]
+    pub(crate) unix_socket: Option<PathBuf>,
+    /// Connect from this local address; several are used in turn, each with its own 28,000 ports
+    #[arg(long, value_name = "IP")]
+    pub(crate) source: Vec<IpAddr>,
+    /// Only IPv4 addresses of the target
+    #[arg(long, short = '4', conflicts_with = "ipv6")]
+    pub(crate) ipv4: bool,
+    /// Only IPv6 addresses of the target
+    #[arg(long, short = '6')]
+    pub(crate) ipv6: bool,
+    /// Certificates to trust instead of the system's, a PEM file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Accept any certificate; the report says so
+    #[arg(long, short = 'k')]
+    pub(crate) insecure: bool,
+    /// Longest body accepted
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1GiB")]
+    pub(crate) max_body: u64,
+    /// The target is mine: load may be sent to a public address
+    #[arg(long)]
+    pub(crate) i_own_this: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Generator")]
+pub(crate) struct GeneratorArguments {
+    /// Event loops
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) cores: u32,
+    /// Send what is due within this time in one go: cheaper, up to this much late
+    #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
+    pub(crate) tick: Option<Duration>,
+    /// Seed of all randomness [default: drawn, and printed]
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Watch this process of the target, and its children
+    #[arg(long, value_name = "PID")]
+    pub(crate) pid: Vec<u32>,
+    /// Watch processes of this name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) process: Vec<String>,
+}

@@ -1,0 +1,87 @@
+//! What went wrong, in one shape: message, causes, remedy, exit code.
+
+use std::fmt;
+
+use plimsoll_lab::error::LabError;
+use plimsoll_lab::run_log::RunLogError;
+
+use crate::exit::Exit;
+
+/// Something that ends the program.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    exit: Exit,
+    message: String,
+    remedy: Option<String>,
+}
+
+impl Fault {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self {
+            exit,
+            message: message.into(),
+            remedy: None,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Adds what to do about it.
+    pub(crate) fn remedy(mut self, remedy: impl Into<String>) -> Self {
+        self.remedy = Some(remedy.into());
+        self
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", self.message)?;
+        match &self.remedy {
+            Some(remedy) => write!(f, "\n  help: {remedy}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The causes of an error in one line.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+impl From<RunLogError> for Fault {
+    fn from(error: RunLogError) -> Self {
+        Self::usage(chain(&error))
+    }
+}
+
+impl From<LabError> for Fault {
+    fn from(error: LabError) -> Self {
+        match error {
+            LabError::RunLog(error) => error.into(),
+            LabError::Load(error) => Self::usage(chain(&error)),
+            LabError::Thread(_) => Self::new(Exit::Internal, chain(&error)),
+        }
+    }
+}
+
+impl From<std::io::Error> for Fault {
+    fn from(error: std::io::Error) -> Self {
+        Self::new(Exit::Internal, chain(&error))
+    }
+}

@@ -1,0 +1,122 @@
+//! What is made of a finished run: summary or JSON, HTML, JUnit, exit code.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_lab::conductor::Finished;
+use plimsoll_model::run::Run;
+use plimsoll_model::verdict::Verdict;
+use plimsoll_report::Report;
+use plimsoll_report::json::{self, Files};
+
+use crate::exit::Exit;
+use crate::explain::Fault;
+use crate::screen::{Screen, print, tell};
+
+/// What a command is to write.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) json: bool,
+    pub(crate) html: Option<PathBuf>,
+    pub(crate) junit: Option<PathBuf>,
+}
+
+/// Writes what is wanted of a run that has just ended, and says how it went.
+pub(crate) fn deliver(finished: &Finished, wanted: &Wanted, screen: Screen) -> Result<Exit, Fault> {
+    let exit = present(&finished.run, &finished.log_path, wanted, screen)?;
+    match &finished.not_written {
+        Some(reason) if exit != Exit::Interrupted => Err(Fault::usage(format!(
+            "the run log {} is incomplete: {reason}; what was measured is shown above",
+            finished.log_path.display()
+        ))
+        .remedy("free some space or choose another disk with --out DIR")),
+        _ => Ok(exit),
+    }
+}
+
+/// Writes what is wanted of a run.
+pub(crate) fn present(
+    run: &Run,
+    log_path: &Path,
+    wanted: &Wanted,
+    screen: Screen,
+) -> Result<Exit, Fault> {
+    let report = Report::of(run);
+    let mut not_written = Vec::new();
+    let mut write = |path: &Path, what: &str, content: &str| match write_whole(path, content) {
+        Ok(()) => true,
+        Err(error) => {
+            not_written.push(format!(
+                "cannot write the {what} {}: {error}",
+                path.display()
+            ));
+            false
+        }
+    };
+    let html = wanted
+        .html
+        .clone()
+        .filter(|path| write(path, "report", &plimsoll_report::html::render(&report)));
+    if let Some(path) = &wanted.junit {
+        write(path, "JUnit file", &plimsoll_report::junit::render(&report));
+    }
+    let files = Files {
+        run: Some(log_path.to_owned()),
+        report: html,
+    };
+    if wanted.json {
+        print(&json_text(&report, &files)?);
+    } else {
+        print(&plimsoll_report::text::summary(
+            &report,
+            &files,
+            screen.colours_data(),
+        ));
+    }
+    if let Some(fault) = not_written.into_iter().next() {
+        return Err(
+            Fault::usage(fault).remedy("choose another folder with --out DIR, or free some space")
+        );
+    }
+    if run.ending.is_none() {
+        tell(&format!(
+            "note: {} was cut off; this is what it holds",
+            log_path.display()
+        ));
+    }
+    Ok(run
+        .ending
+        .as_ref()
+        .map_or(Exit::Interrupted, |ending| exit_of(ending.verdict)))
+}
+
+fn exit_of(verdict: Verdict) -> Exit {
+    verdict.into()
+}
+
+fn json_text(report: &Report<'_>, files: &Files) -> Result<String, Fault> {
+    let text = if report.is_search() {
+        serde_json::to_string_pretty(&json::limit_object(report, files))
+    } else {
+        serde_json::to_string_pretty(&json::run_object(report, files))
+    };
+    text.map(|text| text + "\n")
+        .map_err(|error| Fault::new(Exit::Internal, error.to_string()))
+}
+
+/// Writes a file so that nobody ever sees half of it.
+fn write_whole(path: &Path, content: &str) -> std::io::Result<()> {
+    if let Some(folder) = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        std::fs::create_dir_all(folder)?;
+    }
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = std::fs::write(&part, content).and_then(|()| std::fs::rename(&part, path));
+    if written.is_err() {
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}

@@ -1,0 +1,31 @@
+//! `plimsoll report`: the report of a run, made again from its file.
+
+use plimsoll_lab::run_log;
+
+use crate::arguments::ReportArguments;
+use crate::exit::Exit;
+use crate::explain::Fault;
+use crate::outcome::{self, Wanted};
+use crate::screen::{Screen, tell};
+
+/// Reads a run and presents it. The exit code says whether the report could be made, not how the run went.
+pub(crate) fn report(arguments: &ReportArguments, screen: Screen) -> Result<Exit, Fault> {
+    let reading = run_log::read(&arguments.file)?;
+    if let Some(reason) = &reading.cut {
+        tell(&format!(
+            "note: {}: {reason}; everything before it is shown",
+            arguments.file.display()
+        ));
+    }
+    let html = arguments
+        .html
+        .clone()
+        .unwrap_or_else(|| arguments.file.with_extension("html"));
+    let wanted = Wanted {
+        json: arguments.json,
+        html: Some(html),
+        junit: arguments.junit.clone(),
+    };
+    outcome::present(&reading.run, &arguments.file, &wanted, screen)?;
+    Ok(Exit::Met)
+}

@@ -1,0 +1,276 @@
+//! From flags to the request that is sent: method, paths, headers, body.
+
+use base64::Engine as _;
+use plimsoll_model::plan::{PathOrder, RequestPlan};
+use url::Url;
+
+use crate::arguments::{RequestArguments, TransportArguments, UrlsOrder};
+use crate::explain::Fault;
+use crate::target::{self, Resolved};
+
+/// Longest file of URLs accepted, bytes.
+const URLS_LEN_MAX: u64 = 256 << 20;
+/// Faulty lines of a URL file shown at most.
+const FAULTS_SHOWN: usize = 10;
+/// Longest request body accepted, bytes.
+const BODY_LEN_MAX: u64 = 64 << 20;
+
+/// Puts the request together.
+pub(crate) fn request_plan(
+    arguments: &TransportArguments,
+    resolved: &Resolved,
+) -> Result<RequestPlan, Fault> {
+    let request = &arguments.request;
+    let body = body(request)?;
+    let method = match &request.request {
+        Some(method) => checked_method(method)?,
+        None if request.data.is_some() => "POST".to_owned(),
+        None => "GET".to_owned(),
+    };
+    let (paths, order) = match &request.urls {
+        Some(file) => (paths_of(file, arguments)?, order(request.urls_order)),
+        None => (vec![resolved.path.clone()], PathOrder::Circular),
+    };
+    let headers = headers(request, resolved)?;
+    let redirects_max = if request.location {
+        request.max_redirs
+    } else {
+        0
+    };
+    Ok(RequestPlan {
+        method,
+        paths,
+        order,
+        headers,
+        body,
+        redirects_max,
+    })
+}
+
+fn order(order: UrlsOrder) -> PathOrder {
+    match order {
+        UrlsOrder::Circular => PathOrder::Circular,
+        UrlsOrder::Random => PathOrder::Random,
+    }
+}
+
+fn checked_method(method: &str) -> Result<String, Fault> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if method.is_empty() || method.len() > 32 || !method.bytes().all(token) {
+        return Err(Fault::usage(format!("`{method}` is not a method"))
+            .remedy("use one such as GET, POST or PUT"));
+    }
+    if method.eq_ignore_ascii_case("CONNECT") {
+        return Err(Fault::usage("CONNECT asks for a tunnel, not for an answer")
+            .remedy("use another method"));
+    }
+    Ok(method.to_ascii_uppercase())
+}
+
+fn body(request: &RequestArguments) -> Result<Vec<u8>, Fault> {
+    let Some(data) = &request.data else {
+        return Ok(Vec::new());
+    };
+    let Some(file) = data.strip_prefix('@') else {
+        return Ok(data.clone().into_bytes());
+    };
+    let fault =
+        |error: std::io::Error| Fault::usage(format!("cannot read the body from {file}: {error}"));
+    let len = std::fs::metadata(file).map_err(fault)?.len();
+    if len > BODY_LEN_MAX {
+        return Err(
+            Fault::usage(format!("the body in {file} is {len} bytes long"))
+                .remedy("at most 64 MiB are sent"),
+        );
+    }
+    std::fs::read(file).map_err(fault)
+}
+
+/// Headers in the order in which they are sent; a header given by the user replaces ours.
+fn headers(
+    request: &RequestArguments,
+    resolved: &Resolved,
+) -> Result<Vec<(String, String)>, Fault> {
+    let mut headers = vec![
+        ("Host".to_owned(), host_value(resolved)),
+        (
+            "User-Agent".to_owned(),
+            request
+                .user_agent
+                .clone()
+                .unwrap_or_else(|| concat!("plimsoll/", env!("CARGO_PKG_VERSION")).to_owned()),
+        ),
+        ("Accept".to_owned(), "*/*".to_owned()),
+    ];
+    if request.compressed {
+        headers.push(("Accept-Encoding".to_owned(), "gzip, br".to_owned()));
+    }
+    if request.data.is_some() {
+        headers.push((
+            "Content-Type".to_owned(),
+            "application/x-www-form-urlencoded".to_owned(),
+        ));
+    }
+    if let Some(user) = request.user.as_ref().or(resolved.credentials.as_ref()) {
+        let token = base64::engine::general_purpose::STANDARD.encode(user);
+        headers.push(("Authorization".to_owned(), format!("Basic {token}")));
+    }
+    let ours = headers.len();
+    for line in &request.header {
+        let (name, value) = header_line(line)?;
+        if let Some(place) = headers[..ours.min(headers.len())]
+            .iter()
+            .position(|(have, _)| have.eq_ignore_ascii_case(&name))
+        {
+            headers[place].1 = value;
+        } else if !value.is_empty() {
+            headers.push((name, value));
+        }
+    }
+    headers.retain(|(_, value)| !value.is_empty());
+    for (name, value) in &headers {
+        if value
+            .bytes()
+            .any(|byte| byte < 0x20 && byte != b'\t' || byte == 0x7f)
+        {
+            return Err(Fault::usage(format!(
+                "the value of header `{name}` holds a control character"
+            ))
+            .remedy("a header is one line of visible characters"));
+        }
+    }
+    Ok(headers)
+}
+
+fn host_value(resolved: &Resolved) -> String {
+    let target = &resolved.target;
+    let host = if target.host.contains(':') && !target.host.starts_with('[') {
+        format!("[{}]", target.host)
+    } else {
+        target.host.clone()
+    };
+    let default = if target.tls { 443 } else { 80 };
+    if target.port == default {
+        host
+    } else {
+        format!("{host}:{}", target.port)
+    }
+}
+
+fn header_line(line: &str) -> Result<(String, String), Fault> {
+    let wrong = |fault: &str| {
+        Fault::usage(format!("the header `{line}` {fault}")).remedy("write it as 'Name: value'")
+    };
+    let (name, value) = line.split_once(':').ok_or_else(|| wrong("has no colon"))?;
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if name.is_empty() || !name.bytes().all(token) {
+        return Err(wrong("has no valid name"));
+    }
+    if ["content-length", "transfer-encoding", "connection"]
+        .contains(&name.to_ascii_lowercase().as_str())
+    {
+        return Err(wrong("is set by plimsoll itself"));
+    }
+    Ok((name.to_owned(), value.trim().to_owned()))
+}
+
+/// Paths of a file of URLs; every faulty line is named.
+fn paths_of(file: &std::path::Path, arguments: &TransportArguments) -> Result<Vec<String>, Fault> {
+    let fault = |error: std::io::Error| {
+        Fault::usage(format!(
+            "cannot read the URLs from {}: {error}",
+            file.display()
+        ))
+    };
+    if std::fs::metadata(file).map_err(fault)?.len() > URLS_LEN_MAX {
+        return Err(Fault::usage(format!(
+            "{} is longer than 256 MiB",
+            file.display()
+        )));
+    }
+    let bytes = std::fs::read(file).map_err(fault)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let base = target::parse(&arguments.url)?;
+    let mut paths = Vec::new();
+    let mut faults = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        match relative(&base, line) {
+            Ok(path) => paths.push(path),
+            Err(fault) => faults.push(format!("  line {}: {fault}", index + 1)),
+        }
+    }
+    if !faults.is_empty() {
+        let count = faults.len();
+        faults.truncate(FAULTS_SHOWN);
+        let more = if count > FAULTS_SHOWN {
+            format!("\n  … and {} more", count - FAULTS_SHOWN)
+        } else {
+            String::new()
+        };
+        return Err(Fault::usage(format!(
+            "{} has {count} faulty lines:\n{}{more}",
+            file.display(),
+            faults.join("\n")
+        ))
+        .remedy("one URL a line, such as /articles/7 or a full URL on the target's host"));
+    }
+    if paths.is_empty() {
+        return Err(Fault::usage(format!("{} holds no URL", file.display()))
+            .remedy("one URL a line, such as /articles/7"));
+    }
+    Ok(paths)
+}
+
+/// Path and query of `line`, which must lie on the target's origin.
+fn relative(base: &Url, line: &str) -> Result<String, String> {
+    if line
+        .chars()
+        .any(|c| c.is_whitespace() || c.is_control() || c == '\u{fffd}')
+    {
+        return Err(format!(
+            "`{}` holds a space or a character that is not text",
+            line.escape_debug()
+        ));
+    }
+    let url = base
+        .join(line)
+        .map_err(|error| format!("`{line}` is not a URL: {error}"))?;
+    if url.origin() != base.origin() {
+        return Err(format!("`{line}` lies on another host than the target"));
+    }
+    Ok(url.query().map_or_else(
+        || url.path().to_owned(),
+        |query| format!("{}?{query}", url.path()),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_relative_to_the_target() {
+        let base = target::parse("http://site/news/?x=1").unwrap();
+        assert_eq!(
+            relative(&base, "/a?b=c d".split(' ').next().unwrap()),
+            Ok("/a?b=c".to_owned())
+        );
+        assert_eq!(relative(&base, "7"), Ok("/news/7".to_owned()));
+        assert_eq!(relative(&base, "http://site/z"), Ok("/z".to_owned()));
+        assert!(relative(&base, "http://other/z").is_err());
+        assert!(relative(&base, "a b").is_err());
+    }
+
+    #[test]
+    fn header_lines_are_checked() {
+        let (name, value) = header_line("X-A:  b ").unwrap();
+        assert_eq!((name.as_str(), value.as_str()), ("X-A", "b"));
+        for wrong in ["no colon", ": x", "a b: c", "Content-Length: 3"] {
+            assert!(header_line(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! `plimsoll run`.
+
+use plimsoll_lab::progress::StopFlag;
+
+use crate::arguments::RunArguments;
+use crate::exit::Exit;
+use crate::explain::Fault;
+use crate::outcome::{self, Wanted};
+use crate::planning;
+use crate::screen::{Live, Screen};
+use crate::signals;
+
+/// Sends a load and measures the answers.
+pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, Fault> {
+    let plan = planning::run_plan(arguments)?;
+    let assignment = planning::assignment(plan, "run", &arguments.transport, &arguments.output);
+    let wanted = Wanted {
+        json: arguments.output.json,
+        html: arguments
+            .report
+            .then(|| assignment.log_path.with_extension("html")),
+        junit: arguments.output.junit.clone(),
+    };
+    let stop = StopFlag::default();
+    signals::raise_on_interrupt(&stop)?;
+    let mut live = Live::new(arguments.output.quiet);
+    let finished = plimsoll_lab::run::run(assignment, stop, &mut live)?;
+    live.clear();
+    outcome::deliver(&finished, &wanted, screen)
+}

@@ -1,0 +1,125 @@
+//! Data goes to stdout, everything else to stderr.
+
+use std::io::{self, IsTerminal as _, Write as _};
+
+use plimsoll_lab::progress::{Progress, Watcher};
+use plimsoll_model::trial::{Trial, TrialSpec};
+use plimsoll_report::live::{self, LiveState};
+
+use crate::arguments::Colour;
+
+/// Seconds between plain progress lines where there is no terminal.
+const PLAIN_EVERY_S: u32 = 5;
+
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screen {
+    colour: Colour,
+    no_color: bool,
+}
+
+impl Screen {
+    /// `no_color` is whether NO_COLOR is set to something.
+    pub(crate) fn new(colour: Colour, no_color: bool) -> Self {
+        Self { colour, no_color }
+    }
+
+    /// Whether data on stdout is coloured.
+    pub(crate) fn colours_data(self) -> bool {
+        match self.colour {
+            Colour::Always => true,
+            Colour::Never => false,
+            Colour::Auto => !self.no_color && io::stdout().is_terminal(),
+        }
+    }
+}
+
+/// Writes data to stdout. A reader that went away is not a fault.
+pub(crate) fn print(text: &str) {
+    let mut stdout = io::stdout().lock();
+    let _ = stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush());
+}
+
+/// Writes a message to stderr.
+pub(crate) fn tell(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Shows a run as it goes: a line that renews itself on a terminal, plain lines in a pipe.
+#[derive(Debug)]
+pub(crate) struct Live {
+    quiet: bool,
+    terminal: bool,
+    shown: bool,
+    seconds: u32,
+}
+
+impl Live {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self {
+            quiet,
+            terminal: io::stderr().is_terminal(),
+            shown: false,
+            seconds: 0,
+        }
+    }
+
+    /// Takes the live line away, so that what follows starts on an empty one.
+    pub(crate) fn clear(&mut self) {
+        if self.shown {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+            self.shown = false;
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        if !self.quiet {
+            self.clear();
+            tell(text);
+        }
+    }
+}
+
+impl Watcher for Live {
+    fn window_closed(&mut self, progress: &Progress<'_>) {
+        if self.quiet {
+            return;
+        }
+        let state = LiveState {
+            window: progress.window,
+            stage: progress.stage,
+            interval: progress.interval,
+            remaining: progress.remaining,
+            cpu: progress.cpu,
+        };
+        if self.terminal {
+            let line = live::line(&state, width().saturating_sub(1));
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r\x1b[K{line}").and_then(|()| stderr.flush());
+            self.shown = true;
+        } else {
+            self.seconds += 1;
+            if self.seconds.is_multiple_of(PLAIN_EVERY_S) {
+                tell(&live::line(&state, 160));
+            }
+        }
+    }
+
+    fn trial_started(&mut self, _spec: &TrialSpec) {}
+
+    fn trial_ended(&mut self, trial: &Trial) {
+        let text = plimsoll_report::text::trial_line(trial);
+        self.say(&text);
+    }
+
+    fn noted(&mut self, text: &str) {
+        self.say(text);
+    }
+}
+
+/// Columns of the terminal; 80 when it does not say.
+fn width() -> usize {
+    rustix::termios::tcgetwinsize(io::stderr()).map_or(80, |size| usize::from(size.ws_col).max(20))
+}

@@ -1,0 +1,68 @@
+//! Nothing measured is lost when the process is killed.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use plimsoll_lab::run_log;
+use plimsoll_testkit::origin::fault::{self, Fault};
+
+use crate::support::Place;
+
+/// Returns when so much time has passed: waits for a message that nobody sends.
+pub(crate) fn after(time: Duration) {
+    let (_sender, receiver) = mpsc::sync_channel::<()>(1);
+    let _ = receiver.recv_timeout(time);
+}
+
+/// Twenty runs at once, each killed at its own moment of the first three seconds.
+#[test]
+fn a_killed_run_is_readable_up_to_its_last_second() {
+    let origin = fault::start(Fault::None).unwrap();
+    let runs: Vec<_> = (0..20)
+        .map(|_| {
+            let place = Place::new();
+            let child = place.start(&[
+                "run",
+                &origin.url(),
+                "--rate",
+                "20/s",
+                "--for",
+                "30s",
+                "--quiet",
+            ]);
+            (place, child)
+        })
+        .collect();
+    let mut readable = 0;
+    // A fixed set of odd moments; they fall anywhere within a window because the runs start at different times.
+    for (index, (place, mut child)) in runs.into_iter().enumerate() {
+        after(Duration::from_millis(97 + 7 * index as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        for file in place.run_files() {
+            let Ok(reading) = run_log::read(&file) else {
+                // Killed while the header was being written: nothing had been sent.
+                continue;
+            };
+            readable += 1;
+            let seconds: Vec<u32> = reading
+                .run
+                .windows
+                .iter()
+                .map(|window| window.second)
+                .collect();
+            assert_eq!(
+                seconds,
+                (0..u32::try_from(seconds.len()).unwrap()).collect::<Vec<_>>()
+            );
+            assert!(reading.run.ending.is_none());
+            let path = file.to_str().unwrap();
+            let said = place.run(&["report", path]);
+            assert_eq!(said.code, 0, "{said:?}");
+        }
+    }
+    assert!(
+        readable >= 15,
+        "only {readable} of 20 runs had a readable file"
+    );
+}

@@ -1,0 +1,10 @@
+//! The real binary against real servers: nginx from the system's packages, and origins with a known law.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
+
+mod bad_input;
+mod kill;
+mod limit;
+mod nginx;
+mod run;
+mod support;

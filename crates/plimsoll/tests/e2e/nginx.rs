@@ -1,0 +1,214 @@
+//! A real nginx, started on a free port in a private folder.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::support::{Place, assert_near, count, number};
+
+pub(crate) struct Nginx {
+    process: Child,
+    address: SocketAddr,
+    _folder: TempDir,
+}
+
+impl Nginx {
+    /// Starts nginx with `locations` inside its one server.
+    pub(crate) fn start(locations: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap()
+            .port();
+        let address = SocketAddr::from(([127, 0, 0, 1], port));
+        let prefix = folder.path().display();
+        let configuration = format!(
+            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice;\n\
+             events {{ worker_connections 4096; }}\n\
+             http {{ access_log off; client_body_temp_path {prefix}; proxy_temp_path {prefix}; \
+             fastcgi_temp_path {prefix}; uwsgi_temp_path {prefix}; scgi_temp_path {prefix};\n\
+             keepalive_requests 100000;\n\
+             server {{ listen {address} backlog=511; {locations} }} }}\n"
+        );
+        let file = folder.path().join("nginx.conf");
+        std::fs::write(&file, configuration).unwrap();
+        let mut process = Command::new("nginx")
+            .args(["-e", "stderr", "-c"])
+            .arg(&file)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("nginx is installed: apt-get install nginx-light");
+        wait_until_started(&mut process);
+        assert!(TcpStream::connect_timeout(&address, Duration::from_secs(5)).is_ok());
+        Self {
+            process,
+            address,
+            _folder: folder,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+}
+
+/// nginx says on its error log when its workers run; the log goes on being read so that it never blocks.
+fn wait_until_started(process: &mut Child) {
+    let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+    let started = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .any(|line| line.contains("start worker process "));
+    assert!(started, "nginx ended before its workers ran");
+    std::thread::spawn(move || lines.for_each(drop));
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // SIGQUIT would wait for connections; the test is over.
+        let _ = Command::new("kill")
+            .arg(self.process.id().to_string())
+            .status();
+        let _ = self.process.wait();
+    }
+}
+
+const ONE_KILOBYTE: &str =
+    "location / { default_type text/html; return 200 \"$request_id$request_id\"; }";
+
+#[test]
+fn an_even_rate_is_kept_and_counted() {
+    let nginx = Nginx::start(ONE_KILOBYTE);
+    let said = Place::new().run(&[
+        "run",
+        &nginx.url(),
+        "--rate",
+        "500/s",
+        "--for",
+        "3s",
+        "--spacing",
+        "even",
+        "--json",
+    ]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let json = said.json();
+    assert_near(number(&json, "offered"), 500.0, 0.01, "offered");
+    assert_near(number(&json, "completed"), 500.0, 0.02, "completed");
+    assert_eq!(count(&json, "requests"), 1500);
+    assert_eq!(count(&json, "outcomes.ok"), 1500);
+    assert_eq!(count(&json, "status.200"), 1500);
+    assert!(json["void"].is_null(), "{json:#}");
+}
+
+#[test]
+fn statuses_and_good_answers_are_told_apart() {
+    let nginx = Nginx::start(
+        "location / { return 404; } location /moved { return 302 /there; } location /there { return 204; }",
+    );
+    let place = Place::new();
+    let missing = place
+        .run(&[
+            "run",
+            &nginx.url(),
+            "--connections",
+            "2",
+            "--for",
+            "1s",
+            "--json",
+        ])
+        .json();
+    assert_eq!(count(&missing, "outcomes.ok"), 0);
+    assert_eq!(
+        count(&missing, "status.404"),
+        count(&missing, "outcomes.wrong_status")
+    );
+    let wanted = place
+        .run(&[
+            "run",
+            &nginx.url(),
+            "--connections",
+            "2",
+            "--for",
+            "1s",
+            "--json",
+            "--good",
+            "404",
+        ])
+        .json();
+    assert_eq!(count(&wanted, "outcomes.wrong_status"), 0);
+    let moved = format!("{}moved", nginx.url());
+    let taken = place
+        .run(&["run", &moved, "--connections", "2", "--for", "1s", "--json"])
+        .json();
+    assert!(count(&taken, "status.302") > 0);
+    let followed = place
+        .run(&[
+            "run",
+            &moved,
+            "--connections",
+            "2",
+            "--for",
+            "1s",
+            "--json",
+            "-L",
+        ])
+        .json();
+    assert!(
+        count(&followed, "status.204") > 0 && followed["status"]["302"].is_null(),
+        "{followed:#}"
+    );
+}
+
+#[test]
+fn a_file_of_urls_is_asked_for_in_turn() {
+    let nginx = Nginx::start(
+        "location = /a { return 200 a; } location = /b { return 201 b; } location = /c { return 202 c; }",
+    );
+    let place = Place::new();
+    std::fs::write(place.path().join("urls"), "# articles\n/a\n\n/b\n/c\n").unwrap();
+    let json = place
+        .run(&[
+            "run",
+            &nginx.url(),
+            "--rate",
+            "300/s",
+            "--for",
+            "1s",
+            "--spacing",
+            "even",
+            "--urls",
+            "urls",
+            "--json",
+        ])
+        .json();
+    for status in ["200", "201", "202"] {
+        assert_eq!(count(&json, &format!("status.{status}")), 100, "{json:#}");
+    }
+}
+
+#[test]
+fn a_new_connection_for_each_request() {
+    let nginx = Nginx::start(ONE_KILOBYTE);
+    let place = Place::new();
+    let json = place
+        .run(&[
+            "run",
+            &nginx.url(),
+            "--rate",
+            "200/s",
+            "--for",
+            "1s",
+            "--no-keepalive",
+            "--json",
+        ])
+        .json();
+    assert_eq!(
+        count(&json, "outcomes.ok"),
+        count(&json, "requests"),
+        "{json:#}"
+    );
+}

@@ -1,0 +1,210 @@
+//! `plimsoll run` against origins whose behaviour is known.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+
+use crate::support::{Place, assert_near, count, number};
+
+fn origin(service: Service) -> KnownLaw {
+    KnownLaw::start(KnownLawPlan {
+        servers: NonZeroU32::new(1000).unwrap(),
+        service,
+        ..KnownLawPlan::default()
+    })
+    .unwrap()
+}
+
+/// The server stops for one second in ten: of the 1,000 requests due in that second, the one due first waits a
+/// second, the last not at all, so of all 10,000 five per cent wait longer than half a second.
+#[test]
+fn a_stall_is_told_as_it_was() {
+    let origin = origin(Service::Deterministic(Duration::from_micros(200)));
+    let place = Place::new();
+    origin.stall_at(Duration::from_secs(5), Duration::from_secs(1));
+    let said = place.run(&[
+        "run",
+        &origin.url(),
+        "--rate",
+        "1000/s",
+        "--for",
+        "10s",
+        "--json",
+    ]);
+    let json = said.json();
+    assert_near(number(&json, "response_time_ms.p95"), 500.0, 0.1, "p95");
+    assert_near(number(&json, "response_time_ms.p99"), 900.0, 0.1, "p99");
+    assert_eq!(count(&json, "outcomes.ok"), count(&json, "requests"));
+}
+
+#[test]
+fn service_times_are_those_of_the_origin() {
+    let origin = origin(Service::Deterministic(Duration::from_millis(50)));
+    let json = Place::new()
+        .run(&[
+            "run",
+            &origin.url(),
+            "--rate",
+            "100/s",
+            "--for",
+            "2s",
+            "--json",
+        ])
+        .json();
+    assert_near(number(&json, "response_time_ms.p50"), 50.0, 0.1, "p50");
+    assert_near(
+        number(&json, "service_time_ms.p50"),
+        50.0,
+        0.1,
+        "service p50",
+    );
+}
+
+#[test]
+fn an_objective_decides_the_exit_code() {
+    let origin = origin(Service::Deterministic(Duration::from_millis(20)));
+    let place = Place::new();
+    let with = |objective: &str| {
+        place
+            .run(&[
+                "run",
+                &origin.url(),
+                "--rate",
+                "50/s",
+                "--for",
+                "1s",
+                "--objective",
+                objective,
+            ])
+            .code
+    };
+    assert_eq!(with("p95 < 2s, errors < 1%"), 0);
+    assert_eq!(with("p95 < 5ms"), 3);
+    assert_eq!(with("p(95)<2000, rate<0.01"), 0);
+}
+
+#[test]
+fn all_outcomes_have_their_names_and_add_up() {
+    let origin = fault::start(Fault::None).unwrap();
+    let json = Place::new()
+        .run(&[
+            "run",
+            &origin.url(),
+            "--connections",
+            "4",
+            "--for",
+            "1s",
+            "--json",
+        ])
+        .json();
+    let outcomes = json["outcomes"].as_object().unwrap();
+    let names: Vec<&str> = outcomes.keys().map(String::as_str).collect();
+    let mut expected = vec![
+        "ok",
+        "wrong_status",
+        "timeout",
+        "connect_refused",
+        "connect_timeout",
+        "dns",
+        "reset",
+        "tls",
+        "protocol",
+        "body_cut",
+        "dropped",
+        "expectation",
+    ];
+    expected.sort_unstable();
+    let mut sorted = names.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, expected);
+    let sum: u64 = outcomes.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(sum, count(&json, "requests"));
+}
+
+#[test]
+fn the_report_is_written_on_request_and_again_from_the_file() {
+    let origin = fault::start(Fault::None).unwrap();
+    let place = Place::new();
+    let json = place
+        .run(&[
+            "run",
+            &origin.url(),
+            "--rate",
+            "100/s",
+            "--for",
+            "1s",
+            "--json",
+            "--report",
+        ])
+        .json();
+    let report = place.path().join(json["report_file"].as_str().unwrap());
+    let html = std::fs::read_to_string(&report).unwrap();
+    std::fs::remove_file(&report).unwrap();
+    let file = json["run_file"].as_str().unwrap();
+    let again = place.run(&["report", file, "--json"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert_eq!(std::fs::read_to_string(&report).unwrap(), html);
+    assert_eq!(again.json()["requests"], json["requests"]);
+    for format in ["--csv", "--parquet"] {
+        let tables = place.run(&["export", file, format]);
+        assert_eq!(
+            (tables.code, tables.stdout.lines().count()),
+            (0, 4),
+            "{tables:?}"
+        );
+    }
+}
+
+#[test]
+fn a_sweep_is_told_step_by_step() {
+    let origin = origin(Service::Deterministic(Duration::from_millis(1)));
+    let json = Place::new()
+        .run(&[
+            "run",
+            &origin.url(),
+            "--rate",
+            "50/s..150/s",
+            "--step",
+            "50/s",
+            "--every",
+            "2s",
+            "--requests-per-connection",
+            "5",
+            "--timeout",
+            "5s",
+            "--spacing",
+            "even",
+            "--json",
+        ])
+        .json();
+    assert_eq!(count(&json, "requests"), 600);
+}
+
+#[test]
+fn an_interrupt_keeps_what_was_measured() {
+    let origin = fault::start(Fault::None).unwrap();
+    let place = Place::new();
+    let child = place.start(&[
+        "run",
+        &origin.url(),
+        "--rate",
+        "100/s",
+        "--for",
+        "60s",
+        "--json",
+    ]);
+    crate::kill::after(Duration::from_millis(2500));
+    assert!(
+        std::process::Command::new("kill")
+            .args(["-INT", &child.id().to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(count(&json, "outcomes.ok") >= 100, "{json:#}");
+}

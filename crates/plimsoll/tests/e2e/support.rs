@@ -1,0 +1,104 @@
+//! Runs the binary and reads what it says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// What a command said.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Said {
+    /// The one JSON object on stdout.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|error| panic!("stdout is not one JSON object: {error}\n{self:?}"))
+    }
+}
+
+/// A folder of its own, in which commands run.
+pub(crate) struct Place {
+    folder: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The binary with these arguments, not started yet.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command
+            .args(arguments)
+            .current_dir(self.path())
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        self.command(arguments).spawn().unwrap()
+    }
+
+    /// Runs to the end. Whatever happens, nothing panics.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        let output = self.command(arguments).output().unwrap();
+        let said = Said {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        };
+        assert!(!said.stderr.contains("panicked"), "{arguments:?}: {said:?}");
+        said
+    }
+
+    /// The run files below `./plimsoll`.
+    pub(crate) fn run_files(&self) -> Vec<PathBuf> {
+        let Ok(entries) = std::fs::read_dir(self.path().join("plimsoll")) else {
+            return Vec::new();
+        };
+        entries
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "run"))
+            .collect()
+    }
+}
+
+/// A number in a JSON object by its path, such as `response_time_ms.p95`.
+pub(crate) fn number(json: &Value, path: &str) -> f64 {
+    path.split('.')
+        .fold(json, |value, key| &value[key])
+        .as_f64()
+        .unwrap_or_else(|| panic!("no number at {path} in {json:#}"))
+}
+
+/// A count in a JSON object by its path, such as `outcomes.ok`; a status that was never seen has none.
+pub(crate) fn count(json: &Value, path: &str) -> u64 {
+    path.split('.')
+        .fold(json, |value, key| &value[key])
+        .as_u64()
+        .unwrap_or(0)
+}
+
+/// Asserts that `value` lies within `share` of `expected`.
+pub(crate) fn assert_near(value: f64, expected: f64, share: f64, what: &str) {
+    assert!(
+        (value - expected).abs() <= share * expected,
+        "{what}: {value} is not within {share} of {expected}"
+    );
+}
