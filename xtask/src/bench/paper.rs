@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use jiff::Zoned;
 
 use super::Ground;
@@ -10,6 +10,9 @@ use super::lateness::Lateness;
 use super::scenario::{Outcome, Scenario, Turn};
 use super::stall::Stalled;
 use super::tool::{Load, Tool};
+
+/// A load average above which the machine is not ours.
+const LOAD_MAX: f64 = 0.5;
 
 /// The page under way.
 pub(super) struct Paper {
@@ -44,7 +47,20 @@ impl Paper {
             ground.client_core,
             ground.server_core,
         )?;
-        writeln!(text, "Versions: {}.\n", ground.peers.versions().join(" · "))?;
+        let load = load_average()?;
+        writeln!(text, "Load average before the first run: {load}.")?;
+        if load > LOAD_MAX {
+            writeln!(
+                text,
+                "**Other work shared the machine: lateness and requests/s on this page are not valid, and ratios only \
+                 roughly.**"
+            )?;
+        }
+        writeln!(
+            text,
+            "\nVersions: {}.\n",
+            ground.peers.versions().join(" · ")
+        )?;
         Ok(Self {
             text,
             asked: Vec::new(),
@@ -312,6 +328,16 @@ fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
             .map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request)
             .collect(),
     )
+}
+
+/// Processes that wanted to run, on average over the last minute.
+fn load_average() -> Result<f64> {
+    let text = std::fs::read_to_string("/proc/loadavg")?;
+    let first = text
+        .split_whitespace()
+        .next()
+        .and_then(|word| word.parse().ok());
+    first.context("/proc/loadavg does not begin with a number")
 }
 
 /// Cores, processor, memory, kernel; no host name.

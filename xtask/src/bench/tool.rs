@@ -76,14 +76,20 @@ impl Peers {
             prepare::install(&packages)?;
         }
         let root = workspace.target.join("peers");
-        let oha = root.join("bin/oha");
-        if install && !oha.exists() {
+        let built = root.join("bin/oha");
+        let is_in_path = prepare::is_installed("oha");
+        if install && !is_in_path && !built.exists() {
             cargo_install("oha", &root)?;
         }
+        let oha = if is_in_path {
+            Some(PathBuf::from("oha"))
+        } else {
+            built.exists().then_some(built)
+        };
         Ok(Self {
             plimsoll: workspace.release("plimsoll"),
             origin: workspace.release("plimsoll-origin"),
-            oha: oha.exists().then_some(oha),
+            oha,
         })
     }
 
