@@ -245,6 +245,12 @@ fn signed_percent(share: f64) -> String {
     format!("{:+.1} %", share * 100.0)
 }
 
+/// What to say where no limit was named.
+pub fn not_known(report: &Report<'_>) -> String {
+    let searched = plimsoll_analysis::findings::not_known(report.run);
+    searched.unwrap_or_else(|| "not known: no load failed, so nothing set a limit".to_owned())
+}
+
 /// Why a trial was judged as it was; `None` for a pass.
 pub fn trial_reason(verdict: &TrialVerdict) -> Option<String> {
     match verdict {

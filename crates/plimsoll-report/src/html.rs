@@ -10,7 +10,7 @@ use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
 use crate::number::{count, micros, percent, rate, short};
 use crate::report::Report;
-use crate::text::printable;
+use crate::text::{printable, unbroken};
 
 mod details;
 mod findings;
@@ -113,7 +113,7 @@ fn void_notice(report: &Report<'_>) -> Markup {
 
 fn answer_section(report: &Report<'_>) -> Markup {
     let facts = facts(report);
-    let sentence = printable(&answer::sentence(report));
+    let sentence = unbroken(&answer::sentence(report));
     html! {
         section.answer aria-labelledby="answer" {
             h1 #answer tabindex="-1" { (sentence) }
@@ -124,9 +124,9 @@ fn answer_section(report: &Report<'_>) -> Markup {
                     }
                 }
             }
-            @if let Some(statement) = report.statement() { p.statement { (statement) } }
+            @if let Some(statement) = report.statement() { p.statement { (unbroken(&statement)) } }
             @if let Some(search) = &report.run.search {
-                ul.remarks { @for remark in &search.remarks { li { (answer::remark(remark)) } } }
+                ul.remarks { @for remark in &search.remarks { li { (unbroken(&answer::remark(remark))) } } }
             }
         }
     }
@@ -166,7 +166,7 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
         facts.push(("failed", percent(summary.error_share()), failed));
     }
     if let Some(objective) = report.objective() {
-        facts.push(("objective", objective, String::new()));
+        facts.push(("objective", unbroken(&objective), String::new()));
     }
     facts
 }
@@ -209,12 +209,12 @@ fn time_section(report: &Report<'_>, timeline: Option<&TimeChart>) -> Markup {
                     "Each point covers " (timeline.step_s()) " s: percentiles of merged histograms, rates and CPU as means, \
                      memory and requests in flight as their highest value. "
                 }
-                @if !report.run.trials.is_empty() {
+                @if !report.trials.is_empty() {
                     "The strip has a bar for each trial, tall where it failed; seconds of failed trials are shaded."
                 }
             }
             div.timeline #timeline {
-                (timeline.draw(&report.run.trials))
+                (timeline.draw(&report.trials))
             }
             @if let Some(table) = TimeChart::of(report, TABLE_POINTS) {
                 details { summary { "The same as a table" } div.scroll tabindex="0" role="region" aria-label="Values over time" { (table.table()) } }

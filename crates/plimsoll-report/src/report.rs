@@ -1,7 +1,11 @@
 //! What every form of a report is made from.
 
+use std::borrow::Cow;
+
 use plimsoll_analysis::summary::Summary;
+use plimsoll_analysis::whole_run;
 use plimsoll_model::run::Run;
+use plimsoll_model::trial::Trial;
 
 /// A run with the numbers made from it once.
 #[derive(Clone, Debug)]
@@ -10,14 +14,24 @@ pub struct Report<'a> {
     pub run: &'a Run,
     /// Its numbers.
     pub summary: Summary,
+    /// Trials of a search, or the steps of a sweep that had an objective, each judged.
+    pub trials: Cow<'a, [Trial]>,
 }
 
 impl<'a> Report<'a> {
     /// Makes the numbers of `run`.
     pub fn of(run: &'a Run) -> Self {
+        // Without an objective nothing is judged, so a step has no verdict to show.
+        let sweep = run.trials.is_empty() && run.header.plan.objective.is_some();
+        let trials = if sweep {
+            Cow::Owned(whole_run::steps(run))
+        } else {
+            Cow::Borrowed(run.trials.as_slice())
+        };
         Self {
             run,
             summary: Summary::of(run),
+            trials,
         }
     }
 

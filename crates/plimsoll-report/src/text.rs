@@ -15,6 +15,8 @@ mod layout;
 mod trial;
 
 pub use comparison::comparison;
+pub(crate) use layout::unbroken;
+
 pub use layout::printable;
 pub use trial::trial_line;
 
@@ -191,8 +193,7 @@ fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
         .as_ref()
         .is_some_and(|search| search.line.is_ok());
     if has_line && report.run.findings.is_empty() {
-        let text = "not known: no rule found a limit in what could be read";
-        blocks.push((1, block(style, "set by", text, 1)));
+        blocks.push((1, block(style, "set by", &answer::not_known(report), 3)));
     }
     blocks
 }

@@ -23,9 +23,8 @@ pub(crate) fn rate_of(trial: &Trial) -> f64 {
 }
 
 /// Trials that loaded the target.
-pub(crate) fn trials_of<'a>(report: &Report<'a>) -> impl Iterator<Item = &'a Trial> + use<'a> {
+pub(crate) fn trials_of<'a>(report: &'a Report<'_>) -> impl Iterator<Item = &'a Trial> {
     report
-        .run
         .trials
         .iter()
         .filter(|trial| trial.spec.kind != TrialKind::SelfTest)
@@ -156,11 +155,8 @@ fn mark(trial: &Trial, x: &Scale, y: &Scale) -> Markup {
     let name = mark_of(&trial.verdict);
     // A quantile that falls on a failure is infinite: its mark stands on the upper edge.
     let at = trial.objective_us.map_or(1.0, |us| y.place(us as f64));
-    let counts = if trial.spec.kind.counts_for_line() {
-        ""
-    } else {
-        " minor"
-    };
+    let tells = trial.spec.kind.counts_for_line() || trial.spec.kind == TrialKind::Step;
+    let counts = if tells { "" } else { " minor" };
     let reached = trial
         .objective_us
         .map_or_else(|| "infinite: it falls on a failure".to_owned(), micros);

@@ -15,12 +15,17 @@ const LOGARITHMIC_FROM: f64 = 30.0;
 impl Scale {
     /// From zero to above the highest value, in even steps.
     pub(crate) fn from_zero(values: impl IntoIterator<Item = f64>) -> Self {
+        Self::in_steps(values, 4.0)
+    }
+
+    /// From zero to above the highest value, in at most so many even steps.
+    fn in_steps(values: impl IntoIterator<Item = f64>, steps_max: f64) -> Self {
         let max = values
             .into_iter()
             .filter(|value| value.is_finite())
             .fold(0.0, f64::max);
         let max = if max > 0.0 { max } else { 1.0 };
-        let step = nice_step(max / 4.0);
+        let step = nice_step(max / steps_max);
         let steps = (max / step - 1e-9).ceil();
         Self {
             min: 0.0,
@@ -97,7 +102,7 @@ impl Scale {
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(0.0, f64::max);
         if max / min < 200.0 {
-            Self::from_zero(values)
+            Self::in_steps(values, 8.0)
         } else {
             Self::fitting(values)
         }

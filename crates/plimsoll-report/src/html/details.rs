@@ -17,7 +17,7 @@ use crate::text::printable;
 
 /// Answer classes by offered rate: one row for a plain run, one for each rate of a search.
 pub(super) fn classes_by_rate(report: &Report<'_>) -> Vec<(f64, Classes)> {
-    if !report.is_search() {
+    if report.trials.is_empty() {
         let classes = report.summary.classes;
         return if classes.total() == 0 {
             Vec::new()
@@ -61,7 +61,7 @@ pub(super) fn trials_table(report: &Report<'_>) -> Markup {
                 }
             } }
             tbody {
-                @for trial in &report.run.trials {
+                @for trial in report.trials.iter() {
                     tr {
                         th scope="row" { (trial.index) }
                         td { (clock(trial.start_second)) }

@@ -1,14 +1,15 @@
 //! Named limits with their evidence drawn.
 
 use maud::{Markup, html};
+use plimsoll_analysis::findings;
 use plimsoll_model::finding::{Evidence, Finding};
-use plimsoll_model::trial::TrialKind;
 
+use crate::answer::not_known;
 use crate::chart::{bars, timeline};
 use crate::json::certainty_name;
 use crate::number::reading;
 use crate::report::Report;
-use crate::text::printable;
+use crate::text::{printable, unbroken};
 use plimsoll_analysis::summary::timeline::levels_of;
 
 /// Points of the small chart of a series.
@@ -16,52 +17,34 @@ const SPARK_POINTS: u32 = 150;
 
 /// What sets the line.
 pub(super) fn section(report: &Report<'_>) -> Markup {
-    let findings = &report.run.findings;
-    if findings.is_empty() && !report.is_search() {
+    let named = &report.run.findings;
+    if named.is_empty() && !report.is_search() {
         return html! {};
     }
     let spans = spans(report);
     html! {
         section aria-labelledby="findings-heading" {
             h2 #findings-heading { "What sets the line" }
-            @if findings.is_empty() {
-                p { "Not known: no rule found a limit in what could be read. Time waited outside the measured resources \
-                     is time on a lock, a sleep or a remote call." }
+            @if named.is_empty() {
+                p { (unbroken(&not_known(report))) }
             } @else {
                 p.lead {
                     "Each series at low load (B), at the highest load that passed (P) and at the lowest that failed (F). \
                      The tick marks the bound that was crossed."
                 }
-                ol.findings { @for finding in findings { li { (article(report, finding, &spans)) } } }
+                ol.findings { @for finding in named { li { (article(report, finding, &spans)) } } }
             }
         }
     }
 }
 
-/// Judged seconds of the windows B, P and F.
+/// Seconds of the stretches B, P and F.
 fn spans(report: &Report<'_>) -> Vec<(&'static str, (u32, u32))> {
-    let trials = &report.run.trials;
-    let line = || {
-        trials
-            .iter()
-            .filter(|trial| trial.spec.kind.counts_for_line())
-    };
-    let base = trials
-        .iter()
-        .filter(|trial| trial.spec.kind == TrialKind::Anchor);
-    let mut spans: Vec<_> = base.map(|trial| ("base", trial.judged)).collect();
-    let by_rate = |a: &&plimsoll_model::trial::Trial, b: &&plimsoll_model::trial::Trial| {
-        a.spec.rate.total_cmp(&b.spec.rate)
-    };
-    let passing = line()
-        .filter(|trial| trial.verdict.is_pass())
-        .max_by(by_rate);
-    let failing = line()
-        .filter(|trial| trial.verdict.is_fail())
-        .min_by(by_rate);
-    spans.extend(passing.map(|trial| ("passing", trial.judged)));
-    spans.extend(failing.map(|trial| ("failing", trial.judged)));
-    spans
+    let stretches = findings::stretches(report.run);
+    let base = stretches.base.iter().map(|&span| ("base", span));
+    let passing = stretches.passing.map(|span| ("passing", span));
+    let failing = stretches.failing.map(|span| ("failing", span));
+    base.chain(passing).chain(failing).collect()
 }
 
 fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32, u32))]) -> Markup {
@@ -71,8 +54,8 @@ fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32,
                 (printable(&finding.limit)) " "
                 span class={ "badge " (certainty_name(finding.certainty)) } { (certainty_name(finding.certainty)) }
             }
-            p { (printable(&finding.sentence)) }
-            p.remedy { strong { "What to do: " } (printable(&finding.remedy)) }
+            p { (unbroken(&finding.sentence)) }
+            p.remedy { strong { "What to do: " } (unbroken(&finding.remedy)) }
             @if let Some(rule) = &finding.consequence_of {
                 p.muted { "A consequence of " (printable(rule)) ": mend that first." }
             }

@@ -14,6 +14,7 @@ pub(crate) fn every_run() -> Vec<(&'static str, Run)> {
     vec![
         ("search", runs::search()),
         ("plain", runs::plain(400.0, 60)),
+        ("sweep", runs::sweep()),
         ("failing", runs::plain_failing()),
         ("void", runs::plain_void()),
         ("void search", runs::search_void()),
@@ -109,4 +110,12 @@ fn an_hour_is_small() {
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
     // 3,600 seconds are merged to at most 600 points.
     assert!(page.contains("Each point covers 10 s"));
+}
+
+#[test]
+fn a_sweep_has_a_mark_and_a_row_for_every_rate() {
+    let page = render(&runs::sweep());
+    assert_eq!(page.matches("<svg class=\"mark ").count(), 8);
+    assert!(page.contains("<svg class=\"mark pass\"") && page.contains("<svg class=\"mark fail\""));
+    assert!(page.contains("<th scope=\"row\">960 req/s</th>"));
 }

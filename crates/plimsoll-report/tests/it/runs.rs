@@ -116,6 +116,28 @@ pub(crate) fn plain(rate: f64, seconds: u32) -> Run {
     run
 }
 
+/// A sweep of eight rates, five seconds each, the last two above the capacity.
+pub(crate) fn sweep() -> Run {
+    let mut run = header_only("run");
+    let rates = [120.0, 240.0, 360.0, 480.0, 600.0, 720.0, 840.0, 960.0];
+    let step = Duration::from_secs(5);
+    run.header.plan.load = Load::Open {
+        phases: rates
+            .iter()
+            .map(|&rate| Phase::constant(rate, step))
+            .collect(),
+        spacing: Spacing::Poisson,
+    };
+    let mut server = Server::new(800.0, Seed(11));
+    for (second, &rate) in (0..40).zip(rates.iter().flat_map(|rate| [rate; 5])) {
+        let window = server.second(second, rate);
+        run.readings.push(&readings(&window, second, 800.0));
+        run.windows.push(window);
+    }
+    run.ending = Some(ending(Verdict::Missed, &run));
+    run
+}
+
 /// A plain run that met failures of several kinds.
 pub(crate) fn plain_failing() -> Run {
     let mut run = plain(500.0, 30);
