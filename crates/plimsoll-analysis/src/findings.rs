@@ -59,6 +59,11 @@ pub fn find(run: &Run) -> Vec<Finding> {
     find_in(&run.readings, &run.windows, &stretches, &context)
 }
 
+/// The seconds that [`find`] compares, for drawing them.
+pub fn stretches(run: &Run) -> Stretches {
+    select::of(run).0
+}
+
 /// The same over given stretches.
 pub fn find_in(
     readings: &SeriesTable,

@@ -236,15 +236,16 @@ fn judged_spans(run: &Run) -> Vec<Span> {
 }
 
 fn plain_span(plan: &Plan, windows: &[Window]) -> Option<Span> {
-    let until = windows.last()?.second + 1;
-    let from = whole_seconds(plan.warmup);
-    let lasting = plan.load.lasting().as_secs_f64().min(f64::from(until));
-    let due_until = whole_seconds(plan.load.lasting()).min(until);
+    let (start, until) = (windows.first()?.second, windows.last()?.second + 1);
+    let from = start.saturating_add(whole_seconds(plan.warmup));
+    let due_until = start.saturating_add(whole_seconds(plan.load.lasting()));
+    let lasting = plan.load.lasting().as_secs_f64();
+    let lasting = lasting.min(f64::from(until - start));
     (from < until).then(|| Span {
         from,
-        due_until,
+        due_until: due_until.min(until),
         until,
-        seconds: (lasting - f64::from(from)).max(0.0),
+        seconds: (lasting - f64::from(from - start)).max(0.0),
     })
 }
 
