@@ -40,6 +40,7 @@ pub struct Law {
 
 /// A request that has been taken in, by its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(clippy::struct_field_names, reason = "the unit belongs to each name")]
 struct Pending {
     done_ns: u64,
     due_ns: u64,

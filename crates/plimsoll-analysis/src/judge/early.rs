@@ -44,7 +44,11 @@ pub fn early(
     {
         return Some(FailReason::Errors);
     }
-    let margin = if spec.kind == TrialKind::Refine { FAR } else { 1.0 };
+    let margin = if spec.kind == TrialKind::Refine {
+        FAR
+    } else {
+        1.0
+    };
     let broken = objective
         .latency
         .iter()

@@ -1,1 +1,269 @@
+//! Verdicts on windows made by hand and by simulated queues.
 
+use plimsoll_model::objective::LatencyBound;
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::schedule::Spacing;
+use plimsoll_model::seed::Seed;
+use plimsoll_testkit::queue::{Law, Queue, Service};
+
+use super::*;
+use crate::stats::queueing;
+
+fn objective(within_us: u64) -> Objective {
+    Objective {
+        latency: vec![LatencyBound {
+            quantile: 0.95,
+            within_us,
+        }],
+        errors_max: Some(0.01),
+    }
+}
+
+fn spec(kind: TrialKind, rate: f64, measure_s: u32) -> TrialSpec {
+    TrialSpec {
+        kind,
+        rate,
+        ramp_s: 0,
+        warmup_s: 0,
+        measure_s,
+        stop_early: true,
+        in_flight_cap: 10_000,
+    }
+}
+
+fn facts() -> TrialFacts {
+    TrialFacts {
+        cores: 1,
+        open: true,
+        ..TrialFacts::default()
+    }
+}
+
+/// A second of 100 requests that all took 10 ms.
+fn calm(second: u32) -> Window {
+    let mut window = Window::new(second);
+    window.offered = 100;
+    window.response.record(10_000, 100);
+    window.outcomes.add_many(Outcome::Ok, 100);
+    window.lag.record(50, 100);
+    window.in_flight = 1;
+    window.in_flight_mean = 1.0;
+    window
+}
+
+fn calm_trial(seconds: u32) -> Vec<Window> {
+    let mut windows: Vec<Window> = (0..seconds).map(calm).collect();
+    windows.last_mut().unwrap().in_flight = 0;
+    windows
+}
+
+fn judged(windows: &[Window], facts: &TrialFacts) -> Trial {
+    let spec = spec(TrialKind::Refine, 100.0, 20);
+    judge(&spec, &objective(50_000), windows, facts)
+}
+
+#[test]
+fn a_calm_trial_passes_with_its_numbers() {
+    let trial = judged(&calm_trial(20), &facts());
+    assert_eq!(trial.verdict, TrialVerdict::Pass);
+    assert_eq!((trial.judged, trial.bad, trial.errors), ((0, 20), 0, 0));
+    // One request in a hundred of the first second was due before it.
+    assert_eq!(trial.requests, 1999);
+    assert!((trial.throughput - 100.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_stall_in_the_last_seconds_is_seen() {
+    // The last two seconds answer nothing; their 200 requests end in the first second of the drain.
+    let mut windows = calm_trial(21);
+    for second in [18, 19] {
+        windows[second] = Window::new(u32::try_from(second).unwrap());
+        windows[second].offered = 100;
+        windows[second].in_flight = 100 * (second as u64 - 17);
+    }
+    windows[20] = Window::new(20);
+    windows[20].response.record(1_500_000, 200);
+    windows[20].outcomes.add_many(Outcome::Ok, 200);
+    let trial = judged(&windows, &facts());
+    assert_eq!(trial.bad, 200);
+    assert!(trial.verdict.is_fail(), "{:?}", trial.verdict);
+}
+
+#[test]
+fn what_the_warm_up_left_behind_does_not_count() {
+    // 50 requests end in the first judged second after three seconds: they were due before it.
+    let mut windows = calm_trial(20);
+    windows[0].response.record(3_000_000, 50);
+    let answers = answers::due_since(&windows, 0);
+    assert_eq!(answers.good.count_above(1_000_000), 0);
+    assert_eq!(answers::due_since(&windows, 5).good.count(), 1499);
+}
+
+#[test]
+fn what_is_unfinished_has_failed() {
+    let mut windows = calm_trial(20);
+    windows[19].in_flight = 30;
+    let trial = judged(&windows, &facts());
+    assert_eq!(trial.errors, 30);
+    assert_eq!(
+        trial.verdict,
+        TrialVerdict::Fail {
+            reason: FailReason::Errors
+        }
+    );
+}
+
+#[test]
+fn the_generators_faults_void_before_anything_fails() {
+    let mut windows = calm_trial(20);
+    for window in &mut windows {
+        window.lag.record(40_000, 10);
+        window.generator.loop_cpu_us = 900_000;
+        window.response.record(900_000, 50);
+    }
+    windows[3].generator.ports_exhausted = 4;
+    windows[4].generator.descriptors_exhausted = 2;
+    let stolen = TrialFacts {
+        steal: (0..20)
+            .map(|second| if second < 5 { 0.2 } else { 0.0 })
+            .collect(),
+        ..facts()
+    };
+    let TrialVerdict::Void { reasons } = judged(&windows, &stolen).verdict else {
+        panic!("not void");
+    };
+    let steal = VoidReason::Steal {
+        seconds_share: 0.25,
+    };
+    assert_eq!(reasons.len(), 5, "{reasons:?}");
+    assert!(
+        reasons.contains(&steal) && reasons.contains(&VoidReason::GeneratorPorts { failures: 4 })
+    );
+    // A closed loop has no lag and may use its whole core.
+    let closed = TrialFacts {
+        open: false,
+        ..facts()
+    };
+    let TrialVerdict::Void { reasons } = judged(&windows, &closed).verdict else {
+        panic!("not void");
+    };
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+}
+
+#[test]
+fn a_pass_on_too_few_requests_is_void() {
+    let few = spec(TrialKind::Refine, 100.0, 1);
+    let trial = judge(&few, &objective(50_000), &calm_trial(1), &facts());
+    let TrialVerdict::Void { reasons } = trial.verdict else {
+        panic!("not void");
+    };
+    assert!(matches!(
+        reasons[..],
+        [VoidReason::TooFewRequests {
+            requests: 99,
+            needed: 200
+        }]
+    ));
+}
+
+#[test]
+fn numbers_that_break_littles_law_are_void() {
+    let mut windows = calm_trial(20);
+    for window in &mut windows {
+        window.in_flight_mean = 1.4;
+    }
+    let TrialVerdict::Void { reasons } = judged(&windows, &facts()).verdict else {
+        panic!("not void");
+    };
+    assert!(
+        matches!(reasons[..], [VoidReason::LittlesLaw { ratio }] if (ratio - 1.4).abs() < 0.01)
+    );
+}
+
+#[test]
+fn in_flight_beyond_the_cap_and_a_backlog_fail() {
+    let mut windows = calm_trial(20);
+    windows[7].in_flight = 10_001;
+    let cap = TrialVerdict::Fail {
+        reason: FailReason::InFlightCap,
+    };
+    assert_eq!(judged(&windows, &facts()).verdict, cap);
+    // 3 % more each second than is answered: far from the bound within the trial, and never to come back.
+    let mut windows = calm_trial(20);
+    for (second, window) in windows.iter_mut().enumerate() {
+        window.in_flight_mean = 1.0 + 3.0 * second as f64;
+    }
+    let backlog = TrialVerdict::Fail {
+        reason: FailReason::Backlog,
+    };
+    assert_eq!(judged(&windows, &facts()).verdict, backlog);
+}
+
+#[test]
+fn a_certain_failure_is_certain_before_the_end() {
+    let spec = spec(TrialKind::Bracket, 100.0, 20);
+    let objective = objective(50_000);
+    // 2,000 requests and three standard deviations more: 2,134, of which 106.7 may be bad.
+    let mut windows = calm_trial(4);
+    windows[2].response.record(60_000, 106);
+    assert_eq!(early(&spec, &objective, &windows), None);
+    windows[3].response.record(60_000, 1);
+    assert_eq!(
+        early(&spec, &objective, &windows),
+        Some(FailReason::Latency)
+    );
+    let refine = TrialSpec {
+        kind: TrialKind::Refine,
+        ..spec
+    };
+    assert_eq!(early(&refine, &objective, &windows), None);
+    windows[3].response.record(60_000, 120);
+    assert_eq!(
+        early(&refine, &objective, &windows),
+        Some(FailReason::Latency)
+    );
+}
+
+#[test]
+fn a_calm_queue_is_well_after_its_backlog_is_gone() {
+    let law = Law {
+        servers: 1,
+        service: Service::Deterministic,
+        mean_s: 0.01,
+    };
+    let mut queue = Queue::new(law, Spacing::Poisson, Seed(5));
+    // 200/s for 20 s leave 2,000 requests; ten seconds of drain serve half of them.
+    queue.run(&spec(TrialKind::Bracket, 200.0, 20), |_| false);
+    let objective = objective(50_000);
+    let windows = queue.run(&spec(TrialKind::Recovery, 40.0, 60), |so_far| {
+        recovered(so_far, 0.6, &objective).is_some()
+    });
+    // 1,000 requests take ten seconds, and those that came meanwhile some more.
+    let seconds = recovered(&windows, 0.6, &objective).unwrap();
+    assert!((10..=25).contains(&seconds), "{seconds} s");
+}
+
+/// The share of bad requests that trials see is the law's: long, so that chance is small.
+#[test]
+fn the_share_of_bad_requests_is_that_of_the_law() {
+    let (rate, mean_s) = (70.0, 0.01);
+    let law = Law {
+        servers: 1,
+        service: Service::Exponential,
+        mean_s,
+    };
+    let mut queue = Queue::new(law, Spacing::Poisson, Seed(6));
+    let long = TrialSpec {
+        warmup_s: 10,
+        stop_early: false,
+        ..spec(TrialKind::Noise, rate, 20_000)
+    };
+    let windows = queue.run(&long, |_| false);
+    let trial = judge(&long, &objective(100_000), &windows, &facts());
+    let expected = queueing::response_above(1, rate, mean_s, 0.1);
+    let share = trial.bad as f64 / trial.requests as f64;
+    // About 30,000 independent stretches, one in twenty bad: a relative standard deviation of 2.4 %.
+    assert!((share / expected - 1.0).abs() < 0.07, "{share} {expected}");
+    let offered = rate * 20_000.0;
+    assert!((trial.requests as f64 / offered - 1.0).abs() < 0.01);
+}

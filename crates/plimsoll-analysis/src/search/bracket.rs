@@ -50,7 +50,7 @@ impl Bracket {
             return Ask::Enter(Phase::Refine(Refine::new(known, passed, failed)));
         }
         if self.rate < RATE_MIN {
-            return Ask::End(self.missed(known));
+            return Ask::End(missed(known));
         }
         if let Some(failed) = self.lowest_failed
             && let Some(alone) = known.alone
@@ -90,16 +90,6 @@ impl Bracket {
                 highest_passed: passed,
             },
         }))
-    }
-
-    fn missed(&self, known: &Known) -> NoLine {
-        known.alone.map_or(
-            NoLine::MissedAtOnce {
-                alone_us: None,
-                errors: 0.0,
-            },
-            missed_at_once,
-        )
     }
 
     /// A first failure must repeat, two of three, before it ends the phase.
@@ -144,6 +134,14 @@ impl Bracket {
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
+}
+
+fn missed(known: &Known) -> NoLine {
+    let unknown = NoLine::MissedAtOnce {
+        alone_us: None,
+        errors: 0.0,
+    };
+    known.alone.map_or(unknown, missed_at_once)
 }
 
 /// The next higher rate: double, or by the utilisation law 0.7 of the rate at which the CPU would be busy all the

@@ -4,7 +4,7 @@ use plimsoll_model::load_line::{LoadLine, NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::Ask;
-use super::known::Known;
+use super::known::{Known, cost};
 use super::refine::interval;
 use crate::stats::exact::clopper_pearson_low;
 
@@ -12,10 +12,14 @@ use crate::stats::exact::clopper_pearson_low;
 const ROUNDS_MAX: u32 = 4;
 /// A new lower edge lies at least this far below one that was not confirmed.
 const LOWER: f64 = 0.98;
-/// Probability of a pass that a verified rate should have by the posterior.
-const PASS_WANTED: f64 = 0.75;
+/// Probability of a pass that a verified rate should have by the posterior: at first, and in the last round.
+const PASS_WANTED: f64 = 0.78;
+const PASS_WANTED_AGAIN: f64 = 0.9;
 /// Trials with which a round may end when the time runs out.
 const TRIALS_MIN: u32 = 2;
+/// No printed interval reaches less far from its median: the rate that a trial really offers scatters, and the
+/// posterior's picture of a queue is not finer than this.
+const RESOLUTION: f64 = 0.02;
 /// Trials within this share above a rate count as trials at it.
 const NEAR: f64 = 0.02;
 
@@ -32,10 +36,21 @@ impl Confirm {
     /// Fresh trials at the lower end of the interval, or lower where single trials scatter so much that they
     /// would often fail there: a rate is worth printing as verified only when it mostly holds.
     pub(super) fn new(known: &Known) -> Self {
+        let first = Self::at(known, PASS_WANTED);
+        let round = cost(&known.spec(TrialKind::Confirm, first.rate, known.measure_s))
+            * known.policy.confirm.0;
+        // The only round there is time for must not be wasted.
+        if known.elapsed + 2 * round > known.policy.budget {
+            return Self::at(known, PASS_WANTED_AGAIN);
+        }
+        first
+    }
+
+    fn at(known: &Known, wanted: f64) -> Self {
         let (low, median, _) = interval(known);
         let allowed = known.allowed(median, known.measure_s);
         let posterior = known.posterior.as_ref();
-        let rate = posterior.map_or(low, |posterior| posterior.passing_rate(allowed, PASS_WANTED));
+        let rate = posterior.map_or(low, |posterior| posterior.passing_rate(allowed, wanted));
         Self {
             rate: rate.min(low),
             passes: 0,
@@ -53,7 +68,7 @@ impl Confirm {
             if self.round >= ROUNDS_MAX {
                 return Ask::End(self.not_confirmed());
             }
-            let next = Self::new(known);
+            let next = Self::at(known, PASS_WANTED_AGAIN);
             let lower = next.rate.min(LOWER * self.rate);
             known.remarks.push(Remark::Note {
                 text: format!(
@@ -110,8 +125,8 @@ impl Confirm {
         let (low, median, high) = interval(known);
         LoadLine {
             median: median.max(self.rate),
-            low: low.min(self.rate),
-            high: high.max(self.rate),
+            low: low.min(self.rate).min(median * (1.0 - RESOLUTION)),
+            high: high.max(self.rate).max(median * (1.0 + RESOLUTION)),
             verified: self.rate,
             confirmed_trials: self.trials,
             confirmed_passes: self.passes,

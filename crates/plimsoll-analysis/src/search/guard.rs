@@ -31,14 +31,7 @@ impl Guard {
     /// What must follow a failed trial: low load until the target is well again.
     pub(super) fn after_failure(&mut self, known: &Known, trial: &Trial) -> Option<TrialSpec> {
         self.overload = Some(trial.spec.rate);
-        self.recovery(known)
-    }
-
-    fn recovery(&self, known: &Known) -> Option<TrialSpec> {
-        let rate = known.anchor_rate()?;
-        let mut spec = known.spec(TrialKind::Recovery, rate, known.policy.recovery_s);
-        (spec.ramp_s, spec.warmup_s, spec.stop_early) = (0, 0, true);
-        Some(spec)
+        recovery(known)
     }
 
     /// Takes a recovery in: another one to follow, nothing, or the end of the search.
@@ -75,7 +68,7 @@ impl Guard {
                 recovered_from: self.recovered_from.or_else(|| known.highest_passed()),
             });
         }
-        Ok(self.recovery(known))
+        Ok(recovery(known))
     }
 
     /// Takes an anchor in: a drift is said once, and outdates what was measured before.
@@ -114,6 +107,14 @@ impl Guard {
             posterior.discount(DRIFT_POWER);
         }
     }
+}
+
+/// Low load until the target is well again.
+fn recovery(known: &Known) -> Option<TrialSpec> {
+    let rate = known.anchor_rate()?;
+    let mut spec = known.spec(TrialKind::Recovery, rate, known.policy.recovery_s);
+    (spec.ramp_s, spec.warmup_s, spec.stop_early) = (0, 0, true);
+    Some(spec)
 }
 
 /// Total relative change of a series that goes one way beyond chance.

@@ -33,8 +33,8 @@ pub struct Policy {
     pub noise: (u32, u32),
     /// Width of the 90 % interval at which the refinement may stop: high/low ≤ 1 + width.
     pub width: f64,
-    /// Trials of the refinement at most.
-    pub refine_max: u32,
+    /// Trials of the refinement at least and at most.
+    pub refine: (u32, u32),
     /// Fresh trials at the lower edge, and how many of them must pass.
     pub confirm: (u32, u32),
     /// Judged seconds of an anchor; 0 for none.
@@ -60,6 +60,7 @@ impl Policy {
             bracket_s: 3,
             noise: (3, 3),
             width: 0.15,
+            refine: (5, 30),
             confirm: (3, 2),
             anchor_s: 0,
             recovery_s: 5,
@@ -84,7 +85,7 @@ impl Policy {
             bracket_s: 10,
             noise: (5, 5),
             width: 0.08,
-            refine_max: 30,
+            refine: (8, 30),
             confirm: (5, 4),
             anchor_s: 15,
             recovery_s: 60,
@@ -96,7 +97,7 @@ impl Policy {
     /// An hour: minute-long trials, a narrow interval, the line approached from above too.
     pub fn thorough(objective: Objective) -> Self {
         Self {
-            budget: Duration::from_secs(3600),
+            budget: Duration::from_hours(1),
             first_warmup_s: 30,
             measure_s: 60,
             measure_s_max: 120,

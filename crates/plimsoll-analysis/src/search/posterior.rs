@@ -59,7 +59,13 @@ impl Observation {
         // A failure has r above 1, a pass at most 1; a ratio on the other side belongs to another bound.
         let index = bounds[1..bounds.len() - 1]
             .iter()
-            .filter(|&&bound| if self.failed { ratio > bound } else { ratio >= bound })
+            .filter(|&&bound| {
+                if self.failed {
+                    ratio > bound
+                } else {
+                    ratio >= bound
+                }
+            })
             .count();
         let bins = (bounds.len() - 1) as f64;
         (bounds[index], bounds[index + 1], 1.0 / bins)
@@ -79,7 +85,11 @@ impl BoundByCell {
         let excess = |ln_mean: &f64| ((bound.ln() - ln_mean) / 3.0).exp() - 1.0;
         Self {
             bound,
-            excess: if finite { ln_means.iter().map(excess).collect() } else { Vec::new() },
+            excess: if finite {
+                ln_means.iter().map(excess).collect()
+            } else {
+                Vec::new()
+            },
         }
     }
 
@@ -157,7 +167,8 @@ impl Posterior {
         (self.quantile(0.05), self.quantile(0.5), self.quantile(0.95))
     }
 
-    /// Highest rate at which a trial that allows `allowed` bad requests passes with at least `probability`, 1/s.
+    /// Highest rate at which a trial that allows `allowed` bad requests passes with at least `probability`, 1/s,
+    /// false alarms aside: no rate is low enough for those.
     pub fn passing_rate(&self, allowed: f64, probability: f64) -> f64 {
         let (mut low, mut high) = (self.quantile(0.001) / 4.0, self.quantile(0.999));
         for _ in 0..24 {
@@ -189,7 +200,7 @@ impl Posterior {
         CLUSTERING[CLUSTERING.len() - 1]
     }
 
-    /// Probability that a trial at `rate` passes, over all that is not known.
+    /// Probability that an undisturbed trial at `rate` passes, over all that is not known.
     fn pass_probability(&self, rate: f64, allowed: f64) -> f64 {
         let pass = Observation {
             rate,
@@ -199,9 +210,9 @@ impl Posterior {
             power: 1.0,
         };
         let (mut passed, mut total) = (0.0, 0.0);
-        self.each_row(pass, |weights, alarm, shares| {
+        self.each_row(pass, |weights, _, shares| {
             for (weight, share) in weights.iter().zip(shares) {
-                passed += weight * (SPURIOUS_PASS + (1.0 - alarm - SPURIOUS_PASS) * share);
+                passed += weight * share;
                 total += weight;
             }
         });
@@ -231,7 +242,11 @@ impl Posterior {
                     *share = between.max(0.0);
                 }
                 for alarm in FALSE_ALARM {
-                    take(rows.next().expect("a row for every parameter"), alarm, &shares);
+                    take(
+                        rows.next().expect("a row for every parameter"),
+                        alarm,
+                        &shares,
+                    );
                 }
             }
         }
@@ -251,7 +266,12 @@ impl Posterior {
         let mut weights = Vec::with_capacity(self.weights.len());
         let mut highest = 0.0_f64;
         self.each_row(observation, |row, alarm, shares| {
-            let disturbed = side * if observation.failed { alarm } else { SPURIOUS_PASS };
+            let disturbed = side
+                * if observation.failed {
+                    alarm
+                } else {
+                    SPURIOUS_PASS
+                };
             for (weight, share) in row.iter().zip(shares) {
                 let likelihood = disturbed + (1.0 - alarm - SPURIOUS_PASS) * share;
                 let weight = weight * raised(likelihood, observation.power);

@@ -1,5 +1,7 @@
 //! Phase 2: Bayesian refinement.
 
+use std::time::Duration;
+
 use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 
@@ -9,16 +11,16 @@ use super::{Ask, Phase};
 
 /// Quantiles of the posterior at which trials are made, in turn.
 const QUANTILES: [f64; 3] = [0.5, 0.3, 0.7];
-/// Trials before the refinement may stop.
-const TRIALS_MIN: u32 = 5;
 /// Every so many trials an anchor.
 const ANCHOR_EVERY: u32 = 4;
 /// Trials after which their length is looked at.
 const LENGTHEN_FROM: u32 = 3;
 /// An interval wider than this is no line.
-const WIDTH_MAX: f64 = 0.5;
+const WIDTH_MAX: f64 = 1.0;
 /// Independent clusters of bad requests that a trial at the line should be able to hold.
-const CLUSTERS_MIN: f64 = 2.0;
+const CLUSTERS_MIN: f64 = 1.0;
+/// Longer trials that must still fit into the budget, beside those that confirm.
+const LONGER_TRIALS_MIN: u32 = 5;
 
 /// The refinement.
 #[derive(Debug)]
@@ -31,7 +33,9 @@ pub(super) struct Refine {
 impl Refine {
     pub(super) fn new(known: &mut Known, passed: f64, failed: f64) -> Self {
         let base_s = known.policy.measure_s * if known.noisy.is_some() { 2 } else { 1 };
-        known.measure_s = known.policy.full_measure_s((passed * failed).sqrt(), base_s);
+        known.measure_s = known
+            .policy
+            .full_measure_s((passed * failed).sqrt(), base_s);
         known.open_posterior(passed, failed);
         Self {
             trials: 0,
@@ -44,7 +48,7 @@ impl Refine {
         self.lengthen(known);
         let (low, median, high) = interval(known);
         let narrow = high / low <= 1.0 + known.width();
-        if narrow && self.trials >= TRIALS_MIN && is_enclosed(known, low, high) {
+        if narrow && self.trials >= known.policy.refine.0 && is_enclosed(known, low, high) {
             return Ask::Enter(Phase::Confirm(Confirm::new(known)));
         }
         if let Some(anchor) = self.anchor(known) {
@@ -59,10 +63,17 @@ impl Refine {
         let spec = known.spec(TrialKind::Refine, rate.min(most), known.measure_s);
         // A failing trial costs its recovery too; fresh trials at the lower edge come last and must fit.
         let needed = cost(&spec) + confirm_cost(known, &spec);
-        if self.trials < known.policy.refine_max && known.elapsed + needed <= known.policy.budget {
+        let left = known.policy.budget.saturating_sub(known.elapsed);
+        // Without an interval worth confirming, the time kept for that is better spent on it.
+        let needed = if high / low > 1.0 + WIDTH_MAX {
+            cost(&spec)
+        } else {
+            needed
+        };
+        if self.trials < known.policy.refine.1 && needed <= left {
             return Ask::Trial(spec);
         }
-        let because = if self.trials >= known.policy.refine_max {
+        let because = if self.trials >= known.policy.refine.1 {
             format!("{} trials did not suffice", self.trials)
         } else {
             "the time ran out".to_owned()
@@ -71,7 +82,7 @@ impl Refine {
     }
 
     /// A busy queue remembers for longer than a short trial lasts: it starts empty, and the overload it would see
-    /// later is missed. Where bad requests come in clusters so large that a trial holds hardly one, trials get twice
+    /// later is missed. Where bad requests come in clusters so large that a trial holds hardly one, and time is left, trials get twice
     /// the time, once, and a warm-up of a quarter of it; what the short ones said counts less.
     fn lengthen(&mut self, known: &mut Known) {
         if self.lengthened || self.trials < LENGTHEN_FROM {
@@ -86,8 +97,13 @@ impl Refine {
             return;
         }
         self.lengthened = true;
-        known.measure_s = (2 * known.measure_s).min(known.policy.measure_s_max);
-        known.warmup_s = known.warmup_s.max(known.measure_s / 4);
+        let mut longer = known.spec(TrialKind::Refine, high, 2 * known.measure_s);
+        longer.warmup_s = longer.warmup_s.max(longer.measure_s / 4);
+        let needed = cost(&longer) * (LONGER_TRIALS_MIN + known.policy.confirm.0);
+        if known.elapsed + needed > known.policy.budget {
+            return;
+        }
+        (known.measure_s, known.warmup_s) = (longer.measure_s, longer.warmup_s);
         known.open_posterior(low, high);
     }
 
@@ -136,8 +152,9 @@ impl Refine {
     }
 }
 
-fn confirm_cost(known: &Known, spec: &TrialSpec) -> std::time::Duration {
-    cost(spec) * known.policy.confirm.0
+/// Time to keep back: a round of fresh trials, with one that fails and its recovery.
+fn confirm_cost(known: &Known, spec: &TrialSpec) -> Duration {
+    cost(spec) * known.policy.confirm.0 + Duration::from_secs(u64::from(known.policy.ramp_s) + 7)
 }
 
 /// At least two failures in [L, 1.1 U] and two passes in [0.95 L, U].

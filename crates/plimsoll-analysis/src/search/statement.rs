@@ -21,10 +21,9 @@ pub fn statement(line: &LoadLine, objective: &Objective) -> String {
         line.pass_probability_low,
     );
     if let Some((broken, failed, trials)) = line.broken {
-        text += &format!(
-            "; broken at {}: {failed} of {trials} trials failed",
-            rate(broken)
-        );
+        text.push_str("; broken at ");
+        text.push_str(&rate(broken));
+        text.push_str(&format!(": {failed} of {trials} trials failed"));
     }
     text.push('.');
     text

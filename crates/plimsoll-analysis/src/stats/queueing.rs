@@ -132,9 +132,13 @@ fn waiting_at_most(servers: u32, a: f64) -> Vec<f64> {
         arrivals.push(arrivals[arrivals.len() - 1] * a / arrivals.len() as f64);
     }
     // Starting from the shape of the tail, few steps are left.
-    let mut share: Vec<f64> = (0..states).map(|n| (-2.0 * spare * n as f64).exp()).collect();
+    let mut share: Vec<f64> = (0..states)
+        .map(|n| (-2.0 * spare * n as f64).exp())
+        .collect();
     let total: f64 = share.iter().sum();
-    share.iter_mut().for_each(|weight| *weight /= total);
+    for weight in &mut share {
+        *weight /= total;
+    }
     loop {
         let mut next = vec![0.0; states];
         for (present, weight) in share.iter().enumerate() {
@@ -142,7 +146,11 @@ fn waiting_at_most(servers: u32, a: f64) -> Vec<f64> {
                 next[(present.saturating_sub(c) + arrived).min(states - 1)] += weight * chance;
             }
         }
-        let moved: f64 = next.iter().zip(&share).map(|(new, old)| (new - old).abs()).sum();
+        let moved: f64 = next
+            .iter()
+            .zip(&share)
+            .map(|(new, old)| (new - old).abs())
+            .sum();
         share = next;
         if moved < 1e-9 * spare {
             break;
@@ -254,7 +262,10 @@ mod tests {
         for (rate, t) in [(30.0, 0.0), (60.0, 0.015), (85.0, 0.04), (85.0, 0.0999)] {
             let found = deterministic_wait_within(1, rate, 0.01, t);
             let expected = erlang_series(rate, 0.01, t);
-            assert!((found - expected).abs() < 1e-7, "{rate} {t}: {found} {expected}");
+            assert!(
+                (found - expected).abs() < 1e-7,
+                "{rate} {t}: {found} {expected}"
+            );
         }
     }
 
@@ -265,13 +276,25 @@ mod tests {
         let mean = |servers: u32, rate: f64| -> f64 {
             let step = 1e-4;
             (0..6000)
-                .map(|i| step * (1.0 - deterministic_wait_within(servers, rate, 0.01, (f64::from(i) + 0.5) * step)))
+                .map(|i| {
+                    step * (1.0
+                        - deterministic_wait_within(
+                            servers,
+                            rate,
+                            0.01,
+                            (f64::from(i) + 0.5) * step,
+                        ))
+                })
                 .sum()
         };
         let one = mean(1, 60.0);
-        assert!((one / (0.6 * 0.01 / (2.0 * 0.4)) - 1.0).abs() < 1e-3, "{one}");
+        assert!(
+            (one / (0.6 * 0.01 / (2.0 * 0.4)) - 1.0).abs() < 1e-3,
+            "{one}"
+        );
         let two = mean(2, 160.0);
-        let correction = 1.0 + (1.0 - 0.8) * (2.0 - 1.0) * ((4.0 + 5.0 * 2.0_f64).sqrt() - 2.0) / (16.0 * 0.8 * 2.0);
+        let correction = 1.0
+            + (1.0 - 0.8) * (2.0 - 1.0) * ((4.0 + 5.0 * 2.0_f64).sqrt() - 2.0) / (16.0 * 0.8 * 2.0);
         let expected = 0.5 * mean_wait(2, 160.0, 0.01) * correction;
         assert!((two / expected - 1.0).abs() < 0.01, "{two} {expected}");
     }

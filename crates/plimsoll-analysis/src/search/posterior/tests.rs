@@ -70,8 +70,12 @@ fn search(noise: f64, alarm: f64, seed: u64) -> ((f64, f64, f64), u32) {
     let mut full: Vec<(f64, bool)> = Vec::new();
     for trial in 0..TRIALS_MAX {
         let (low, _, high) = posterior.interval();
-        let fails = full.iter().filter(|(rate, failed)| *failed && (low..=1.1 * high).contains(rate));
-        let passes = full.iter().filter(|(rate, failed)| !failed && (0.95 * low..=high).contains(rate));
+        let fails = full
+            .iter()
+            .filter(|(rate, failed)| *failed && (low..=1.1 * high).contains(rate));
+        let passes = full
+            .iter()
+            .filter(|(rate, failed)| !failed && (0.95 * low..=high).contains(rate));
         let enclosed = fails.count() >= 2 && passes.count() >= 2;
         if high / low <= 1.0 + WIDTH && trial >= 5 && enclosed {
             break;

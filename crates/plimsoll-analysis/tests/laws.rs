@@ -1,0 +1,228 @@
+//! Searches on queues whose load line is known by law.
+//!
+//! The queue is simulated in virtual time and keeps its backlog from trial to trial; the search sees windows as the
+//! engine would close them. The line by the law is the rate at which the stationary response time at the
+//! objective's quantile equals the bound: in closed form for M/M/c, by Franx' formula for M/D/c
+//! (`stats::queueing`, held there against Erlang's series and Pollaczek and Khinchine). In at least nine of ten
+//! seeds that rate lies in the printed interval, and the median is within 5 % of it.
+
+use std::time::Duration;
+
+use plimsoll_analysis::judge::{self, TrialFacts};
+use plimsoll_analysis::search::{Policy, Search, Step};
+use plimsoll_analysis::stats::queueing;
+use plimsoll_model::load_line::SearchResult;
+use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::schedule::Spacing;
+use plimsoll_model::seed::Seed;
+use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
+use plimsoll_model::verdict::TrialVerdict;
+use plimsoll_testkit::queue::{Law, Queue, Service};
+
+const SEEDS: u64 = 10;
+const HITS_MIN: u32 = 9;
+const ERROR_MAX: f64 = 0.05;
+
+/// An objective in terms of the service time: a quantile within `factor` mean service times.
+#[derive(Clone, Copy, Debug)]
+struct Point {
+    mean_s: f64,
+    quantile: f64,
+    factor: f64,
+}
+
+const fn point(mean_s: f64, quantile: f64, factor: f64) -> Point {
+    Point {
+        mean_s,
+        quantile,
+        factor,
+    }
+}
+
+impl Point {
+    fn within_s(self) -> f64 {
+        self.factor * self.mean_s
+    }
+
+    fn objective(self) -> Objective {
+        let bound = Duration::from_secs_f64(self.within_s());
+        Objective {
+            latency: vec![LatencyBound {
+                quantile: self.quantile,
+                within_us: u64::try_from(bound.as_micros()).unwrap(),
+            }],
+            errors_max: Some(0.01),
+        }
+    }
+
+    /// The load line by the law, 1/s.
+    fn line(self, servers: u32, service: Service) -> f64 {
+        let by_law = match service {
+            Service::Exponential => queueing::load_line,
+            Service::Deterministic => queueing::deterministic_load_line,
+        };
+        by_law(servers, self.mean_s, self.quantile, self.within_s()).expect("a service in time")
+    }
+}
+
+/// A self-test that always passes: a simulated generator has no limit.
+fn self_test(spec: TrialSpec, second: u32) -> Trial {
+    Trial {
+        index: 0,
+        spec,
+        start_second: second,
+        judged: (second, second + spec.measure_s),
+        verdict: TrialVerdict::Pass,
+        requests: 1,
+        bad: 0,
+        errors: 0,
+        throughput: spec.rate,
+        response_us: Percentiles::default(),
+        objective_us: Some(1),
+        in_flight_mean: 0.0,
+        lag_us_p99: 0,
+        generator_cpu: 0.0,
+    }
+}
+
+/// Carries a trial out on the queue, as the laboratory would on a target.
+fn carry_out(queue: &mut Queue, spec: &TrialSpec, objective: &Objective, in_flight: f64) -> Trial {
+    let facts = TrialFacts {
+        start_second: queue.second(),
+        cores: 1,
+        open: spec.kind != TrialKind::Single,
+        anchor_in_flight: in_flight,
+        ..TrialFacts::default()
+    };
+    let windows = queue.run(spec, |so_far| match spec.kind {
+        TrialKind::Recovery => judge::recovered(so_far, in_flight, objective).is_some(),
+        _ => spec.stop_early && judge::early(spec, objective, so_far).is_some(),
+    });
+    judge::judge(spec, objective, &windows, &facts)
+}
+
+/// A whole search in virtual time; its result and the seconds it took.
+fn search(law: Law, policy: Policy, seed: u64) -> (SearchResult, u32) {
+    let objective = policy.objective.clone();
+    let mut queue = Queue::new(law, Spacing::Poisson, Seed(seed));
+    let mut search = Search::new(policy, Seed(seed));
+    loop {
+        let spec = match search.next_step() {
+            Step::Done(result) => return (result, queue.second()),
+            Step::Trial(spec) => spec,
+        };
+        let trial = if spec.kind == TrialKind::SelfTest {
+            self_test(spec, queue.second())
+        } else {
+            carry_out(&mut queue, &spec, &objective, search.anchor_in_flight())
+        };
+        search.record(&trial, Duration::from_secs(u64::from(queue.second())));
+    }
+}
+
+/// How many of the seeds gave an interval that holds the line, and how many a median close to it.
+fn hits(
+    servers: u32,
+    service: Service,
+    point: Point,
+    policy: impl Fn(Objective) -> Policy,
+) -> (u32, u32) {
+    let line = point.line(servers, service);
+    let law = Law {
+        servers: servers as usize,
+        service,
+        mean_s: point.mean_s,
+    };
+    println!("{servers} server(s), {service:?}, {point:?}: the line by the law is {line:.2}/s");
+    let (mut held, mut close) = (0, 0);
+    for seed in 0..SEEDS {
+        let policy = policy(point.objective());
+        let budget = policy.budget;
+        let (result, seconds) = search(law, policy, seed);
+        // A drain of at most ten seconds may follow the last trial.
+        assert!(
+            u64::from(seconds) <= budget.as_secs() + 10,
+            "seed {seed}: {seconds} s"
+        );
+        match result.line {
+            Ok(found) => {
+                held += u32::from((found.low..=found.high).contains(&line));
+                close += u32::from((found.median / line - 1.0).abs() <= ERROR_MAX);
+                println!(
+                    "  seed {seed}: {:.2} [{:.2}, {:.2}], {} of {} confirmed, {seconds} s",
+                    found.median,
+                    found.low,
+                    found.high,
+                    found.confirmed_passes,
+                    found.confirmed_trials
+                );
+            }
+            Err(none) => println!("  seed {seed}: {none:?}, {seconds} s"),
+        }
+    }
+    println!("  held {held}, close {close} of {SEEDS}");
+    (held, close)
+}
+
+fn check(servers: u32, service: Service, points: &[Point]) {
+    for &point in points {
+        let (held, close) = hits(servers, service, point, Policy::standard);
+        assert!(
+            held >= HITS_MIN && close >= HITS_MIN,
+            "{point:?}: the interval holds the line in {held}, the median is within 5 % in {close} of {SEEDS} seeds"
+        );
+    }
+}
+
+#[test]
+fn one_exponential_server() {
+    let points = [
+        point(0.001, 0.95, 5.0),
+        point(0.002, 0.99, 10.0),
+        point(0.0005, 0.95, 10.0),
+    ];
+    check(1, Service::Exponential, &points);
+}
+
+#[test]
+fn two_exponential_servers() {
+    let points = [
+        point(0.01, 0.95, 5.0),
+        point(0.002, 0.99, 10.0),
+        point(0.005, 0.95, 10.0),
+    ];
+    check(2, Service::Exponential, &points);
+}
+
+#[test]
+fn one_deterministic_server() {
+    let points = [
+        point(0.01, 0.95, 3.0),
+        point(0.01, 0.95, 5.0),
+        point(0.002, 0.99, 10.0),
+        point(0.01, 0.95, 10.0),
+    ];
+    check(1, Service::Deterministic, &points);
+}
+
+#[test]
+fn two_deterministic_servers() {
+    let points = [
+        point(0.01, 0.95, 3.0),
+        point(0.002, 0.99, 5.0),
+        point(0.01, 0.95, 10.0),
+    ];
+    check(2, Service::Deterministic, &points);
+}
+
+/// Four minutes do not place the line within 5 %, and the interval says so: it still holds it.
+#[test]
+fn a_quick_search_is_wide_and_right() {
+    let (held, _) = hits(
+        1,
+        Service::Deterministic,
+        point(0.005, 0.95, 10.0),
+        Policy::quick,
+    );
+    assert!(held >= HITS_MIN - 1, "{held} of {SEEDS}");
+}
