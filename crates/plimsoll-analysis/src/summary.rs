@@ -117,7 +117,7 @@ impl Summary {
                 0.0
             }
         };
-        let objective = plan.objective.as_ref().filter(|_| run.trials.is_empty());
+        let objective = plan.objective.as_ref().filter(|_| !is_search(run));
         let objective = objective.filter(|_| total.outcomes.total() > 0);
         Self {
             seconds,
@@ -214,9 +214,14 @@ impl Span {
     }
 }
 
+/// Whether the run is a search or a gate, whose trials are judged one by one. A sweep has steps, and is one run.
+pub fn is_search(run: &Run) -> bool {
+    run.header.command == "limit"
+}
+
 /// The judged stretches of a run.
 fn judged_spans(run: &Run) -> Vec<Span> {
-    if run.trials_started.is_empty() && run.trials.is_empty() {
+    if !is_search(run) {
         return plain_span(&run.header.plan, &run.windows)
             .into_iter()
             .collect();

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use plimsoll_analysis::summary::Summary;
+use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
@@ -21,12 +21,12 @@ pub struct Report<'a> {
 impl<'a> Report<'a> {
     /// Makes the numbers of `run`.
     pub fn of(run: &'a Run) -> Self {
-        // Without an objective nothing is judged, so a step has no verdict to show.
-        let sweep = run.trials.is_empty() && run.header.plan.objective.is_some();
-        let trials = if sweep {
-            Cow::Owned(whole_run::steps(run))
-        } else {
-            Cow::Borrowed(run.trials.as_slice())
+        let judged = summary::is_search(run) || run.header.plan.objective.is_some();
+        let trials = match run.trials.as_slice() {
+            // Without an objective nothing is judged, so a step has no verdict to show.
+            _ if !judged => Cow::Borrowed(&[][..]),
+            [] => Cow::Owned(whole_run::steps(run)),
+            trials => Cow::Borrowed(trials),
         };
         Self {
             run,
@@ -37,7 +37,7 @@ impl<'a> Report<'a> {
 
     /// Whether the run is a search for the load line.
     pub fn is_search(&self) -> bool {
-        self.run.header.command == "limit"
+        summary::is_search(self.run)
     }
 
     /// The objective as people write it.

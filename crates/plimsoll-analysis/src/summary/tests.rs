@@ -225,6 +225,7 @@ fn trial(index: u32, judged: (u32, u32), verdict: TrialVerdict) -> Trial {
 #[test]
 fn a_search_is_summed_over_the_judged_seconds_of_valid_trials() {
     let mut run = run(Duration::from_secs(100));
+    run.header.command = "limit".to_owned();
     run.windows = (0..9)
         .map(|second| window(second, &[100; 10], &[]))
         .collect();
@@ -243,6 +244,17 @@ fn a_search_is_summed_over_the_judged_seconds_of_valid_trials() {
         "a search judges trials, not their mixture"
     );
     assert_eq!(trial_classes(&run, &run.trials[2]).fast, 30);
+}
+
+#[test]
+fn a_sweep_is_one_run_even_when_its_steps_are_void() {
+    let mut run = run(Duration::from_secs(2));
+    run.windows = vec![window(0, &[100; 10], &[]), window(1, &[100; 10], &[])];
+    let reasons = vec![VoidReason::NotSteady];
+    run.trials = vec![trial(0, (0, 2), TrialVerdict::Void { reasons })];
+    let summary = Summary::of(&run);
+    assert_eq!(summary.requests, 20);
+    assert!(summary.objective.is_some());
 }
 
 #[test]
