@@ -39,6 +39,8 @@ pub(crate) struct Group {
     /// Value of the label `process`.
     label: &'static str,
     limits: HashMap<u32, u64>,
+    /// Descriptors of idle processes of a large group, which are counted only now and then.
+    idle_files: HashMap<u32, f64>,
     next_slow_ns: u64,
 }
 
@@ -79,6 +81,7 @@ impl Group {
         Self {
             label,
             limits: HashMap::new(),
+            idle_files: HashMap::new(),
             next_slow_ns: 0,
         }
     }
@@ -258,12 +261,19 @@ impl Group {
         let refresh = clock::now_ns() >= self.next_slow_ns;
         if refresh {
             self.limits.clear();
+            self.idle_files.clear();
         }
+        let few = singles.len() <= FEW;
         let mut nearest: Option<(f64, f64, f64, &Single)> = None;
         for single in singles {
-            let Some(open) = descriptors(files, single) else {
+            let is_idle = !few && single.cpus() <= 0.0;
+            let known = self.idle_files.get(&single.pid).filter(|_| is_idle);
+            let Some(open) = known.copied().or_else(|| descriptors(files, single)) else {
                 continue;
             };
+            if is_idle {
+                self.idle_files.insert(single.pid, open);
+            }
             let Some(limit) = self.files_limit(files, single.pid) else {
                 continue;
             };
@@ -321,11 +331,10 @@ impl Group {
 fn descriptors(files: &mut Files, single: &Single) -> Option<f64> {
     let folder = format!("proc/{}/fd", single.pid);
     let path = files.path(&folder);
-    // Since Linux 6.2 the directory's size is the number of its entries.
+    // Since Linux 6.2 the directory's size is the number of its entries, for anybody to see.
     if let Ok(meta) = std::fs::metadata(&path)
         && meta.len() > 0
         && files.is_live()
-        && std::fs::read_dir(&path).is_ok()
     {
         return Some(meta.len() as f64);
     }

@@ -60,6 +60,9 @@ pub struct Probe {
     machine: Machine,
     before_ns: Option<u64>,
     cost_ns: u64,
+    /// Something of the target was seen here. It stays true when the target ends: a target that was killed is not
+    /// a target elsewhere.
+    was_local: bool,
 }
 
 impl Probe {
@@ -97,6 +100,7 @@ impl Probe {
             machine,
             before_ns: None,
             cost_ns: 0,
+            was_local: false,
         };
         // Finds listener and processes, so that `target_is_local` can be answered; its values are not kept.
         probe.read(0);
@@ -133,7 +137,8 @@ impl Probe {
             .read(&mut self.files, &mut self.meter, &door, self.door.address);
         self.read_processes(created);
         self.cgroups.read(&mut self.files, &mut self.meter);
-        let local = f64::from(u8::from(self.target_is_local()));
+        self.was_local |= !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty();
+        let local = f64::from(u8::from(self.was_local));
         self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);
         self.cost_ns = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns);
         self.meter.finish(second)
@@ -174,9 +179,9 @@ impl Probe {
         self.files.notes().to_vec()
     }
 
-    /// Whether the target's processes or its listening socket were found on this machine.
+    /// Whether the target's processes or its listening socket were found on this machine, now or earlier.
     pub fn target_is_local(&self) -> bool {
-        !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty()
+        self.was_local
     }
 
     /// Whether requests to the target do not leave this machine: its address is one of ours, even when what listens

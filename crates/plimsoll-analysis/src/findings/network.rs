@@ -10,6 +10,9 @@ use super::table::NEARLY_FULL;
 /// A queue at this share of its backlog in some second is the likely one to have overflowed.
 const NEARLY_OVERFLOWING: f64 = 0.5;
 
+/// Overflows per second that cannot all have happened between two readings of the queues.
+const SUSTAINED_OVERFLOWS: f64 = 1.0;
+
 /// The listener whose queue came nearest its backlog: its labels, and how near.
 fn fullest_listener<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
     view.series_of(metric::LISTEN_QUEUE)
@@ -74,7 +77,8 @@ pub(super) fn overflow_words(case: &Case<'_>) -> Words {
         metric::LISTEN_DROPS,
         "connections dropped by listeners for any reason, per second",
     ))
-    .doubtful_if(share < NEARLY_OVERFLOWING && label(labels, "process") != Some(metric::TARGET))
+    // A queue that was never seen half full may not be the one that overflowed, unless that went on all the time.
+    .doubtful_if(share < NEARLY_OVERFLOWING && per_second < SUSTAINED_OVERFLOWS)
 }
 
 /// N12.

@@ -36,6 +36,7 @@ pub(super) fn findings(rules: &[Rule], over: &Stretch3<'_>) -> Vec<Finding> {
         is_consequence(a)
             .cmp(&is_consequence(b))
             .then(b.finding.score.total_cmp(&a.finding.score))
+            .then(b.finding.certainty.cmp(&a.finding.certainty))
             .then(b.rule.tier.cmp(&a.rule.tier))
     });
     scored.into_iter().map(|scored| scored.finding).collect()
