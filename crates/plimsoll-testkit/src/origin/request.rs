@@ -49,7 +49,8 @@ pub(crate) fn front(bytes: &[u8]) -> Front {
         } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
             return Front::Unreadable;
         } else if header.name.eq_ignore_ascii_case("connection") {
-            keep_alive = !header.value.eq_ignore_ascii_case(b"close");
+            // HTTP/1.0 clients that ask to keep it want to see that in the answer, which no origin says.
+            keep_alive &= !header.value.eq_ignore_ascii_case(b"close");
         }
     }
     let size = head_size.saturating_add(body_size);
@@ -119,7 +120,7 @@ mod tests {
     fn knows_what_the_answer_depends_on() {
         let head = "HEAD /a HTTP/1.1\r\n\r\n";
         check(head, &request(head.len(), true, true));
-        let old = "GET /a HTTP/1.0\r\n\r\n";
+        let old = "GET /a HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n";
         check(old, &request(old.len(), false, false));
         let close = "GET /a HTTP/1.1\r\nConnection: Close\r\n\r\n";
         check(close, &request(close.len(), false, false));

@@ -41,3 +41,35 @@ fn reads_our_own() {
         .unwrap();
     assert!(told.is_void);
 }
+
+#[test]
+fn reads_hey() {
+    let text = "Latency distribution:\n  90% in 0.0032 secs\n  95% in 0.0103 secs\n  99% in 0.0595 secs\n\n\
+                Status code distribution:\n  [200]\t200 responses\n  [503]\t3 responses\n";
+    let told = Tool::Hey.told(text).unwrap();
+    assert_eq!((told.requests, told.failed), (200, 3));
+    assert_eq!((told.p95_ms, told.p99_ms), (Some(10.3), Some(59.5)));
+}
+
+#[test]
+fn reads_ab() {
+    let text = "Complete requests:      200\nFailed requests:        2\nPercentage of the requests served within a \
+                certain time (ms)\n  90%      1\n  95%      3\n  99%      9\n 100%     12 (longest request)\n";
+    let told = Tool::Ab.told(text).unwrap();
+    assert_eq!(
+        (told.requests, told.failed, told.p95_ms, told.p99_ms),
+        (198, 2, Some(3.0), Some(9.0))
+    );
+}
+
+/// The names of oha 1.16's fields.
+#[test]
+fn reads_oha() {
+    let text = r#"{ "latencyPercentiles": { "p95": 0.508, "p99": 0.903 },
+        "statusCodeDistribution": { "200": 90, "503": 4 }, "errorDistribution": { "aborted due to deadline": 6 } }"#;
+    let told = Tool::Oha.told(text).unwrap();
+    assert_eq!(
+        (told.requests, told.failed, told.p95_ms, told.p99_ms),
+        (90, 10, Some(508.0), Some(903.0))
+    );
+}
