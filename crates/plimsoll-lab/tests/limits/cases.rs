@@ -30,6 +30,8 @@ fn of_target(metric: &str) -> String {
 }
 
 fn healthy() {
+    // Counters of one's own, where that is allowed: what others overflow must not be heard here.
+    let _inside = Namespace::enter(32_768, 60_999);
     let mut process = Strained::start(&Setup::default());
     let seen = play(&mut process, &Offered::default());
     if seen.is_disturbed() || seen.strained(metric::CPU_BUSY) > 0.5 {
@@ -53,8 +55,16 @@ fn generator_cpu() {
         ..Offered::default()
     };
     let seen = play(&mut process, &offered);
-    seen.best_is("G1", "the generator took up arrivals");
-    assert_eq!(seen.finding("G1").certainty, Certainty::Explicit);
+    let found = seen.finding("G1");
+    assert!(
+        found.sentence.contains("the generator took up arrivals"),
+        "{}",
+        found.sentence
+    );
+    if !seen.is_disturbed() {
+        seen.best_is("G1", "of a core");
+        assert_eq!(found.certainty, Certainty::Explicit);
+    }
 }
 
 fn generator_ports() {
