@@ -24,7 +24,9 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
     let spans = spans(report);
     html! {
         section aria-labelledby="findings-heading" {
-            h2 #findings-heading { "What sets the line" }
+            h2 #findings-heading {
+                @if report.is_search() { "What sets the line" } @else { "What was at its limit" }
+            }
             @if named.is_empty() {
                 p { (unbroken(&not_known(report))) }
             } @else {
