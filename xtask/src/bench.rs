@@ -39,6 +39,9 @@ pub(crate) struct LoadArguments {
     /// Measure the release binaries that are there
     #[arg(long)]
     no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
     /// Measure with the clients that are there; the page names those that are not
     #[arg(long)]
     no_install: bool,
@@ -54,6 +57,7 @@ struct Ground {
     server_core: usize,
     rounds: u32,
     seconds: u32,
+    anyway: bool,
     /// Where our run files go.
     folder: tempfile::TempDir,
 }
@@ -72,6 +76,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         server_core,
         rounds: arguments.rounds,
         seconds: arguments.seconds,
+        anyway: arguments.anyway,
         folder: tempfile::tempdir()?,
     };
     let mut paper = Paper::new(&ground)?;

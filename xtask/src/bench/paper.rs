@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use jiff::Zoned;
 
 use super::Ground;
@@ -50,6 +50,11 @@ impl Paper {
         let load = load_average()?;
         writeln!(text, "Load average before the first run: {load}.")?;
         if load > LOAD_MAX {
+            ensure!(
+                ground.anyway,
+                "the load average is {load}, at most {LOAD_MAX} is valid: wait until nothing else runs, or add \
+                 --anyway, which marks the page"
+            );
             writeln!(
                 text,
                 "**Other work shared the machine: lateness and requests/s on this page are not valid, and ratios only \
