@@ -267,7 +267,7 @@ impl Search {
                     self.ending = Some(Err(self.void(reason)));
                 }
             }
-            (Phase::Refine(_), TrialKind::Refine) if self.known.lower_void(trial.spec.rate) => {}
+            (Phase::Refine(_), TrialKind::Refine) if self.known.lower_void(&trial.spec) => {}
             _ => self.ending = Some(Err(self.void(reason))),
         }
     }

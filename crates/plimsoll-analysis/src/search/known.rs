@@ -182,17 +182,22 @@ impl Known {
         self.posterior = Some(posterior);
     }
 
-    /// Trials at `rate` stay void: nothing is tried from there on. `false` when that would leave out the line.
-    pub(super) fn lower_void(&mut self, rate: f64) -> bool {
-        let line = self
-            .posterior
-            .as_ref()
-            .map(|posterior| posterior.quantile(0.5));
-        let beyond = line.is_some_and(|line| rate > line);
-        if beyond {
-            self.void_from = self.void_from.min(rate);
+    /// Whether the search can do without this trial: a lower rate passed, or the line lies lower.
+    pub(super) fn may_go_lower(&self, spec: &TrialSpec) -> bool {
+        match (spec.kind, &self.posterior) {
+            (TrialKind::Bracket, _) => self.highest_passed().is_some(),
+            (TrialKind::Refine, Some(posterior)) => spec.rate > posterior.quantile(0.5),
+            _ => false,
         }
-        beyond
+    }
+
+    /// A trial stays void: nothing is tried from its rate on. `false` when that would leave out the line.
+    pub(super) fn lower_void(&mut self, spec: &TrialSpec) -> bool {
+        let lower = self.may_go_lower(spec);
+        if lower {
+            self.void_from = self.void_from.min(spec.rate);
+        }
+        lower
     }
 
     /// Highest rate that passed and was not contradicted by a failure at or below it, 1/s.

@@ -225,27 +225,27 @@ impl Posterior {
         let (from, to, _) = observation.bin();
         let curve = Curve::get();
         let mut rows = self.weights.chunks(CELLS);
-        let mut shares = vec![0.0; CELLS];
+        let mut inside = vec![0.0; CELLS];
         for steepness in STEEPNESS {
             let ln_means = self.ln_means(observation.rate, steepness);
             let bounds = [from, to].map(|bound| BoundByCell::new(bound, &ln_means));
-            let roots: Vec<f64> = ln_means
+            let thrice: Vec<f64> = ln_means
                 .iter()
                 .map(|ln_mean| 3.0 * (observation.allowed * ln_mean.exp()).sqrt())
                 .collect();
             for clustering in CLUSTERING {
                 let scatter = 1.0 / clustering.sqrt();
-                for (cell, share) in shares.iter_mut().enumerate() {
-                    let root3 = roots[cell] * scatter;
+                for (index, part) in inside.iter_mut().enumerate() {
+                    let root3 = thrice[index] * scatter;
                     let [low, high] = &bounds;
-                    let between = high.below(curve, cell, root3) - low.below(curve, cell, root3);
-                    *share = between.max(0.0);
+                    let between = high.below(curve, index, root3) - low.below(curve, index, root3);
+                    *part = between.max(0.0);
                 }
                 for alarm in FALSE_ALARM {
                     take(
                         rows.next().expect("a row for every parameter"),
                         alarm,
-                        &shares,
+                        &inside,
                     );
                 }
             }

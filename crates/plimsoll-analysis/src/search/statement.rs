@@ -21,9 +21,10 @@ pub fn statement(line: &LoadLine, objective: &Objective) -> String {
         line.pass_probability_low,
     );
     if let Some((broken, failed, trials)) = line.broken {
+        let broken = rate(broken);
         text.push_str("; broken at ");
-        text.push_str(&rate(broken));
-        text.push_str(&format!(": {failed} of {trials} trials failed"));
+        let failures = format!("{broken}: {failed} of {trials} trials failed");
+        text.push_str(&failures);
     }
     text.push('.');
     text

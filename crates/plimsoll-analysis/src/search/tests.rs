@@ -210,7 +210,7 @@ fn a_generator_that_fails_beside_an_overload_still_finds_the_line_below() {
         lag_ms_p99: 9.0,
         bound_ms: 2.5,
     };
-    let (result, _) = run(Policy::standard(objective()), |spec, second| {
+    let (result, _) = run(Policy::thorough(objective()), |spec, second| {
         let verdict = match spec.rate {
             rate if spec.kind.counts_for_line() && rate > 400.0 => void(lag.clone()),
             rate if spec.kind.counts_for_line() && rate > 333.0 => fail(),

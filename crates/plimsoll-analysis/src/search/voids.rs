@@ -20,6 +20,17 @@ pub(super) enum Again {
     Enough(VoidReason),
 }
 
+/// Whether less load would mend it.
+fn is_of_the_generator(reason: &VoidReason) -> bool {
+    matches!(
+        reason,
+        VoidReason::GeneratorLag { .. }
+            | VoidReason::GeneratorCpu { .. }
+            | VoidReason::GeneratorPorts { .. }
+            | VoidReason::GeneratorDescriptors { .. }
+    )
+}
+
 /// Void trials so far.
 #[derive(Debug, Default)]
 pub(super) struct Voids {
@@ -49,7 +60,14 @@ impl Voids {
             }
         }
         self.repeats += 1;
-        if self.repeats <= REPEATS_MAX {
+        // Where lower rates are left to try, a starved generator is not asked as often.
+        let starved = reasons.iter().any(is_of_the_generator);
+        let repeats_max = if starved && known.may_go_lower(&spec) {
+            1
+        } else {
+            REPEATS_MAX
+        };
+        if self.repeats <= repeats_max {
             return Again::Repeat(trial.spec);
         }
         (self.repeats, self.extended) = (0, false);

@@ -3,7 +3,7 @@
 //! Symbols: λ arrivals per second, S mean service time in seconds, c servers, a = λS offered work, ρ = a/c.
 
 /// Erlang B: share of arrivals that find all `servers` busy and are lost, for offered work `a`; by the recursion
-/// B₀ = 1, B_k = a·B_{k−1} / (k + a·B_{k−1}).
+/// `B₀ = 1, B_k = a·B_{k−1} / (k + a·B_{k−1})`.
 pub fn erlang_b(servers: u32, a: f64) -> f64 {
     (1..=servers).fold(1.0, |blocked, k| a * blocked / (f64::from(k) + a * blocked))
 }
@@ -90,7 +90,7 @@ pub fn load_line(servers: u32, service_s: f64, quantile: f64, within_s: f64) -> 
 }
 
 /// Share of requests that wait at most `t` seconds in M/D/c (Franx, Oper. Res. Lett. 29, 2001): with service D and
-/// (k−1)D ≤ t < kD, P(W ≤ t) = Σ_{j=0..kc−1} Q_{kc−1−j} · (λ(kD−t))^j/j! · e^{−λ(kD−t)}, where Q_i is the share of
+/// (k−1)D ≤ t < kD, `P(W ≤ t) = Σ_{j=0..kc−1} Q_{kc−1−j} · (λ(kD−t))^j/j! · e^{−λ(kD−t)}`, where `Q_i` is the share of
 /// moments with at most i requests waiting. No term is negative, so no digits are lost.
 pub fn deterministic_wait_within(servers: u32, rate: f64, service_s: f64, t: f64) -> f64 {
     if rate * service_s >= f64::from(servers) {
@@ -120,44 +120,44 @@ pub fn deterministic_wait_within(servers: u32, rate: f64, service_s: f64, t: f64
 fn waiting_at_most(servers: u32, a: f64) -> Vec<f64> {
     let c = servers as usize;
     // The tail falls off like e^{−2(1−ρ)n}; beyond e^{−30} nothing counts.
-    let spare = 1.0 - a / f64::from(servers);
+    let idle = 1.0 - a / f64::from(servers);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
         reason = "at most some thousands of states"
     )]
-    let states = ((15.0 / spare.max(0.005)) as usize + 4 * c + 20).max(c + 40);
+    let states = ((15.0 / idle.max(0.005)) as usize + 4 * c + 20).max(c + 40);
     let mut arrivals = vec![(-a).exp()];
     while arrivals.len() < 20 || arrivals[arrivals.len() - 1] > 1e-15 {
         arrivals.push(arrivals[arrivals.len() - 1] * a / arrivals.len() as f64);
     }
     // Starting from the shape of the tail, few steps are left.
-    let mut share: Vec<f64> = (0..states)
-        .map(|n| (-2.0 * spare * n as f64).exp())
+    let mut chain: Vec<f64> = (0..states)
+        .map(|n| (-2.0 * idle * n as f64).exp())
         .collect();
-    let total: f64 = share.iter().sum();
-    for weight in &mut share {
+    let total: f64 = chain.iter().sum();
+    for weight in &mut chain {
         *weight /= total;
     }
     loop {
         let mut next = vec![0.0; states];
-        for (present, weight) in share.iter().enumerate() {
+        for (present, weight) in chain.iter().enumerate() {
             for (arrived, chance) in arrivals.iter().enumerate() {
                 next[(present.saturating_sub(c) + arrived).min(states - 1)] += weight * chance;
             }
         }
         let moved: f64 = next
             .iter()
-            .zip(&share)
+            .zip(&chain)
             .map(|(new, old)| (new - old).abs())
             .sum();
-        share = next;
-        if moved < 1e-9 * spare {
+        chain = next;
+        if moved < 1e-9 * idle {
             break;
         }
     }
     let mut at_most = 0.0;
-    let cumulated = share.iter().map(|weight| {
+    let cumulated = chain.iter().map(|weight| {
         at_most += weight;
         at_most
     });

@@ -54,7 +54,7 @@ fn kendall_variance(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let ties: f64 = sorted
-        .chunk_by(|a, b| a == b)
+        .chunk_by(|a, b| a.total_cmp(b).is_eq())
         .map(|group| weight(group.len() as f64))
         .sum();
     (weight(values.len() as f64) - ties) / 18.0
@@ -100,7 +100,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     let mut ranks = vec![0.0; values.len()];
     let mut from = 0;
     for group in order.chunk_by(|&a, &b| values[a].total_cmp(&values[b]).is_eq()) {
-        let shared = from as f64 + (group.len() as f64 + 1.0) / 2.0;
+        let shared = from as f64 + f64::midpoint(group.len() as f64, 1.0);
         for &index in group {
             ranks[index] = shared;
         }

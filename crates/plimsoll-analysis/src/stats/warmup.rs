@@ -1,7 +1,7 @@
 //! Where a series stops being shaped by how it began.
 
 /// Seconds to drop by MSER-5 (White 1997, Spratt 1998): d* = argmin over 0 ≤ d ≤ m/2 of
-/// (m−d)⁻² · Σ_{j>d} (Y_j − Ȳ_d)².
+/// `(m−d)⁻² · Σ_{j>d} (Y_j − Ȳ_d)²`.
 ///
 /// `means` holds one mean per second. The published rule averages five bins of 200 ms; a second's mean weighs
 /// requests instead of bins and is otherwise the same batch of one second.

@@ -57,14 +57,14 @@ fn search(noise: f64, alarm: f64, seed: u64) -> ((f64, f64, f64), u32) {
         alarm,
         random: Seed(seed).generator(),
     };
-    let mut seen = Vec::new();
+    let mut bracket = Vec::new();
     // Where doubling meets the line is chance.
     let mut rate = TRUTH / 16.0 * target.random.random_range(1.0..2.0);
-    while !target.fails_twice(rate, &mut seen) {
+    while !target.fails_twice(rate, &mut bracket) {
         rate *= 2.0;
     }
     let mut posterior = Posterior::new(rate / 2.0, rate);
-    for (rate, failed) in seen {
+    for (rate, failed) in bracket {
         posterior.observe(verdict(rate, failed, 0.5));
     }
     let mut full: Vec<(f64, bool)> = Vec::new();
