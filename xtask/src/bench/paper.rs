@@ -1,6 +1,7 @@
 //! The page that the benchmark writes: what was asked, what was measured, on which machine, and what failed.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use jiff::Zoned;
@@ -10,9 +11,10 @@ use super::lateness::Lateness;
 use super::scenario::{Outcome, Scenario, Turn};
 use super::stall::Stalled;
 use super::tool::{Load, Tool};
+use crate::clock::pause;
 
-/// A load average above which the machine is not ours.
-const LOAD_MAX: f64 = 0.5;
+/// A share of busy cores above which the machine is not ours.
+const BUSY_MAX: f64 = 0.1;
 
 /// The page under way.
 pub(super) struct Paper {
@@ -47,13 +49,19 @@ impl Paper {
             ground.client_core,
             ground.server_core,
         )?;
-        let load = load_average()?;
-        writeln!(text, "Load average before the first run: {load}.")?;
-        if load > LOAD_MAX {
+        let busy = busy_share()?;
+        writeln!(
+            text,
+            "Cores busy before the first run: {:.0} %.",
+            busy * 100.0
+        )?;
+        if busy > BUSY_MAX {
             ensure!(
                 ground.anyway,
-                "the load average is {load}, at most {LOAD_MAX} is valid: wait until nothing else runs, or add \
-                 --anyway, which marks the page"
+                "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, \
+                 which marks the page",
+                busy * 100.0,
+                BUSY_MAX * 100.0
             );
             writeln!(
                 text,
@@ -335,14 +343,29 @@ fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
     )
 }
 
-/// Processes that wanted to run, on average over the last minute.
-fn load_average() -> Result<f64> {
-    let text = std::fs::read_to_string("/proc/loadavg")?;
-    let first = text
+/// The share of all cores that is busy before we begin, over two seconds.
+fn busy_share() -> Result<f64> {
+    let (busy, all) = cpu_ticks()?;
+    pause(Duration::from_secs(2));
+    let (busy_later, all_later) = cpu_ticks()?;
+    Ok((busy_later - busy) / (all_later - all).max(1.0))
+}
+
+/// Busy ticks and all ticks since the machine started: the first line of /proc/stat (proc(5)).
+fn cpu_ticks() -> Result<(f64, f64)> {
+    let text = std::fs::read_to_string("/proc/stat")?;
+    let line = text.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = line
         .split_whitespace()
-        .next()
-        .and_then(|word| word.parse().ok());
-    first.context("/proc/loadavg does not begin with a number")
+        .skip(1)
+        .filter_map(|tick| tick.parse().ok())
+        .collect();
+    let idle = ticks
+        .get(3)
+        .context("/proc/stat does not begin with the ticks of all cores")?;
+    // Guests are counted in user time already.
+    let all: f64 = ticks.iter().take(8).sum();
+    Ok((all - idle - ticks.get(4).copied().unwrap_or(0.0), all))
 }
 
 /// Cores, processor, memory, kernel; no host name.
