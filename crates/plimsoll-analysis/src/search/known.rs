@@ -16,7 +16,7 @@ const OVERHEAD_S: u64 = 2;
 /// Share of the likelihood that a short trial keeps.
 const SHORT_POWER: f64 = 0.5;
 /// Share of the likelihood that the ratio of bad requests keeps: its gamma law is a picture of a queue, not a queue,
-/// and an interval must not be narrower than what that picture knows (measured on the laws: 93 % became 96 %).
+/// and an interval must not be narrower than what that picture knows.
 const GRADED_POWER: f64 = 0.8;
 /// The anchors' rate as a share of the line.
 const ANCHOR_SHARE: f64 = 0.6;
