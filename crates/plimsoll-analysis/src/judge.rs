@@ -41,6 +41,8 @@ pub struct TrialFacts {
     pub cores: u32,
     /// Share of the machine's CPU that the hypervisor took, 0 to 1, one value per second; empty when unknown.
     pub steal: Vec<f64>,
+    /// Time within which arrivals are sent in one go, µs; a lag up to this is what was asked for.
+    pub tick_us: u64,
     /// Whether arrivals were independent of answers. Lag and CPU of the generator void open load only.
     pub open: bool,
     /// Requests in flight at low load ([`crate::search::Search::anchor_in_flight`]); asked by recovery trials only.

@@ -128,6 +128,9 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
         index,
         start_second,
         cores: plan.cores,
+        tick_us: plan.tick.map_or(0, |tick| {
+            u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
+        }),
         steal: run.readings.between(
             &steal_series(),
             start_second,

@@ -1,9 +1,11 @@
 //! The answer of a run in one sentence, for every form of the report.
 
 use plimsoll_model::load_line::{LoadLine, NoLine, Remark};
-use plimsoll_model::verdict::{FailReason, TrialVerdict};
+use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::run::Run;
+use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 
-use crate::number::{micros, percent, rate, seconds, short};
+use crate::number::{count, micros, percent, rate, seconds, short};
 use crate::report::Report;
 
 /// Unit of every rate in this report.
@@ -18,6 +20,7 @@ pub fn sentence(report: &Report<'_>) -> String {
     match &run.search {
         Some(search) => match &search.line {
             Ok(line) => line_sentence(report, line),
+            Err(NoLine::Unreachable) => format!("No load line: {}", unreachable(run)),
             Err(none) => format!("No load line: {}.", no_line(none)),
         },
         None if report.is_search() => format!("No load line: {}.", unfinished(report)),
@@ -25,10 +28,52 @@ pub fn sentence(report: &Report<'_>) -> String {
     }
 }
 
+/// What came of the attempts to connect, and what to do about it, as a fragment.
+fn unreachable(run: &Run) -> String {
+    let mut outcomes = OutcomeCounts::default();
+    for window in &run.windows {
+        outcomes.merge(&window.outcomes);
+    }
+    let seen: Vec<String> = [
+        (
+            Outcome::ConnectRefused,
+            "connections were refused",
+            "is the service running, and on this port?",
+        ),
+        (
+            Outcome::ConnectTimeout,
+            "connections timed out",
+            "does a firewall drop them, or is the accept queue full?",
+        ),
+        (
+            Outcome::Dns,
+            "names were not found",
+            "is the host spelled right?",
+        ),
+        (
+            Outcome::Tls,
+            "TLS handshakes failed",
+            "trust its certificate with --cacert FILE, or accept any with --insecure",
+        ),
+    ]
+    .into_iter()
+    .filter(|&(outcome, ..)| outcomes.get(outcome) > 0)
+    .map(|(outcome, what, remedy)| format!("{} {what}; {remedy}", count(outcomes.get(outcome))))
+    .collect();
+    format!(
+        "nothing ever connected to {}: {}",
+        run.header.plan.target.url,
+        seen.join("; ")
+    )
+}
+
 /// Why there is no load line: the `reason` of the JSON object. `None` when there is a line.
 pub fn reason(report: &Report<'_>) -> Option<String> {
     match &report.run.search {
-        Some(search) => search.line.as_ref().err().map(no_line),
+        Some(search) => search.line.as_ref().err().map(|none| match none {
+            NoLine::Unreachable => unreachable(report.run),
+            none => no_line(none),
+        }),
         None if report.run.gate.is_some() => {
             Some("only the gate was asked for; the line itself was not searched".to_owned())
         }
@@ -82,6 +127,9 @@ fn run_sentence(report: &Report<'_>) -> String {
     let url = &report.run.header.plan.target.url;
     if summary.requests == 0 {
         return format!("Nothing was measured at {url}: no request ended.");
+    }
+    if summary.verdict == Some(Verdict::Unreachable) {
+        return format!("No result: {}", unreachable(report.run));
     }
     if let Some(reason) = summary.void.first() {
         return format!("No result, the measurement is void: {reason}.");

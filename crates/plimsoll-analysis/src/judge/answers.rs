@@ -4,6 +4,8 @@ use plimsoll_model::histogram::Histogram;
 use plimsoll_model::objective::{Answers, LatencyBound};
 use plimsoll_model::window::Window;
 
+use crate::stats::order::quantile_ranks;
+
 /// Answers to the requests that were due at or after a second.
 #[derive(Clone, Debug, Default)]
 pub struct DueAnswers {
@@ -117,11 +119,23 @@ impl<'a> Judged<'a> {
 
     /// A quantile of the generator's lag, µs; 0 when none was recorded.
     pub fn lag_us(&self, quantile: f64) -> u64 {
+        self.lag().quantile(quantile).unwrap_or(0)
+    }
+
+    /// The lag that its 99th percentile exceeds with 95 % confidence, µs: one hiccup among few arrivals is chance.
+    pub fn lag_us_p99_low(&self) -> u64 {
+        let lag = self.lag();
+        let (low, _) = quantile_ranks(lag.count(), 0.99, 1.645);
+        lag.quantile(low as f64 / lag.count().max(1) as f64)
+            .unwrap_or(0)
+    }
+
+    fn lag(&self) -> Histogram {
         let mut lag = Histogram::new();
         for window in self.windows {
             lag.merge(&window.lag);
         }
-        lag.quantile(quantile).unwrap_or(0)
+        lag
     }
 
     /// Share of `cores` event loops' CPU that the generator used, 0 to 1.

@@ -31,8 +31,8 @@ pub(super) fn generator_and_machine(
 ) -> Vec<VoidReason> {
     let mut reasons = Vec::new();
     if facts.open {
-        let bound_us = lag_bound_us(objective);
-        if trial.lag_us_p99 as f64 > bound_us {
+        let bound_us = lag_bound_us(objective) + facts.tick_us as f64;
+        if judged.lag_us_p99_low() as f64 > bound_us {
             reasons.push(VoidReason::GeneratorLag {
                 lag_ms_p99: trial.lag_us_p99 as f64 / 1e3,
                 bound_ms: bound_us / 1e3,

@@ -165,6 +165,9 @@ impl<'a> Trials<'a> {
             index: self.count,
             start_second,
             cores: plan.cores,
+            tick_us: plan.tick.map_or(0, |tick| {
+                u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
+            }),
             steal: machine.iter().map(|seen| seen.steal).collect(),
             open: spec.kind != TrialKind::Single,
             anchor_in_flight: course.anchor_in_flight(),

@@ -224,7 +224,6 @@ impl Engine {
             Coding::Gzip => self.recorder.current().window.gzip += 1,
             Coding::Brotli => self.recorder.current().window.brotli += 1,
         }
-        self.recorder.answered(status);
         if let Some(location) = connection.reader.take_location()
             && self.follow(request_id, status, &location)
         {
@@ -236,6 +235,8 @@ impl Engine {
             }
             return;
         }
+        // A redirect that is followed is a step on the way; the status counts where the way ends.
+        self.recorder.answered(status);
         let good = self
             .order
             .good

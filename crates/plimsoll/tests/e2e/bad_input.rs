@@ -34,7 +34,7 @@ fn what_was_typed_is_named() {
     check(
         &["run", url, "--objective", "p95 < 500 parsec"],
         2,
-        &["column 11", "parsec", "500ms"],
+        &["column 11", "parsec", "800ms"],
     );
     check(
         &["run", url, "--objective", "erors < 1%"],

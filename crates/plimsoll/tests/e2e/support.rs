@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -55,8 +56,11 @@ impl Place {
         self.command(arguments).spawn().unwrap()
     }
 
-    /// Runs to the end. Whatever happens, nothing panics.
+    /// Runs to the end, one command at a time: what is measured must not be disturbed by another test's load.
+    /// Whatever happens, nothing panics.
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let output = self.command(arguments).output().unwrap();
         let said = Said {
             code: output.status.code().unwrap_or(-1),
