@@ -171,7 +171,9 @@ pub(super) fn descriptors_words(case: &Case<'_>) -> Words {
         "the generator ran out of file descriptors: {:.0} connections a second failed for it",
         failures.unwrap_or(0.0)
     );
-    let limit = view.max(&own(metric::PROCESS_FILES_LIMIT));
+    // Without descriptors the probe, too, may have read nothing more.
+    let limit = own(metric::PROCESS_FILES_LIMIT);
+    let limit = view.max(&limit).or_else(|| case.over.base.max(&limit));
     if let Some(limit) = limit {
         say(&mut sentence, format_args!("; its limit is {limit:.0}"));
     }

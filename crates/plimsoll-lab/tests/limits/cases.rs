@@ -109,7 +109,8 @@ fn generator_descriptors() {
     };
     let seen = play(&mut process, &offered);
     let _ = setrlimit(Resource::Nofile, before);
-    seen.best_is("G3", "its limit is 64");
+    // The probe shares the process: without descriptors it may have read nothing more, the limit neither.
+    seen.best_is("G3", "ran out of file descriptors");
 }
 
 fn accept_backlog() {
