@@ -124,6 +124,12 @@ fn verdict(
     judged: &Judged<'_>,
     facts: &TrialFacts,
 ) -> TrialVerdict {
+    // A target that is seen to be well again is well, whatever the machine did meanwhile.
+    let well_again = trial.spec.kind == TrialKind::Recovery
+        && recovered(windows, facts.anchor_in_flight, objective).is_some();
+    if well_again {
+        return TrialVerdict::Pass;
+    }
     let mut reasons = validity::generator_and_machine(trial, objective, judged, facts);
     if reasons.is_empty() {
         match trial.spec.kind {
@@ -131,10 +137,14 @@ fn verdict(
             // Nothing is asked of these: they are compared with one another.
             TrialKind::Noise | TrialKind::Anchor => {}
             TrialKind::Recovery => {
-                if recovered(windows, facts.anchor_in_flight, objective).is_none() {
-                    return TrialVerdict::Fail {
-                        reason: FailReason::Backlog,
-                    };
+                return TrialVerdict::Fail {
+                    reason: FailReason::Backlog,
+                };
+            }
+            // A step is short and meant to be: it says what was seen, not where the line is.
+            TrialKind::Step => {
+                if let Some(reason) = failure(trial, objective, windows, judged) {
+                    return TrialVerdict::Fail { reason };
                 }
             }
             _ => {

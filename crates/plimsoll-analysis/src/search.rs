@@ -313,16 +313,18 @@ impl Search {
                 "noise",
                 "equal trials: how noisy is the machine?".to_owned(),
             ),
-            Phase::Bracket(bracket) => {
-                ("bracket", format!("doubling: {:.4} req/s", bracket.rate()))
-            }
+            Phase::Bracket(bracket) => (
+                "bracket",
+                format!("doubling: {}/s", statement::rate(bracket.rate())),
+            ),
             Phase::Refine(refine) => (
                 "refine",
                 format!("narrowing the interval, {} trials so far", refine.trials()),
             ),
-            Phase::Confirm(confirm) => {
-                ("confirm", format!("confirming {:.4} req/s", confirm.rate()))
-            }
+            Phase::Confirm(confirm) => (
+                "confirm",
+                format!("confirming {}/s", statement::rate(confirm.rate())),
+            ),
             Phase::Hysteresis(_) => ("hysteresis", "approaching from above".to_owned()),
         };
         Stage { name, text }

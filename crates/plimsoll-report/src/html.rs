@@ -4,13 +4,14 @@
 //! and in print, the report says the same. A content security policy keeps the file from loading anything.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plimsoll_model::run::Run;
 
 use crate::answer;
 use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
 use crate::number::{count, micros, percent, rate, short};
 use crate::report::Report;
-use crate::text::{printable, unbroken};
+use crate::text::{comparison, printable, unbroken};
 
 mod details;
 mod findings;
@@ -29,6 +30,48 @@ const TABLE_POINTS: u32 = 60;
 
 /// The whole file.
 pub fn render(report: &Report<'_>) -> String {
+    page(report, &html! {})
+}
+
+/// The report of the last of several runs, with all of them compared under its answer; empty without runs.
+pub fn render_comparison(runs: &[(&str, &Run)]) -> String {
+    let reports: Vec<(&str, Report<'_>)> = runs
+        .iter()
+        .map(|&(label, run)| (label, Report::of(run)))
+        .collect();
+    match reports.last() {
+        Some((_, last)) => page(last, &comparison_section(&reports)),
+        None => String::new(),
+    }
+}
+
+fn comparison_section(reports: &[(&str, Report<'_>)]) -> Markup {
+    let rows = comparison::rows(reports);
+    let (heading, runs) = rows
+        .split_first()
+        .map_or((&[][..], &[][..]), |(first, rest)| (first.as_slice(), rest));
+    html! {
+        section aria-labelledby="comparison-title" {
+            h2 #comparison-title { "Before and after" }
+            @if let Some(gain) = comparison::gain(reports) { p { (unbroken(&gain)) } }
+            table {
+                thead { tr { @for name in heading { th scope="col" { (name) } } } }
+                tbody {
+                    @for run in runs {
+                        tr {
+                            @if let Some((label, cells)) = run.split_first() {
+                                th scope="row" { (label) }
+                                @for cell in cells { td { (cell) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn page(report: &Report<'_>, comparison: &Markup) -> String {
     let timeline = TimeChart::of(report, PICTURE_POINTS);
     let name = printable(&report.run.header.plan.name);
     let page = html! {
@@ -49,6 +92,7 @@ pub fn render(report: &Report<'_>) -> String {
                 main {
                     (void_notice(report))
                     (answer_section(report))
+                    (comparison)
                     (load_section(report))
                     (findings::section(report))
                     (time_section(report, timeline.as_ref()))

@@ -10,7 +10,7 @@ use crate::json::{Files, certainty_name};
 use crate::number::{bytes, count, micros, percent, short};
 use crate::report::Report;
 
-mod comparison;
+pub(crate) mod comparison;
 mod layout;
 mod trial;
 

@@ -30,9 +30,9 @@ use crate::signals;
 /// Nodes rendered before and after the change, as in the newspaper's fourth cycle.
 const NODES: [u32; 2] = [670, 362];
 /// Time for each of the two searches; together with start and report the demo stays under six minutes.
-const BUDGET: Duration = Duration::from_secs(165);
+const BUDGET: Duration = Duration::from_secs(168);
 /// What the demo asks of the site.
-const OBJECTIVE: &str = "p95 < 500ms, errors < 1%";
+const OBJECTIVE: &str = "p95 < 100ms, errors < 1%";
 
 /// Serves the sample site, or measures it.
 pub(crate) fn demo(arguments: &DemoArguments) -> Result<Exit, Fault> {
@@ -145,7 +145,7 @@ fn conclude(finished: &[(String, Finished)], arguments: &DemoArguments) -> Resul
         return Err(Fault::new(Exit::Internal, "nothing was measured"));
     };
     let path = arguments.out.join("demo.html");
-    let html = plimsoll_report::html::render(&Report::of(&last.run));
+    let html = plimsoll_report::html::render_comparison(&pairs);
     std::fs::write(&path, html)
         .map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))?;
     let shown = std::path::absolute(&path).unwrap_or(path);

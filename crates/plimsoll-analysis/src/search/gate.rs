@@ -173,8 +173,10 @@ impl Gate {
         Stage {
             name: "gate",
             text: format!(
-                "{} of {} trials at {:.4} req/s passed",
-                self.test.passes, self.test.trials, self.rate
+                "{} of {} trials at {}/s passed",
+                self.test.passes,
+                self.test.trials,
+                super::statement::rate(self.rate)
             ),
         }
     }

@@ -31,7 +31,7 @@ pub fn statement(line: &LoadLine, objective: &Objective) -> String {
 }
 
 /// A rate with as many digits as mean something: whole numbers from 100/s on, three digits below.
-fn rate(value: f64) -> String {
+pub(super) fn rate(value: f64) -> String {
     let digits = match value {
         value if value >= 100.0 => 0,
         value if value >= 10.0 => 1,

@@ -224,16 +224,18 @@ impl Engine {
             Coding::Gzip => self.recorder.current().window.gzip += 1,
             Coding::Brotli => self.recorder.current().window.brotli += 1,
         }
-        if let Some(location) = connection.reader.take_location()
-            && self.follow(request_id, status, &location)
-        {
-            if kept {
-                self.send_on(id, request_id, now);
-            } else {
-                self.let_go(id, peer_closed, now);
-                self.dispatch(request_id, now);
+        let mut goes_on_for_ever = false;
+        if let Some(location) = connection.reader.take_location() {
+            if self.follow(request_id, status, &location) {
+                if kept {
+                    self.send_on(id, request_id, now);
+                } else {
+                    self.let_go(id, peer_closed, now);
+                    self.dispatch(request_id, now);
+                }
+                return;
             }
-            return;
+            goes_on_for_ever = self.has_used_up_redirects(request_id, status);
         }
         // A redirect that is followed is a step on the way; the status counts where the way ends.
         self.recorder.answered(status);
@@ -242,7 +244,7 @@ impl Engine {
             .good
             .get(usize::from(status))
             .is_some_and(|good| *good);
-        let outcome = if good {
+        let outcome = if good && !goes_on_for_ever {
             Outcome::Ok
         } else {
             Outcome::WrongStatus

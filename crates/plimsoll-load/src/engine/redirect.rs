@@ -9,13 +9,11 @@ use crate::job::Order;
 
 impl Engine {
     /// Turns a request to where an answer points. Not when that is another origin, or one time too many: then
-    /// the redirect is the answer.
+    /// the redirect is the answer, and a failure when it was one too many.
     pub(super) fn follow(&mut self, id: u32, status: u16, location: &[u8]) -> bool {
         let order = &self.order;
         let request = &mut self.requests[id as usize];
-        if !matches!(status, 301 | 302 | 303 | 307 | 308)
-            || request.redirects >= order.plan.request.redirects_max
-        {
+        if !is_redirect(status) || request.redirects >= order.plan.request.redirects_max {
             return false;
         }
         let (from, method, with_body) = match &request.detour {
@@ -51,6 +49,18 @@ impl Engine {
         self.recorder.current().window.redirects += 1;
         true
     }
+}
+
+impl Engine {
+    /// Whether an answer is one more redirect after as many as the plan follows: whoever asked got nowhere.
+    pub(super) fn has_used_up_redirects(&self, id: u32, status: u16) -> bool {
+        let max = self.order.plan.request.redirects_max;
+        is_redirect(status) && max > 0 && self.requests[id as usize].redirects >= max
+    }
+}
+
+const fn is_redirect(status: u16) -> bool {
+    matches!(status, 301 | 302 | 303 | 307 | 308)
 }
 
 fn encode(order: &Order, method: &str, target: &str, with_body: bool) -> Box<[u8]> {

@@ -16,13 +16,7 @@ pub fn comparison(runs: &[(&str, &Run)]) -> String {
         .iter()
         .map(|&(label, run)| (label, Report::of(run)))
         .collect();
-    let searched = reports.iter().any(|(_, report)| report.is_search());
-    let rows: Vec<Vec<String>> = if searched {
-        search_rows(&reports)
-    } else {
-        run_rows(&reports)
-    };
-    let mut text = table(&rows);
+    let mut text = table(&rows(&reports));
     if let Some(sentence) = gain(&reports) {
         text.push('\n');
         for line in wrap(&sentence, "", 3) {
@@ -31,6 +25,15 @@ pub fn comparison(runs: &[(&str, &Run)]) -> String {
         }
     }
     text
+}
+
+/// A heading and one row a run, each with its label first.
+pub(crate) fn rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
+    if reports.iter().any(|(_, report)| report.is_search()) {
+        search_rows(reports)
+    } else {
+        run_rows(reports)
+    }
 }
 
 fn line_of<'a>(report: &Report<'a>) -> Option<&'a LoadLine> {
@@ -141,7 +144,7 @@ fn table(rows: &[Vec<String>]) -> String {
 }
 
 /// How the last load line compares with the first, and whether their intervals tell them apart.
-fn gain(reports: &[(&str, Report<'_>)]) -> Option<String> {
+pub(crate) fn gain(reports: &[(&str, Report<'_>)]) -> Option<String> {
     let [(before_label, before), .., (after_label, after)] = reports else {
         return None;
     };

@@ -169,7 +169,12 @@ fn a_redirect_loop_ends() {
         "-L",
         "--json",
     ]);
-    assert_eq!(said.code, 0, "{said:?}");
+    let json = said.json();
+    assert_eq!(
+        count(&json, "outcomes.wrong_status"),
+        count(&json, "requests"),
+        "{said:?}"
+    );
 }
 
 #[test]

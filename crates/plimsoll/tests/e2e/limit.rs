@@ -3,31 +3,33 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use plimsoll_analysis::stats::queueing::deterministic_load_line;
 use plimsoll_testkit::origin::fault::{self, Fault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::support::{Place, number};
+use crate::support::{Place, assert_near, number};
 
-/// M/M/1 with a mean service time of 5 ms: p95 = ln 20 / (μ − λ) = 50 ms at λ = 200 − ln 20 / 0.05 = 140.1/s.
+/// M/D/1 with a service of 5 ms: the law says at which rate the 95th percentile of the response reaches 30 ms.
 #[test]
 fn the_line_of_a_queue_lies_in_the_interval() {
     let origin = KnownLaw::start(KnownLawPlan {
         servers: NonZeroU32::MIN,
-        service: Service::Exponential(Duration::from_millis(5)),
+        service: Service::Deterministic(Duration::from_millis(5)),
         ..KnownLawPlan::default()
     })
     .unwrap();
+    let law = deterministic_load_line(1, 0.005, 0.95, 0.030).unwrap();
+    let objective = "p95 < 30ms, errors < 1%";
     let said = Place::new().run(&[
         "limit",
         &origin.url(),
         "--objective",
-        "p95 < 50ms, errors < 1%",
+        objective,
         "--quick",
         "--json",
     ]);
     let json = said.json();
     assert_eq!(said.code, 0, "{said:?}");
-    let law = 200.0 - 20_f64.ln() / 0.05;
     let (low, high) = (
         number(&json, "load_line.low"),
         number(&json, "load_line.high"),
@@ -36,6 +38,7 @@ fn the_line_of_a_queue_lies_in_the_interval() {
         low <= law && law <= high,
         "{law} is not in [{low}, {high}]: {json:#}"
     );
+    assert_near(number(&json, "load_line.median"), law, 0.08, "median");
     assert_eq!(json["load_line"]["unit"], "req/s");
 }
 

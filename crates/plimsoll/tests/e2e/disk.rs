@@ -1,0 +1,69 @@
+//! A disk that fills up while a run goes on: nothing measured is lost, and the message says what to do.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use plimsoll_testkit::origin::fault::{self, Fault};
+
+use crate::support::{Place, count};
+
+/// A file system of its own, so small that a run log does not fit.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path, size: &str) -> Self {
+        std::fs::create_dir_all(at).unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(at)
+            .status()
+            .is_ok_and(|status| status.success());
+        assert!(mounted, "mounting a small disk needs root");
+        Self(at.to_owned())
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_costs_nothing_measured() {
+    let origin = fault::start(Fault::None).unwrap();
+    let place = Place::new();
+    let disk = SmallDisk::mount(&place.path().join("small"), "12k");
+    let said = place.run(&[
+        "run",
+        &origin.url(),
+        "--connections",
+        "8",
+        "--for",
+        "8s",
+        "--out",
+        "small",
+        "--json",
+    ]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(
+        said.stderr.contains("incomplete") && said.stderr.contains("--out"),
+        "{said:?}"
+    );
+    let json = said.json();
+    assert!(count(&json, "outcomes.ok") > 0, "{json:#}");
+    drop(disk);
+}
+
+#[test]
+fn a_disk_full_from_the_start_sends_nothing() {
+    let origin = fault::start(Fault::None).unwrap();
+    let place = Place::new();
+    let disk = SmallDisk::mount(&place.path().join("full"), "4k");
+    std::fs::write(place.path().join("full/filler"), [0_u8; 4096]).unwrap();
+    let said = place.run(&["run", &origin.url(), "--for", "1s", "--out", "full"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("--out"), "{said:?}");
+    assert_eq!(origin.requests(), 0);
+    drop(disk);
+}
