@@ -55,13 +55,28 @@ pub struct Context {
 /// Limits of the target, or of the generator, that a run shows; best first. Empty when nothing failed, and when
 /// nothing that was measured explains the failure ([`not_known`] says so in words).
 pub fn find(run: &Run) -> Vec<Finding> {
-    let (stretches, context) = select::of(run);
-    find_in(&run.readings, &run.windows, &stretches, &context)
+    found(run).1
 }
 
 /// The seconds that [`find`] compares, for drawing them.
 pub fn stretches(run: &Run) -> Stretches {
-    select::of(run).0
+    found(run).0
+}
+
+/// The boundary's stretches and findings, or those of the lowest load beyond it that tells something.
+fn found(run: &Run) -> (Stretches, Vec<Finding>) {
+    let (candidates, context) = select::of(run);
+    let mut told = candidates.iter().enumerate().map(|(beyond, stretches)| {
+        let mut findings = find_in(&run.readings, &run.windows, stretches, &context);
+        if beyond > 0 {
+            for finding in &mut findings {
+                finding.sentence.push_str(" (seen at a load beyond the line; at the line itself no rule found its evidence)");
+            }
+        }
+        (stretches.clone(), findings)
+    });
+    told.find(|(_, findings)| !findings.is_empty())
+        .unwrap_or_else(|| (candidates.first().cloned().unwrap_or_default(), Vec::new()))
 }
 
 /// The same over given stretches.

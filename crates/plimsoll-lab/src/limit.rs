@@ -25,7 +25,7 @@ pub enum Ambition {
     Standard,
     /// An hour at most.
     Thorough,
-    /// Quick, within this time.
+    /// Quicker than quick, within this time: shorter trials and a wider interval.
     Within(Duration),
 }
 
@@ -75,9 +75,16 @@ fn policy(ambition: Ambition, objective: Objective) -> Policy {
         Ambition::Quick => Policy::quick(objective),
         Ambition::Standard => Policy::standard(objective),
         Ambition::Thorough => Policy::thorough(objective),
-        Ambition::Within(budget) => Policy {
-            budget,
-            ..Policy::quick(objective)
-        },
+        Ambition::Within(budget) => within(budget, objective),
+    }
+}
+
+fn within(budget: Duration, objective: Objective) -> Policy {
+    Policy {
+        budget,
+        measure_s: 6,
+        noise: (3, 2),
+        width: 0.25,
+        ..Policy::quick(objective)
     }
 }

@@ -16,8 +16,12 @@ use crate::whole_run;
 /// F ends here: what comes later may be the collapse and not what brought it, s.
 const FAILING_S: u32 = 30;
 
-/// The stretches of a run, and what the rules need to know of its plan.
-pub(super) fn of(run: &Run) -> (Stretches, Context) {
+/// Loads beyond the boundary that are asked when the boundary itself tells nothing.
+const BEYOND_MAX: usize = 4;
+
+/// The stretches of a run, the boundary first and then loads further beyond it, and what the rules need to know of
+/// its plan. At least one.
+pub(super) fn of(run: &Run) -> (Vec<Stretches>, Context) {
     let plan = &run.header.plan;
     let objective = plan.objective.as_ref();
     let tightest = objective.and_then(|objective| {
@@ -37,7 +41,7 @@ pub(super) fn of(run: &Run) -> (Stretches, Context) {
         &run.trials
     };
     let stretches = if trials.is_empty() {
-        of_plain(run)
+        vec![of_plain(run)]
     } else {
         of_trials(trials)
     };
@@ -53,9 +57,11 @@ fn name_of(target: &Target) -> String {
 }
 
 /// The boundary: the highest rate that passed and the lowest above it that failed. When the noise lets every rate
-/// that failed lie below one that passed, the lowest that failed, and the highest below it that passed.
-fn of_trials(trials: &[Trial]) -> Stretches {
-    let by_rate = |a: &&Trial, b: &&Trial| {
+/// that failed lie below one that passed, the lowest that failed, and the highest below it that passed. Behind it the
+/// same with each higher rate that failed: close to the line a resource is busy in some seconds only, and shows itself
+/// further up.
+fn of_trials(trials: &[Trial]) -> Vec<Stretches> {
+    let by_rate = |a: &&Trial, b: &&Trial| -> Ordering {
         a.spec
             .rate
             .partial_cmp(&b.spec.rate)
@@ -76,28 +82,39 @@ fn of_trials(trials: &[Trial]) -> Stretches {
             .filter(|trial| trial.verdict.is_fail())
     };
     let highest = passed().max_by(by_rate);
-    let above = |trial: &&Trial| highest.is_none_or(|passed| trial.spec.rate > passed.spec.rate);
-    let failing = failed().filter(above).min_by(by_rate);
-    let (failing, passing) = match failing.or_else(|| failed().min_by(by_rate)) {
-        Some(failing) => {
-            let below = passed().filter(|passed| passed.spec.rate <= failing.spec.rate);
-            (Some(failing), below.max_by(by_rate))
-        }
-        // Nothing failed, but the instrument did: only it can be told about.
-        None => (
-            trials.iter().find(|trial| is_generators_fault(trial)),
-            highest,
-        ),
-    };
-    let base = trials
+    let base: Vec<Span> = trials
         .iter()
         .filter(|trial| matches!(trial.spec.kind, TrialKind::Anchor | TrialKind::Noise))
-        .filter(|trial| !trial.verdict.is_fail());
-    Stretches {
-        base: base.map(|trial| trial.judged).collect(),
+        .filter(|trial| !trial.verdict.is_fail())
+        .map(|trial| trial.judged)
+        .collect();
+    let stretches = |failing: Option<&Trial>, passing: Option<&Trial>| Stretches {
+        base: base.clone(),
         passing: passing.map(|trial| trial.judged),
         failing: failing.map(first_seconds),
+    };
+    let above = |trial: &&Trial| highest.is_none_or(|passed| trial.spec.rate > passed.spec.rate);
+    let mut failing: Vec<&Trial> = failed().filter(above).collect();
+    if failing.is_empty() {
+        failing = failed().collect();
     }
+    failing.sort_by(|a, b| by_rate(a, b));
+    failing.dedup_by(|a, b| by_rate(a, b).is_eq());
+    if failing.is_empty() {
+        // Nothing failed, but the instrument did: only it can be told about.
+        let fault = trials.iter().find(|trial| is_generators_fault(trial));
+        return vec![stretches(fault, highest)];
+    }
+    let below = |failing: &Trial| {
+        passed()
+            .filter(|passed| passed.spec.rate <= failing.spec.rate)
+            .max_by(by_rate)
+    };
+    failing
+        .into_iter()
+        .take(BEYOND_MAX)
+        .map(|failing| stretches(Some(failing), below(failing)))
+        .collect()
 }
 
 fn is_generators_fault(trial: &Trial) -> bool {
@@ -161,10 +178,11 @@ fn of_plain(run: &Run) -> Stretches {
 /// When a load failed and nothing that was measured explains it: what was at rest, in a sentence. `None` when nothing
 /// failed.
 pub fn not_known(run: &Run) -> Option<String> {
-    let (stretches, context) = of(run);
-    let over = Stretch3::new(&run.readings, &run.windows, &stretches, &context);
+    let (candidates, context) = of(run);
+    let boundary = candidates.first()?;
+    boundary.failing?;
+    let over = Stretch3::new(&run.readings, &run.windows, boundary, &context);
     let failing = &over.failing;
-    stretches.failing?;
     if !failing.target_is_local() {
         return Some(format!(
             "not known: {} is not on this machine, so only the generator was watched; run with the target's machine \
