@@ -60,7 +60,7 @@ fn what_was_typed_is_named() {
     check(&["run", url, "-H", "no colon"], 2, &["Name: value"]);
     check(&["run", url, "--urls", "missing.txt"], 2, &["missing.txt"]);
     check(
-        &["run", url, "--cacert", "missing.pem", "--for", "1s"],
+        &["run", "https://127.0.0.1:1/", "--cacert", "missing.pem"],
         2,
         &["missing.pem"],
     );
