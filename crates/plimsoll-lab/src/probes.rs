@@ -131,8 +131,9 @@ fn read_every_second(
     log: &SharedLog,
     shared: &(Mutex<Shared>, Condvar),
 ) {
-    // The first reading of a counter has nothing to compare with, so it is taken before the first window.
-    probe.read(0);
+    // The first reading of a counter has nothing to compare with, so it is taken before the first window; what it
+    // defines goes into the log with the second one.
+    let mut defined = probe.read(0).new_series;
     let mut second = u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX);
     loop {
         let guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -146,7 +147,8 @@ fn read_every_second(
             return;
         }
         drop(guard);
-        let readings = probe.read(second);
+        let mut readings = probe.read(second);
+        readings.new_series.append(&mut defined);
         remember(shared, machine_use(&readings), probe.target_is_local());
         log.append(Event::ReadingsTaken(readings));
         // Seconds missed while the machine was too busy stay missing.

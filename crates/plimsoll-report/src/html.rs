@@ -54,14 +54,18 @@ fn comparison_section(reports: &[(&str, Report<'_>)]) -> Markup {
         section aria-labelledby="comparison-title" {
             h2 #comparison-title { "Before and after" }
             @if let Some(gain) = comparison::gain(reports) { p { (unbroken(&gain)) } }
-            table {
-                thead { tr { @for name in heading { th scope="col" { (name) } } } }
-                tbody {
-                    @for run in runs {
-                        tr {
-                            @if let Some((label, cells)) = run.split_first() {
-                                th scope="row" { (label) }
-                                @for cell in cells { td { (cell) } }
+            div.scroll tabindex="0" role="region" aria-label="Before and after" {
+                table.comparison {
+                    thead { tr { @for name in heading { th scope="col" { (name) } } } }
+                    tbody {
+                        @for run in runs {
+                            tr {
+                                @if let Some((label, cells)) = run.split_first() {
+                                    th scope="row" { (label) }
+                                    @for (index, cell) in cells.iter().enumerate() {
+                                    td.text[index + 1 == cells.len()] { (cell) }
+                                }
+                                }
                             }
                         }
                     }

@@ -200,6 +200,16 @@ impl Known {
         lower
     }
 
+    /// Lowest rate that failed above every rate that passed, 1/s; infinite when there is none.
+    pub(super) fn failed_above_passes(&self) -> f64 {
+        let highest = self.highest_passed().unwrap_or(0.0);
+        self.evidence
+            .iter()
+            .filter(|evidence| evidence.failed && evidence.rate > highest)
+            .map(|evidence| evidence.rate)
+            .fold(f64::INFINITY, f64::min)
+    }
+
     /// Highest rate that passed and was not contradicted by a failure at or below it, 1/s.
     pub(super) fn highest_passed(&self) -> Option<f64> {
         let passed = self.evidence.iter().filter(|evidence| !evidence.failed);

@@ -11,6 +11,8 @@ use super::{Ask, Phase};
 
 /// Quantiles of the posterior at which trials are made, in turn.
 const QUANTILES: [f64; 3] = [0.5, 0.3, 0.7];
+/// How far beyond the lowest rate that failed, above all that passed, trials are made.
+const BEYOND_FAILED_MAX: f64 = 1.25;
 /// Every so many trials an anchor.
 const ANCHOR_EVERY: u32 = 4;
 /// Trials after which their length is looked at.
@@ -59,7 +61,12 @@ impl Refine {
             .posterior
             .as_ref()
             .map_or(median, |posterior| posterior.quantile(quantile));
-        let most = known.ceiling.rate().min(0.97 * known.void_from);
+        // Far beyond a rate that failed, with no pass above it, every trial fails and tells nothing new.
+        let most = known
+            .ceiling
+            .rate()
+            .min(0.97 * known.void_from)
+            .min(BEYOND_FAILED_MAX * known.failed_above_passes());
         let spec = known.spec(TrialKind::Refine, rate.min(most), known.measure_s);
         // A failing trial costs its recovery too; fresh trials at the lower edge come last and must fit.
         let needed = cost(&spec) + confirm_cost(known, &spec);

@@ -5,7 +5,7 @@
 
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::run::Run;
-use plimsoll_model::trial::Percentiles;
+use plimsoll_model::trial::{Percentiles, TrialKind};
 use plimsoll_model::window::Window;
 
 use super::{answered, percentiles};
@@ -65,9 +65,14 @@ impl Timeline {
             .into_iter()
             .find(fits)
             .unwrap_or_else(|| seconds.div_ceil(points_max));
-        let chunks = run
-            .windows
-            .chunk_by(|a, b| a.second / step_s == b.second / step_s);
+        // The self-test is of the generator: its rates would hide the target's.
+        let self_tests: Vec<(u32, u32)> = self_tests(run).collect();
+        let of_target = |window: &&Window| {
+            let inside = |&(from, to): &(u32, u32)| (from..to).contains(&window.second);
+            !self_tests.iter().any(inside)
+        };
+        let windows: Vec<&Window> = run.windows.iter().filter(of_target).collect();
+        let chunks = windows.chunk_by(|a, b| a.second / step_s == b.second / step_s);
         Self {
             step_s,
             points: chunks.map(|chunk| Point::of(chunk, step_s)).collect(),
@@ -82,6 +87,19 @@ impl Timeline {
         let rows = run.readings.seconds().iter().copied().zip(values.iter());
         levels_of(rows.map(|(second, &value)| (second, value)), self.step_s)
     }
+}
+
+/// Seconds of the trials against the server that does nothing, each until the next trial began.
+fn self_tests(run: &Run) -> impl Iterator<Item = (u32, u32)> + '_ {
+    let started = &run.trials_started;
+    started
+        .iter()
+        .enumerate()
+        .filter(|(_, trial)| trial.2.kind == TrialKind::SelfTest)
+        .map(|(index, trial)| {
+            let until = started.get(index + 1).map_or(u32::MAX, |next| next.1);
+            (trial.1, until)
+        })
 }
 
 /// Values by second, merged into steps; NaN is a gap.
@@ -104,10 +122,11 @@ pub fn levels_of(rows: impl Iterator<Item = (u32, f64)>, step_s: u32) -> Vec<(u3
 
 impl Point {
     /// The point of a chunk of windows, which is not empty.
-    fn of(windows: &[Window], step_s: u32) -> Self {
+    fn of(windows: &[&Window], step_s: u32) -> Self {
         let seconds = windows.len() as f64;
-        let per_second =
-            |count: fn(&Window) -> u64| windows.iter().map(count).sum::<u64>() as f64 / seconds;
+        let per_second = |count: fn(&Window) -> u64| {
+            windows.iter().map(|window| count(window)).sum::<u64>() as f64 / seconds
+        };
         let mut response = Histogram::new();
         for window in windows {
             response.merge(&window.response);

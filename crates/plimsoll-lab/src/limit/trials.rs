@@ -27,6 +27,8 @@ pub(super) struct Trials<'a> {
     objective: Objective,
     previous_rate: f64,
     count: u32,
+    /// Whether a trial got through to the target.
+    reached: bool,
 }
 
 impl<'a> Trials<'a> {
@@ -36,6 +38,7 @@ impl<'a> Trials<'a> {
             objective,
             previous_rate: 0.0,
             count: 0,
+            reached: false,
         }
     }
 
@@ -54,11 +57,11 @@ impl<'a> Trials<'a> {
             if self.conductor.is_stopping() {
                 return Ok(course.stop(NoLine::Interrupted));
             }
-            if spec.kind != TrialKind::SelfTest
-                && whole_run::is_unreachable(&windows)
-                && self.never_reached()
-            {
-                return Ok(course.stop(NoLine::Unreachable));
+            if spec.kind != TrialKind::SelfTest {
+                if !self.reached && whole_run::is_unreachable(&windows) {
+                    return Ok(course.stop(NoLine::Unreachable));
+                }
+                self.reached = true;
             }
             let trial = self.judge(&spec, &course, &windows);
             self.tell_utilisation(&trial, &mut course);
@@ -68,11 +71,6 @@ impl<'a> Trials<'a> {
             course.record(&trial, self.conductor.elapsed());
             self.count += 1;
         }
-    }
-
-    /// Whether no earlier trial got through: the self-test is the first trial, the target is met in the second.
-    fn never_reached(&self) -> bool {
-        self.count <= 1
     }
 
     fn windows_of(
