@@ -21,6 +21,7 @@ mod second;
 mod source;
 mod tls;
 mod transport;
+mod urgency;
 
 pub use job::{Job, LoadError};
 pub use null_server::{NullServer, null_server};

@@ -14,6 +14,7 @@ use crate::engine::{Engine, Signal, wish};
 use crate::job::{Job, LoadError, Order};
 use crate::recorder::Recorder;
 use crate::second::Second;
+use crate::urgency;
 
 /// Seconds of a loop that may wait to be taken; a loop whose seconds nobody takes stops.
 const SECONDS_MAX: usize = 32;
@@ -87,12 +88,16 @@ fn spawn(order: &Arc<Order>, index: u32, place: Option<usize>) -> Result<Loop, L
         seconds_sender,
         spare,
     );
+    let paced = order.load.is_open();
     let engine = Engine::new(order, index, Arc::clone(&signal), recorder)?;
     let thread = std::thread::Builder::new()
         .name(format!("load-{index}"))
         .spawn(move || {
             if let Some(place) = place {
                 affinity::pin(place);
+            }
+            if paced {
+                urgency::ask();
             }
             engine.run();
         })
