@@ -219,11 +219,7 @@ impl Conductor {
             };
             (log.path().to_owned(), log.retained().to_vec())
         };
-        let mut run = run_log::read(&path)?.run;
-        for event in retained {
-            run.apply(event);
-        }
-        Ok(run)
+        read_with(&path, retained)
     }
 
     /// Ends the probes, writes the last event, and reads everything back.
@@ -246,16 +242,22 @@ impl Conductor {
             unreachable!("a conductor is closed once, because closing consumes it");
         };
         let (log_path, refused) = log.close();
-        let mut run = run_log::read(&log_path)?.run;
-        for event in refused {
-            run.apply(event);
-        }
+        let run = read_with(&log_path, refused)?;
         Ok(Finished {
             run,
             log_path,
             not_written,
         })
     }
+}
+
+/// What a log holds, and behind it the events that the disk refused.
+fn read_with(path: &Path, refused: Vec<Event>) -> Result<Run, LabError> {
+    let mut run = run_log::read(path)?.run;
+    for event in refused {
+        run.apply(event);
+    }
+    Ok(run)
 }
 
 /// Highest resident memory of a process from its `status` file, bytes.

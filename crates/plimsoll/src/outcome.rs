@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use plimsoll_lab::conductor::Finished;
 use plimsoll_model::run::Run;
-use plimsoll_model::verdict::Verdict;
 use plimsoll_report::Report;
 use plimsoll_report::json::{self, Files};
 
@@ -86,11 +85,7 @@ pub(crate) fn present(
     Ok(run
         .ending
         .as_ref()
-        .map_or(Exit::Interrupted, |ending| exit_of(ending.verdict)))
-}
-
-fn exit_of(verdict: Verdict) -> Exit {
-    verdict.into()
+        .map_or(Exit::Interrupted, |ending| ending.verdict.into()))
 }
 
 fn json_text(report: &Report<'_>, files: &Files) -> Result<String, Fault> {

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plimsoll_lab::progress::{Progress, Watcher};
-use plimsoll_model::trial::{Trial, TrialSpec};
+use plimsoll_model::trial::Trial;
 use plimsoll_report::live::{self, LiveState};
 
 use crate::arguments::Colour;
@@ -106,8 +106,6 @@ impl Watcher for Live {
             }
         }
     }
-
-    fn trial_started(&mut self, _spec: &TrialSpec) {}
 
     fn trial_ended(&mut self, trial: &Trial) {
         let text = plimsoll_report::text::trial_line(trial);
