@@ -70,5 +70,15 @@ fn stage(load: &Load) -> String {
             phases => format!("open load in {} phases", phases.len()),
         },
         Load::Closed { connections, .. } => format!("closed loop of {connections}"),
+        Load::Users { phases, .. } => {
+            let most = phases.iter().map(|phase| phase.from.max(phase.to));
+            format!("up to {:.0} users", most.fold(0.0, f64::max))
+        }
+        Load::Sessions { phases, .. } => match phases.as_slice() {
+            [phase] if (phase.from - phase.to).abs() < f64::EPSILON => {
+                format!("{} users/s", phase.from)
+            }
+            phases => format!("users in {} phases", phases.len()),
+        },
     }
 }

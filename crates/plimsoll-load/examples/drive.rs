@@ -29,6 +29,7 @@ fn plan(address: SocketAddr, path: &str, tick: Option<Duration>) -> Plan {
             body: Vec::new(),
             redirects_max: 0,
         },
+        scenario: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),

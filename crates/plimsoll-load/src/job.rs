@@ -130,7 +130,9 @@ impl Order {
             .saturating_add(drain_ns);
         let cores = plan.cores as usize;
         let connections = match &load {
-            Load::Open { .. } => plan.transport.connections_max,
+            Load::Open { .. } | Load::Users { .. } | Load::Sessions { .. } => {
+                plan.transport.connections_max
+            }
             Load::Closed { connections, .. } => *connections,
         };
         Ok(Self {
@@ -286,7 +288,9 @@ fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {
         "at least 1 without a unix socket",
     )?;
     let connections = match load {
-        Load::Open { .. } => plan.transport.connections_max,
+        Load::Open { .. } | Load::Users { .. } | Load::Sessions { .. } => {
+            plan.transport.connections_max
+        }
         Load::Closed { connections, .. } => *connections,
     };
     require(

@@ -95,6 +95,7 @@ impl Source {
                     fresh,
                 })
             }
+            Load::Users { .. } | Load::Sessions { .. } => unreachable!("refused before the start"),
         }
     }
 

@@ -9,6 +9,7 @@
 pub mod event;
 pub mod finding;
 pub mod histogram;
+pub mod journey;
 pub mod load_line;
 pub mod metric;
 pub mod objective;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
 use crate::schedule::{Phase, Spacing};
 use crate::seed::Seed;
@@ -20,6 +21,9 @@ pub struct Plan {
     pub target: Target,
     /// What each request says.
     pub request: RequestPlan,
+    /// What users do; stands in place of the request's method, paths and body.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<Scenario>,
     /// How connections are made and kept.
     pub transport: Transport,
     /// How much load.
@@ -127,6 +131,20 @@ pub enum Load {
         /// How long.
         lasting: Duration,
     },
+    /// Users of journeys, each of whom goes on until the load ends.
+    Users {
+        /// How many over time.
+        phases: Vec<UserPhase>,
+        /// Iterations of all users together, after which the load ends; `None` for no bound.
+        iterations: Option<u64>,
+    },
+    /// Users of journeys that come at a rate, go through their journey and leave.
+    Sessions {
+        /// Rates over time, users per second.
+        phases: Vec<Phase>,
+        /// Spread of the moments at which they come.
+        spacing: Spacing,
+    },
 }
 
 /// Statuses that count as good.
@@ -140,9 +158,10 @@ impl Load {
     /// How long requests become due.
     pub fn lasting(&self) -> Duration {
         match self {
-            Self::Open { phases, .. } => {
+            Self::Open { phases, .. } | Self::Sessions { phases, .. } => {
                 Duration::from_nanos(phases.iter().map(|phase| phase.lasting_ns).sum())
             }
+            Self::Users { phases, .. } => phases.iter().map(|phase| phase.lasting).sum(),
             Self::Closed { lasting, .. } => *lasting,
         }
     }
@@ -199,6 +218,9 @@ impl Plan {
         }
         if !plan.request.body.is_empty() {
             plan.request.body = format!("[{} bytes]", self.request.body.len()).into_bytes();
+        }
+        if let Some(scenario) = &mut plan.scenario {
+            scenario.redact();
         }
         plan
     }

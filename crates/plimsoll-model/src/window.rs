@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
+use crate::journey::StepId;
 use crate::outcome::OutcomeCounts;
 
 /// What happened in the second `[second, second + 1)` of run time.
@@ -55,8 +56,48 @@ pub struct Window {
     pub redirects: u64,
     /// Requests sent again because a kept connection was closed under them before any answer.
     pub retries: u64,
+    /// Users in the run at the end of the second; 0 without journeys.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub users: u64,
+    /// Iterations that users finished in this second, failed ones included.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub iterations: u64,
+    /// Users that left because a `once` step failed or no unique row was left.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub users_lost: u64,
+    /// Results by step of a scenario. Steps of `once` count here and nowhere else.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps: BTreeMap<StepId, StepWindow>,
     /// What the generator itself used.
     pub generator: GeneratorUse,
+}
+
+/// Results of one step in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StepWindow {
+    /// Requests that ended, by outcome.
+    pub outcomes: OutcomeCounts,
+    /// Response time (done − due) of good answers, µs.
+    pub response: Histogram,
+    /// Response time of requests that failed, µs.
+    pub failed: Histogram,
+    /// Bytes of answers, heads included.
+    pub bytes_in: u64,
+}
+
+impl StepWindow {
+    /// Adds what another loop, or another second, saw of the same step.
+    pub fn merge(&mut self, other: &Self) {
+        self.outcomes.merge(&other.outcomes);
+        self.response.merge(&other.response);
+        self.failed.merge(&other.failed);
+        self.bytes_in += other.bytes_in;
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The generator's own resources in one second.
@@ -114,6 +155,12 @@ impl Window {
         self.brotli += other.brotli;
         self.redirects += other.redirects;
         self.retries += other.retries;
+        self.users += other.users;
+        self.iterations += other.iterations;
+        self.users_lost += other.users_lost;
+        for (&id, step) in &other.steps {
+            self.steps.entry(id).or_default().merge(step);
+        }
         self.generator.merge(other.generator);
     }
 }

@@ -75,6 +75,7 @@ fn plan(
         name,
         target: resolved.target,
         request,
+        scenario: None,
         transport: Transport {
             timeout: connection.timeout,
             connect_timeout: connection.connect_timeout.unwrap_or(connection.timeout),

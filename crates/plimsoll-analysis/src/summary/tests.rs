@@ -30,6 +30,7 @@ fn plan(lasting: Duration) -> Plan {
             body: Vec::new(),
             redirects_max: 0,
         },
+        scenario: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(30),

@@ -127,8 +127,8 @@ impl<'a> Trials<'a> {
             };
         }
         let spacing = match &self.conductor.plan().load {
-            Load::Open { spacing, .. } => *spacing,
-            Load::Closed { .. } => Spacing::Poisson,
+            Load::Open { spacing, .. } | Load::Sessions { spacing, .. } => *spacing,
+            Load::Closed { .. } | Load::Users { .. } => Spacing::Poisson,
         };
         Load::Open {
             phases: spec.phases(self.previous_rate),

@@ -230,6 +230,7 @@ fn plan(address: SocketAddr, offered: &Offered) -> Plan {
             body: Vec::new(),
             redirects_max: 0,
         },
+        scenario: None,
         transport: Transport {
             timeout: BOUND,
             connect_timeout: BOUND,

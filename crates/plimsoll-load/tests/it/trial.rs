@@ -35,6 +35,7 @@ pub(crate) fn plan(address: SocketAddr) -> Plan {
             body: Vec::new(),
             redirects_max: 0,
         },
+        scenario: None,
         transport: Transport {
             timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),

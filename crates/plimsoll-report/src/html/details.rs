@@ -277,5 +277,27 @@ fn load_text(load: &Load) -> String {
                 seconds(lasting.as_secs())
             )
         }
+        Load::Users { phases, .. } => {
+            let texts = phases.iter().take(6).map(|phase| {
+                format!(
+                    "{:.0} to {:.0} users in {}",
+                    phase.from,
+                    phase.to,
+                    seconds_text(phase.lasting)
+                )
+            });
+            texts.collect::<Vec<_>>().join(", ")
+        }
+        Load::Sessions { phases, .. } => {
+            let texts = phases.iter().take(6).map(|phase| {
+                format!(
+                    "{} to {} users/s in {}",
+                    phase.from,
+                    phase.to,
+                    micros(phase.lasting_ns / 1000)
+                )
+            });
+            texts.collect::<Vec<_>>().join(", ")
+        }
     }
 }

@@ -83,6 +83,8 @@ fn load_words(load: &Load, words: &mut Vec<String>) {
             }
             words.extend(["--for".to_owned(), format!("{}ms", lasting.as_millis())]);
         }
+        // A plan file says it all.
+        Load::Users { .. } | Load::Sessions { .. } => {}
     }
 }
 

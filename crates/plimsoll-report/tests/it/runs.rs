@@ -68,6 +68,7 @@ fn plan() -> Plan {
             body: Vec::new(),
             redirects_max: 0,
         },
+        scenario: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(30),

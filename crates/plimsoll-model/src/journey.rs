@@ -1,0 +1,207 @@
+//! What people do: kinds of users, the steps each takes, the data they carry.
+//!
+//! Everything here is resolved: names have become indexes, texts have become templates, and each step that is counted
+//! has its [`StepId`]. The data itself (rows, files, environment) stands apart in [`Inputs`], so that a plan can be
+//! stored without it.
+
+mod redact;
+mod step;
+mod text;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::objective::Objective;
+use crate::plan::Target;
+
+pub use step::{
+    Body, Capture, Choice, Condition, Expectation, Extractor, Match, Operator, Part, Pause, Pick,
+    RequestStep, Resources, Step, Times,
+};
+pub use text::{Function, Piece, Text};
+
+/// Index of a step that is counted, in [`Scenario::steps`].
+pub type StepId = u32;
+
+/// Index of a value that a user can hold, in [`Scenario::slots`].
+pub type Slot = u32;
+
+/// Kinds of users, with all that their steps refer to by index.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// Kinds of users; at least one.
+    pub journeys: Vec<Journey>,
+    /// Every step that is counted.
+    pub steps: Vec<StepInfo>,
+    /// Names of the values that a user can hold: captures and `set`.
+    pub slots: Vec<String>,
+    /// Data that users take rows of.
+    pub feeds: Vec<Feed>,
+    /// Names of the files whose content templates put in; the content stands in [`Inputs::files`].
+    pub files: Vec<String>,
+    /// Other origins that steps name, beside the plan's target. A URL of another origin is a fault.
+    pub targets: Vec<Target>,
+    /// Objectives of single journeys, steps and groups.
+    pub thresholds: Vec<Threshold>,
+    /// When the run ends early.
+    pub aborts: Vec<Abort>,
+    /// Speak HTTP/2 to targets that offer it.
+    pub http2: bool,
+}
+
+/// One kind of user.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Journey {
+    /// As written.
+    pub name: String,
+    /// Share of the users beside the other journeys' weights; above 0.
+    pub weight: f64,
+    /// What a user does first, once, outside the measured loop.
+    pub once: Vec<Step>,
+    /// What a user does again and again.
+    pub steps: Vec<Step>,
+    /// Iterations of each user, `None` until the load ends.
+    pub iterations: Option<u64>,
+    /// Keeps cookies (RFC 6265) per user.
+    pub cookies: bool,
+    /// Keeps a cache per user as a browser does: fresh answers are not asked for, stale ones with their validator.
+    pub cache: bool,
+    /// Headers of every request of the journey that does not set them itself.
+    pub headers: Vec<(String, Text)>,
+    /// Connections per user and origin, 1 to 6 as in browsers.
+    pub connections: u32,
+    /// The program that says what its users do, instead of steps: executable and arguments.
+    pub process: Option<Vec<String>>,
+}
+
+/// What is known of a step that is counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepInfo {
+    /// Name in tables: `POST /login` as written, unless the plan gives one.
+    pub label: String,
+    /// Index of its journey.
+    pub journey: u32,
+    /// Names of the groups around it, outermost first.
+    pub groups: Vec<String>,
+    /// Whether it stands in `once`: it has statistics of its own and counts nowhere else.
+    pub once: bool,
+}
+
+/// Rows that users take.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Feed {
+    /// Name in templates.
+    pub name: String,
+    /// File it was read from; `None` for rows written in the plan.
+    pub path: Option<PathBuf>,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// Number of rows.
+    pub rows: u64,
+    /// Which row comes next.
+    pub order: FeedOrder,
+    /// What happens when unique rows run out.
+    pub at_end: AtEnd,
+    /// Whether a user takes a row for each iteration, instead of one for good.
+    pub each_iteration: bool,
+}
+
+/// Which row a user takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FeedOrder {
+    /// In order, again from the start at the end.
+    #[default]
+    InOrder,
+    /// Each drawn at random.
+    Random,
+    /// In order, no row twice.
+    Unique,
+}
+
+/// What happens to a user for whom no unique row is left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AtEnd {
+    /// The user leaves; the run goes on, and says how many left.
+    #[default]
+    Stop,
+    /// Rows are given out again from the start.
+    Recycle,
+    /// The run ends, as a fault of the plan.
+    Error,
+}
+
+/// An objective of a part of the load.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Threshold {
+    /// What it holds for.
+    pub scope: Scope,
+    /// What must hold.
+    pub objective: Objective,
+}
+
+/// A part of the load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// All steps outside `once`.
+    Everything,
+    /// The journey of this index.
+    Journey(u32),
+    /// Steps of this label.
+    Step(String),
+    /// Steps in a group of this name.
+    Group(String),
+}
+
+/// When a run ends early: the objective is missed by all answers of the last `over`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Abort {
+    /// What must hold.
+    pub objective: Objective,
+    /// Over how long.
+    pub over: Duration,
+}
+
+/// How many users there are over time: goes straight from one number to another.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UserPhase {
+    /// Users at its start.
+    pub from: f64,
+    /// Users at its end.
+    pub to: f64,
+    /// How long.
+    pub lasting: Duration,
+    /// Weights of the journeys in this phase, by index; empty for the journeys' own.
+    pub mix: Vec<f64>,
+}
+
+/// The data that stands outside the plan: never stored, never printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// Rows of each feed, by index of [`Scenario::feeds`]; each row has one value per column.
+    pub rows: Vec<Vec<Vec<String>>>,
+    /// Contents of [`Scenario::files`], by index.
+    pub files: Vec<Vec<u8>>,
+}
+
+impl Scenario {
+    /// Whether any journey is carried out by a process.
+    pub fn has_process(&self) -> bool {
+        self.journeys.iter().any(|journey| journey.process.is_some())
+    }
+
+    /// The steps that `scope` means.
+    pub fn steps_in(&self, scope: &Scope) -> Vec<StepId> {
+        let is_in = |info: &StepInfo| match scope {
+            Scope::Everything => !info.once,
+            Scope::Journey(index) => !info.once && info.journey == *index,
+            Scope::Step(label) => info.label == *label,
+            Scope::Group(name) => info.groups.contains(name),
+        };
+        (0..).zip(&self.steps).filter(|(_, info)| is_in(info)).map(|(id, _)| id).collect()
+    }
+}

@@ -1,0 +1,273 @@
+//! What one step does.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Slot, StepId, Text};
+use crate::plan::GoodStatus;
+
+/// One step of a journey.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// Asks for something.
+    Request(Box<RequestStep>),
+    /// Asks for a page and, at once, for what it needs; it is done when all of that is.
+    Page {
+        /// The page itself.
+        page: Box<RequestStep>,
+        /// What it needs.
+        resources: Resources,
+    },
+    /// Does nothing for a while.
+    Think(Pause),
+    /// Takes steps several times.
+    Repeat {
+        /// How often.
+        times: Times,
+        /// What.
+        steps: Vec<Step>,
+    },
+    /// Takes one of several ways.
+    Choose(Vec<Choice>),
+    /// Takes one way or the other.
+    If {
+        /// What decides.
+        condition: Condition,
+        /// When it holds.
+        then: Vec<Step>,
+        /// When it does not.
+        otherwise: Vec<Step>,
+    },
+    /// Steps that are also counted together: the time from the first to the last without thinking.
+    Group {
+        /// Counted under this id.
+        id: StepId,
+        /// What.
+        steps: Vec<Step>,
+    },
+    /// Remembers a value.
+    Set(Slot, Text),
+}
+
+/// How often steps are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Times {
+    /// At least.
+    pub min: u32,
+    /// At most; each time a number between the two is drawn.
+    pub max: u32,
+}
+
+/// One way of several.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Choice {
+    /// Share beside the others' weights.
+    pub weight: f64,
+    /// What is done then; may be nothing.
+    pub steps: Vec<Step>,
+}
+
+/// How long a user thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pause {
+    /// Always the same.
+    Fixed(Duration),
+    /// Anything between two, all equally likely.
+    Uniform(Duration, Duration),
+    /// Exponential with this mean, cut at ten means.
+    Exponential(Duration),
+    /// Normal with mean and standard deviation, never below 0.
+    Normal(Duration, Duration),
+    /// Log-normal with median and standard deviation of the logarithm.
+    LogNormal(Duration, f64),
+}
+
+/// What decides.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Left side.
+    pub left: Text,
+    /// How the sides are compared.
+    pub operator: Operator,
+    /// Right side; unused by [`Operator::Truthy`].
+    pub right: Text,
+    /// The opposite is asked for.
+    pub negated: bool,
+}
+
+/// How two texts are compared. Those that order take numbers where both sides are numbers, else bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operator {
+    /// Neither empty, `0` nor `false`.
+    Truthy,
+    /// `==`
+    Equal,
+    /// `<`
+    Less,
+    /// `<=`
+    LessOrEqual,
+    /// `>`
+    Greater,
+    /// `>=`
+    GreaterOrEqual,
+    /// The left contains the right.
+    Contains,
+    /// The left matches the right, a regular expression without holes.
+    Matches,
+}
+
+/// One request and what is made of its answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RequestStep {
+    /// Counted under this id.
+    pub id: StepId,
+    /// Method, as in HTTP.
+    pub method: String,
+    /// Path and query, or a whole URL of an origin in [`super::Scenario::targets`].
+    pub url: Text,
+    /// Headers in order, beside the journey's; the last of a name wins.
+    pub headers: Vec<(String, Text)>,
+    /// Body.
+    pub body: Body,
+    /// Redirects followed at most; 0 takes a redirect as the answer. Expectations judge the first answer.
+    pub follow: u32,
+    /// Time-out of this step; `None` for the plan's.
+    pub timeout: Option<Duration>,
+    /// What is kept of the answer.
+    pub captures: Vec<Capture>,
+    /// What makes the answer good. Without an expectation of the status, `good` of the plan judges it.
+    pub expectations: Vec<Expectation>,
+}
+
+/// Body of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    /// None.
+    #[default]
+    Empty,
+    /// A text, JSON and GraphQL included: holes within JSON strings are escaped by the [`super::Function::Json`] that
+    /// the reader of the plan wraps around them.
+    Text {
+        /// `Content-Type`, unless a header says it.
+        content_type: Option<String>,
+        /// The text.
+        text: Text,
+    },
+    /// `application/x-www-form-urlencoded`; names and values are encoded.
+    Form(Vec<(String, Text)>),
+    /// `multipart/form-data`.
+    Multipart(Vec<Part>),
+}
+
+/// One part of a multipart body.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// Field name.
+    pub name: String,
+    /// File name, for a file.
+    pub file_name: Option<String>,
+    /// `Content-Type` of the part.
+    pub content_type: Option<String>,
+    /// Content.
+    pub content: Text,
+}
+
+/// What a page needs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Resources {
+    /// Asked for once the page is there.
+    pub listed: Vec<RequestStep>,
+    /// Also what the page names: images, styles, scripts of the same origin, counted together under this id.
+    pub found: Option<StepId>,
+    /// Connections used at once for them.
+    pub connections: u32,
+}
+
+/// A value kept of an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Capture {
+    /// Where it is kept.
+    pub slot: Slot,
+    /// Where it stands.
+    pub from: Extractor,
+    /// Which of several.
+    pub pick: Pick,
+    /// Kept when nothing is found; without it, finding nothing ends the iteration as a failed expectation.
+    pub default: Option<Text>,
+}
+
+/// Where a value stands in an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extractor {
+    /// First group of a regular expression, or the whole match, in the body.
+    Regex(String),
+    /// JSON path (RFC 9535) in the body.
+    Json(String),
+    /// CSS selector in the body, an HTML page: the attribute, or the text.
+    Css {
+        /// The selector.
+        selector: String,
+        /// The attribute, `None` for the text.
+        attribute: Option<String>,
+    },
+    /// A header, by name in lower case.
+    Header(String),
+    /// A cookie that the user holds after the answer.
+    Cookie(String),
+}
+
+/// Which of several values is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pick {
+    /// The first.
+    #[default]
+    First,
+    /// The last.
+    Last,
+    /// Any, drawn from the seed.
+    Random,
+    /// The one of this number, from 1.
+    Nth(u32),
+}
+
+/// What makes an answer good.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expectation {
+    /// One of these statuses.
+    Status(GoodStatus),
+    /// A header, by name in lower case; `location` is compared as written and, when the other side is a path, by its
+    /// path and query.
+    Header(String, Match),
+    /// The body.
+    Body(Match),
+    /// The first value that a JSON path (RFC 9535) finds in the body.
+    Json(String, Match),
+    /// Response time at most.
+    Within(Duration),
+}
+
+/// What a text must be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Match {
+    /// Is there.
+    Present,
+    /// Is not there.
+    Absent,
+    /// Equals.
+    Equals(Text),
+    /// Contains.
+    Contains(Text),
+    /// Does not contain.
+    Lacks(Text),
+    /// Matches a regular expression.
+    Regex(String),
+}
