@@ -1,6 +1,6 @@
 //! Where things are, as cargo sees them.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
@@ -16,7 +16,11 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn find() -> Result<Self> {
-        let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        // `cargo run` says where it found this program. What was compiled in may name another checkout, when both share
+        // a target folder.
+        let folder = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let manifest = folder.join("Cargo.toml");
         let output = cargo()
             .args([
                 "metadata",

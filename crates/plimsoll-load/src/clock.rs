@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::thread::ClockId;
+use rustix::time::Timespec;
 
 /// Nanoseconds in a second.
 pub(crate) const SECOND_NS: u64 = 1_000_000_000;
@@ -25,11 +26,39 @@ impl Clock {
         nanoseconds(Instant::now().saturating_duration_since(self.epoch))
     }
 
+    /// The moment of run time at which the time of day was `wall_ns`, which lies a little back. Both clocks are read
+    /// at once, so that a step of the time of day does no harm unless it falls between stamp and reading.
+    #[inline]
+    pub(crate) fn moment_of(&self, wall_ns: u64) -> u64 {
+        let age = self::wall_ns().saturating_sub(wall_ns);
+        self.now().saturating_sub(age)
+    }
+
     /// Nanoseconds from now to a moment of run time, which may lie before the epoch; 0 when it has passed.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(crate) fn until(&self, moment_ns: u64) -> u64 {
         let moment = self.epoch + Duration::from_nanos(moment_ns);
         nanoseconds(moment.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// Time of day, ns since 1970: what the kernel stamps packets with.
+#[inline]
+pub(crate) fn wall_ns() -> u64 {
+    let wall = rustix::time::clock_gettime(ClockId::Realtime);
+    u64::try_from(wall.tv_sec).unwrap_or(0) * SECOND_NS + u64::try_from(wall.tv_nsec).unwrap_or(0)
+}
+
+/// Sleeps, or returns earlier when a signal comes.
+pub(crate) fn sleep(wait_ns: u64) {
+    let _ = rustix::thread::nanosleep(&timespec(wait_ns));
+}
+
+/// Nanoseconds as the kernel takes them.
+pub(crate) fn timespec(ns: u64) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(ns / SECOND_NS).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(ns % SECOND_NS).expect("below a second"),
     }
 }
 

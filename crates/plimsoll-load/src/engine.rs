@@ -15,16 +15,17 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use plimsoll_wire::head::HeadMemo;
 use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 use rustix::fd::OwnedFd;
 use slab::Slab;
 
-use crate::clock::{Clock, SECOND_NS};
+use crate::clock::{self, Clock};
 use crate::connection::{BY_DUE, BY_WAIT, Connection, Request};
 use crate::job::{LoadError, Order, Paths};
 use crate::list::List;
 use crate::recorder::Recorder;
 use crate::source::{NEVER, Source};
+use crate::stamp::StampReader;
 use crate::transport::Turn;
 
 /// Size of the buffer that all connections of a loop read into, bytes.
@@ -82,6 +83,10 @@ pub(crate) struct Engine {
     backlog_is_full: bool,
     backlog_retry_ns: u64,
     memo: HeadMemo,
+    /// Reads the moments at which answers arrived, when the loop does not wake for each of them.
+    stamps: Option<StampReader>,
+    /// When the bytes that were read last arrived, ns of run time, if the kernel told.
+    arrived: Option<u64>,
     buffer: Box<[u8]>,
     /// What was decrypted from the buffer; empty without TLS.
     plain: Box<[u8]>,
@@ -139,6 +144,8 @@ impl Engine {
             backlog_is_full: false,
             backlog_retry_ns: 0,
             memo: HeadMemo::default(),
+            stamps: (order.linger_ns > 0).then(StampReader::default),
+            arrived: None,
             buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
             plain: vec![
                 0;
@@ -169,6 +176,11 @@ impl Engine {
             let now = self.clock.now();
             self.recorder.roll(now);
             self.obey(now);
+            if self.stamps.is_some() {
+                // Before the second that is over is handed over: some of them came in it.
+                self.handle_events(&mut events, 0);
+            }
+            let now = self.clock.now();
             let more = self.take_up(now);
             self.expire(now);
             let now = self.clock.now();
@@ -180,12 +192,25 @@ impl Engine {
             } else {
                 self.next_moment(now).saturating_sub(now)
             };
-            self.poll(&mut events, wait_ns);
-            for event in events.drain(..) {
-                self.on_event(event);
+            if wait_ns > self.order.linger_ns {
+                self.handle_events(&mut events, wait_ns);
+            } else if wait_ns > 0 {
+                // Something is due so soon that answers can wait for it: each wake-up costs more than the request.
+                clock::sleep(wait_ns);
+            } else if self.stamps.is_none() {
+                self.handle_events(&mut events, 0);
             }
         }
         self.finish();
+    }
+
+    /// Waits for events, or for `wait_ns` to pass, and handles those that came.
+    #[inline]
+    fn handle_events(&mut self, events: &mut Vec<epoll::Event>, wait_ns: u64) {
+        self.poll(events, wait_ns);
+        for event in events.drain(..) {
+            self.on_event(event);
+        }
     }
 
     /// Whether the load starts; not when it is stopped before.
@@ -249,10 +274,7 @@ impl Engine {
 
     /// Waits for events, or for `wait_ns` to pass.
     fn poll(&mut self, events: &mut Vec<epoll::Event>, wait_ns: u64) {
-        let timeout = Timespec {
-            tv_sec: i64::try_from(wait_ns / SECOND_NS).unwrap_or(i64::MAX),
-            tv_nsec: i64::try_from(wait_ns % SECOND_NS).expect("below a second"),
-        };
+        let timeout = clock::timespec(wait_ns);
         // Interrupted by a signal is as good as a short wait.
         let _ = epoll::wait(&self.epoll, spare_capacity(events), Some(&timeout));
     }

@@ -103,6 +103,8 @@ pub(crate) struct Order {
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_ns: u64,
     pub(crate) tick_ns: u64,
+    /// Answers wait to be read while something is due within this time; 0 for never.
+    pub(crate) linger_ns: u64,
     /// Bound that the histograms start with, µs.
     pub(crate) highest_us: u64,
     /// Connections at most, over all loops.
@@ -148,6 +150,7 @@ impl Order {
             connect_timeout_ns: nanoseconds(plan.transport.connect_timeout),
             drain_ns,
             tick_ns: plan.tick.map_or(1, nanoseconds).max(1),
+            linger_ns: linger_ns(&plan, &load),
             highest_us: longest_ns / 1000,
             connections_max: connections as usize,
             waiting_max: WAITING_MAX / cores,
@@ -185,6 +188,33 @@ impl Order {
             }),
         }
     }
+}
+
+/// Time before something is due in which answers are left unread.
+const LINGER_NS: u64 = 300_000;
+
+/// Longest time that answers are left unread between ticks: far below the second in which they are counted.
+const LINGER_NS_MAX: u64 = 100_000_000;
+
+/// Rate of a loop from which on something is due that soon most of the time, 1/s.
+const LINGER_RATE_MIN: f64 = 2_000.0;
+
+/// An open load that is dense enough is not woken by each answer: the kernel stamps answers when they come, and the
+/// loop reads them when it wakes for the next request. Answers that steer what is sent next are read at once, and so
+/// are those of unix sockets, which carry no stamps.
+fn linger_ns(plan: &Plan, load: &Load) -> u64 {
+    let Load::Open { phases, .. } = load else {
+        return 0;
+    };
+    if plan.target.unix_socket.is_some() {
+        return 0;
+    }
+    if let Some(tick) = plan.tick {
+        return nanoseconds(tick).min(LINGER_NS_MAX);
+    }
+    let highest = phases.iter().map(|phase| phase.from.max(phase.to));
+    let dense = highest.fold(0.0, f64::max) >= LINGER_RATE_MIN * f64::from(plan.cores);
+    if dense { LINGER_NS } else { 0 }
 }
 
 /// Label of the random choice of paths among the seeds derived from a trial's.

@@ -19,6 +19,7 @@ mod recorder;
 mod running;
 mod second;
 mod source;
+mod stamp;
 mod tls;
 mod transport;
 mod urgency;

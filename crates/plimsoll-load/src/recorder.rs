@@ -104,9 +104,17 @@ impl Recorder {
             self.roll(ended.done);
         }
         self.in_flight -= 1;
-        let second = &mut self.current;
+        let start_ns = self.start_ns;
+        let (second, start_ns) = match &mut self.previous {
+            // It came before this second began, and was read after.
+            Some(previous) if ended.done < start_ns => {
+                previous.window.in_flight -= 1;
+                (previous, start_ns - SECOND_NS)
+            }
+            _ => (&mut self.current, start_ns),
+        };
         second.window.outcomes.add(ended.outcome);
-        second.in_flight_ns += signed(ended.done) - signed(self.start_ns);
+        second.in_flight_ns += signed(ended.done) - signed(start_ns);
         let response = ended.done.saturating_sub(ended.due);
         if ended.outcome.is_ok() {
             record(&mut second.response, response);
@@ -126,10 +134,14 @@ impl Recorder {
         });
     }
 
-    /// Counts an answer's status, below 1000.
+    /// Counts the status, below 1000, of an answer that came at `done`.
     #[inline]
-    pub(crate) fn answered(&mut self, status: u16) {
-        if let Some(count) = self.current.status.get_mut(usize::from(status)) {
+    pub(crate) fn answered(&mut self, status: u16, done: u64) {
+        let second = match &mut self.previous {
+            Some(previous) if done < self.start_ns => previous,
+            _ => &mut self.current,
+        };
+        if let Some(count) = second.status.get_mut(usize::from(status)) {
             *count += 1;
         }
     }

@@ -1,12 +1,16 @@
 //! The answer of a run in one sentence, for every form of the report.
 
-use plimsoll_model::load_line::{LoadLine, NoLine, Remark};
+mod remarks;
+
+use plimsoll_model::load_line::{LoadLine, NoLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 
-use crate::number::{count, micros, percent, rate, seconds, short};
+use crate::number::{count, micros, percent, rate, short};
 use crate::report::Report;
+
+pub use remarks::remarks;
 
 /// Unit of every rate in this report.
 pub const RATE_UNIT: &str = "req/s";
@@ -216,81 +220,6 @@ pub fn no_line(none: &NoLine) -> String {
         NoLine::Unreachable => "nothing ever connected to the target".to_owned(),
         NoLine::Interrupted => "the search was interrupted".to_owned(),
     }
-}
-
-/// What was found beside the line, as a sentence.
-pub fn remark(remark: &Remark) -> String {
-    match remark {
-        Remark::NoisyMachine { variation } => format!(
-            "The machine is noisy: equal trials differ by {} in their median; trials are longer and the interval \
-             is wider.",
-            percent(*variation)
-        ),
-        Remark::Drift { what, change } => {
-            format!(
-                "The target changed while it was measured: {what} by {}.",
-                signed_percent(*change)
-            )
-        }
-        Remark::Leak {
-            what,
-            per_thousand_requests,
-            seconds_to_limit,
-        } => {
-            let end = seconds_to_limit.map_or_else(String::new, |left| {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a time is shown, and a float saturates"
-                )]
-                let left = left as u64;
-                format!(
-                    "; its limit is reached after {} at this load",
-                    seconds(left)
-                )
-            });
-            format!(
-                "{what} grows by {} with every thousand requests{end}.",
-                short(*per_thousand_requests)
-            )
-        }
-        Remark::Recovery {
-            rate: at,
-            seconds: Some(after),
-        } => format!(
-            "After an overload of {} the target was well again within {after} s.",
-            rate(*at)
-        ),
-        Remark::Recovery { rate: at, .. } => {
-            format!(
-                "After an overload of {} the target did not recover in time.",
-                rate(*at)
-            )
-        }
-        Remark::Hysteresis {
-            rate: at,
-            from_below,
-            from_above,
-        } => format!(
-            "At {} it depends on the way there: from below it {}, from above it {}.",
-            rate(*at),
-            passes(*from_below),
-            passes(*from_above)
-        ),
-        Remark::SharedMachine { generator_share } => format!(
-            "Generator and target share this machine: the generator took {} of its CPU at the line.",
-            percent(*generator_share)
-        ),
-        Remark::Note { text } => text.clone(),
-    }
-}
-
-fn passes(passed: bool) -> &'static str {
-    if passed { "passes" } else { "fails" }
-}
-
-fn signed_percent(share: f64) -> String {
-    format!("{:+.1} %", share * 100.0)
 }
 
 /// What to say where no limit was named.

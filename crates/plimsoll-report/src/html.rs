@@ -56,7 +56,13 @@ fn comparison_section(reports: &[(&str, Report<'_>)]) -> Markup {
             @if let Some(gain) = comparison::gain(reports) { p { (unbroken(&gain)) } }
             div.scroll tabindex="0" role="region" aria-label="Before and after" {
                 table.comparison {
-                    thead { tr { @for name in heading { th scope="col" { (name) } } } }
+                    thead {
+                        tr {
+                            @for (index, name) in heading.iter().enumerate() {
+                                th.text[index + 1 == heading.len()] scope="col" { (name) }
+                            }
+                        }
+                    }
                     tbody {
                         @for run in runs {
                             tr {
@@ -174,7 +180,7 @@ fn answer_section(report: &Report<'_>) -> Markup {
             }
             @if let Some(statement) = report.statement() { p.statement { (unbroken(&statement)) } }
             @if let Some(search) = &report.run.search {
-                ul.remarks { @for remark in &search.remarks { li { (unbroken(&answer::remark(remark))) } } }
+                ul.remarks { @for remark in answer::remarks(&search.remarks) { li { (unbroken(&remark)) } } }
             }
         }
     }

@@ -330,7 +330,7 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
         gate: run.gate.as_ref().map(GateObject::of),
         trials: run.trials.iter().map(TrialObject::of).collect(),
         findings: run.findings.iter().map(FindingObject::of).collect(),
-        remarks: remarks.iter().map(answer::remark).collect(),
+        remarks: answer::remarks(remarks),
     }
 }
 

@@ -211,10 +211,11 @@ fn finding_text(finding: &Finding) -> String {
 fn footer(report: &Report<'_>, files: &Files, style: Style) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(search) = &report.run.search {
-        for (index, remark) in search.remarks.iter().take(3).enumerate() {
+        let remarks = answer::remarks(&search.remarks);
+        for (index, remark) in remarks.iter().take(3).enumerate() {
             let importance = 6 + u8::try_from(index).unwrap_or(0);
             let label = if index == 0 { "noted" } else { "" };
-            blocks.push((importance, block(style, label, &answer::remark(remark), 2)));
+            blocks.push((importance, block(style, label, remark, 2)));
         }
     }
     if report.run.header.plan.transport.insecure {

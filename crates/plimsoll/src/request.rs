@@ -24,6 +24,7 @@ pub(crate) fn request_plan(
     let body = body(request)?;
     let method = match &request.request {
         Some(method) => checked_method(method)?,
+        None if request.head => "HEAD".to_owned(),
         None if request.data.is_some() => "POST".to_owned(),
         None => "GET".to_owned(),
     };

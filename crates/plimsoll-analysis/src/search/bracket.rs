@@ -18,6 +18,8 @@ const BUSY_MIN: f64 = 0.05;
 const STEP_MIN: f64 = 1.15;
 /// The objective is missed at once when it breaks where one client alone would leave the target idle this much.
 const IDLE_SHARE: f64 = 0.05;
+/// Failures of three trials that end the phase.
+const FAILS: u32 = 2;
 /// Rate below which nothing is tried, 1/s.
 const RATE_MIN: f64 = 0.01;
 
@@ -92,15 +94,16 @@ impl Bracket {
         }))
     }
 
-    /// A first failure must repeat, two of three, before it ends the phase.
+    /// A first failure must repeat, two of three, before it ends the phase; in a short search not when it is plain.
     pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
         if trial.verdict.is_fail() {
-            self.fails += 1;
+            let plain = known.policy.believes_plain_failures && is_plain(trial);
+            self.fails += if plain { FAILS } else { 1 };
         } else {
             self.passes += 1;
         }
         let rate = self.rate;
-        if self.fails >= 2 {
+        if self.fails >= FAILS {
             self.lowest_failed = Some(rate);
             self.go_to(rate / 2.0);
         } else if self.fails == 0 || self.passes >= 2 {
@@ -134,6 +137,12 @@ impl Bracket {
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
+}
+
+/// Whether chance cannot explain a failure: even the median broke the objective. Its trial and the recovery after it
+/// cost a short search as much as two trials of the refinement, which mends a wrong start.
+fn is_plain(trial: &Trial) -> bool {
+    2 * trial.bad > trial.requests
 }
 
 fn missed(known: &Known) -> NoLine {

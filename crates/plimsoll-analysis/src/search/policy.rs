@@ -29,6 +29,8 @@ pub struct Policy {
     pub measure_s_max: u32,
     /// Judged seconds of a trial of the bracket.
     pub bracket_s: u32,
+    /// Whether a failure by more than half of the requests ends the bracket without being repeated.
+    pub believes_plain_failures: bool,
     /// A/A trials, and judged seconds of each.
     pub noise: (u32, u32),
     /// Width of the 90 % interval at which the refinement may stop: high/low ≤ 1 + width.
@@ -58,6 +60,7 @@ impl Policy {
             measure_s: 8,
             measure_s_max: 20,
             bracket_s: 3,
+            believes_plain_failures: true,
             noise: (3, 3),
             width: 0.15,
             refine: (5, 30),
@@ -83,6 +86,7 @@ impl Policy {
             measure_s: 20,
             measure_s_max: 60,
             bracket_s: 10,
+            believes_plain_failures: false,
             noise: (5, 5),
             width: 0.08,
             refine: (8, 30),

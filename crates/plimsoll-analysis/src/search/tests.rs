@@ -383,6 +383,34 @@ fn utilisation_lets_the_bracket_jump() {
     assert!((rates[1] / rates[0] - 7.0).abs() < 0.01, "{rates:?}");
 }
 
+/// How often the bracket tries the first rate that fails, by so many tenths of its requests.
+fn tries_at_the_first_failure(policy: Policy, bad_tenths: u64) -> usize {
+    let mut failing = Vec::new();
+    run(policy, |spec, second| {
+        if spec.kind != TrialKind::Bracket || spec.rate < 100.0 {
+            let beyond = spec.rate >= 100.0 && spec.kind.counts_for_line();
+            let verdict = if beyond { fail() } else { TrialVerdict::Pass };
+            return trial(*spec, second, verdict);
+        }
+        failing.push(spec.rate);
+        let mut failed = trial(*spec, second, fail());
+        failed.bad = failed.requests * bad_tenths / 10;
+        failed
+    });
+    let first = failing[0];
+    failing.iter().filter(|&&rate| rate >= first).count()
+}
+
+#[test]
+fn a_short_search_repeats_a_failure_that_may_be_chance_and_not_a_plain_one() {
+    assert_eq!(tries_at_the_first_failure(Policy::quick(objective()), 2), 2);
+    assert_eq!(tries_at_the_first_failure(Policy::quick(objective()), 6), 1);
+    assert_eq!(
+        tries_at_the_first_failure(Policy::standard(objective()), 6),
+        2
+    );
+}
+
 /// Runs a gate on a target with this line.
 fn gate(rate: f64, mut answer: impl FnMut(&TrialSpec, u32) -> Trial) -> GateStep {
     let mut gate = Gate::new(rate, Policy::standard(objective()));

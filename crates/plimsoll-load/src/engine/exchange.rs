@@ -13,9 +13,11 @@ use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 
 use super::opening::ENDED;
 use super::{BUFFER_LEN, Engine};
+use crate::clock::Clock;
 use crate::connection::{Connection, Phase, Request, UNSENT};
 use crate::job::Order;
 use crate::list::NONE;
+use crate::stamp::StampReader;
 
 /// Bytes asked for while the head is still to come. An answer within it takes one read; the rest of a longer one can
 /// be skipped.
@@ -108,8 +110,14 @@ impl Engine {
         for _ in 0..READS_MAX {
             let connection = &mut self.connections[id as usize];
             let (asked, flags) = reading(connection);
-            let read = rustix::net::recv(&connection.socket, &mut self.buffer[..asked], flags);
-            let count = match read.map(|(_, count)| count) {
+            let count = match receive(
+                &connection.socket,
+                &mut self.buffer[..asked],
+                flags,
+                self.stamps.as_mut(),
+                &mut self.arrived,
+                self.clock,
+            ) {
                 Ok(0) => return self.cut(id),
                 Ok(count) => count,
                 Err(Errno::INTR) => continue,
@@ -212,6 +220,7 @@ impl Engine {
     #[inline]
     fn complete(&mut self, id: u32, reusable: bool, peer_closed: bool) {
         let now = self.clock.now();
+        let done = self.arrived.take().map_or(now, |arrived| arrived.min(now));
         // Whatever this counts belongs to the second of its end.
         self.recorder.roll(now);
         let connection = &mut self.connections[id as usize];
@@ -238,7 +247,7 @@ impl Engine {
             goes_on_for_ever = self.has_used_up_redirects(request_id, status);
         }
         // A redirect that is followed is a step on the way; the status counts where the way ends.
-        self.recorder.answered(status);
+        self.recorder.answered(status, done);
         let good = self
             .order
             .good
@@ -250,7 +259,7 @@ impl Engine {
             Outcome::WrongStatus
         };
         self.connections[id as usize].request = NONE;
-        self.end_request(request_id, outcome, now);
+        self.end_request(request_id, outcome, done);
         if kept {
             self.keep(id, now);
         } else {
@@ -341,6 +350,24 @@ impl Engine {
         self.close(id, true);
         self.open_for(request_id, now);
     }
+}
+
+/// Reads, and tells when what was read arrived, if the kernel was asked to say so.
+#[inline]
+fn receive(
+    socket: &OwnedFd,
+    buffer: &mut [u8],
+    flags: RecvFlags,
+    stamps: Option<&mut StampReader>,
+    arrived: &mut Option<u64>,
+    clock: Clock,
+) -> Result<usize, Errno> {
+    let Some(stamps) = stamps else {
+        return rustix::net::recv(socket, buffer, flags).map(|(_, count)| count);
+    };
+    let (count, stamp) = stamps.receive(socket, buffer, flags)?;
+    *arrived = stamp.map(|stamp_ns| clock.moment_of(stamp_ns));
+    Ok(count)
 }
 
 /// How to read from a connection: how many bytes at most, and whether they need to be seen.

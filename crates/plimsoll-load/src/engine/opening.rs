@@ -7,6 +7,7 @@ use rustix::net::sockopt;
 use super::Engine;
 use crate::connection::{Connection, Phase};
 use crate::list::NONE;
+use crate::stamp;
 use crate::transport::{DialFault, connect_outcome};
 
 /// How long the target gets to close a connection after its last answer.
@@ -71,6 +72,10 @@ impl Engine {
     fn try_open(&mut self, request: u32, now: u64) -> Result<(), DialFault> {
         let socket = self.order.transport.dial(&mut self.turn)?;
         let user = self.requests[request as usize].user;
+        if self.stamps.is_some() {
+            // Without stamps an answer is as late as it is read: a little later than it came.
+            let _ = stamp::ask(&socket);
+        }
         let deadline = now.saturating_add(self.order.connect_timeout_ns);
         // All ones is the waker's.
         self.generation = (self.generation + 1) % (u32::MAX - 1);

@@ -134,3 +134,20 @@ fn a_generator_that_falls_behind_says_so_and_loses_nothing() {
     );
     assert!(total.outcomes.get(Outcome::Ok) > 0);
 }
+
+#[test]
+fn an_answer_that_is_read_late_is_timed_by_its_arrival() {
+    // The loop wakes every 40 ms only, and every answer comes while it sleeps.
+    let origin = KnownLaw::start(KnownLawPlan {
+        servers: 1000.try_into().unwrap(),
+        service: Service::Deterministic(ms(2)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let mut plan = plan(origin.address());
+    plan.tick = Some(ms(40));
+    let total = run(plan, even(200.0, Duration::from_secs(2)));
+    assert_all(&total, Outcome::Ok);
+    let median_us = total.service.quantile(0.5).unwrap();
+    assert!((1_900..15_000).contains(&median_us), "{median_us} µs");
+}

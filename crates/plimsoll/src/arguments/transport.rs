@@ -29,6 +29,9 @@ pub(crate) struct RequestArguments {
     /// Method [default: GET, or POST with --data]
     #[arg(long, short = 'X', value_name = "METHOD")]
     pub(crate) request: Option<String>,
+    /// Ask for the head only, with the method HEAD
+    #[arg(long, short = 'I', conflicts_with_all = ["request", "data"])]
+    pub(crate) head: bool,
     /// A header line, such as 'Accept: text/html'; an empty value removes the header
     #[arg(long, short = 'H', value_name = "LINE")]
     pub(crate) header: Vec<String>,

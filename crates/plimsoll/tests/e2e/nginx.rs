@@ -212,3 +212,39 @@ fn a_new_connection_for_each_request() {
         "{json:#}"
     );
 }
+
+#[test]
+fn a_file_of_urls_is_asked_for_at_random() {
+    let nginx = Nginx::start(
+        "location = /a { return 200 a; } location = /b { return 201 b; } location = /c { return 202 c; }",
+    );
+    let place = Place::new();
+    std::fs::write(place.path().join("urls"), "/a\n/b\n/c\n").unwrap();
+    let asked = |seed: &str| {
+        let url = nginx.url();
+        let load = ["run", &url, "--rate", "1500/s", "--for", "1s", "--json"];
+        let urls = ["--urls", "urls", "--urls-order", "random", "--seed", seed];
+        let json = place.run(&[&load[..], &urls[..]].concat()).json();
+        ["200", "201", "202"].map(|status| count(&json, &format!("status.{status}")))
+    };
+    let counts = asked("7");
+    for count in counts {
+        // Five standard deviations of 1,500 draws with probability 1/3 are 91.
+        assert!(count.abs_diff(500) < 130, "{counts:?}");
+    }
+    assert_ne!(counts, asked("8"), "another seed, another choice");
+}
+
+#[test]
+fn a_head_request_waits_for_no_body() {
+    let nginx = Nginx::start(ONE_KILOBYTE);
+    let place = Place::new();
+    let url = nginx.url();
+    let json = place
+        .run(&[
+            "run", &url, "-I", "--rate", "200/s", "--for", "1s", "--json",
+        ])
+        .json();
+    assert!(count(&json, "outcomes.ok") > 100, "{json:#}");
+    assert_eq!(count(&json, "outcomes.ok"), count(&json, "requests"));
+}
