@@ -147,6 +147,9 @@ pub struct Trial {
 pub struct Percentiles {
     /// Median.
     pub p50: u64,
+    /// 75th percentile.
+    #[serde(default)]
+    pub p75: u64,
     /// 90th percentile.
     pub p90: u64,
     /// 95th percentile.
@@ -167,6 +170,7 @@ impl Percentiles {
         let at = |quantile| histogram.quantile(quantile).unwrap_or(0);
         Self {
             p50: at(0.50),
+            p75: at(0.75),
             p90: at(0.90),
             p95: at(0.95),
             p99: at(0.99),

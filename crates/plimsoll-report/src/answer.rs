@@ -8,6 +8,10 @@ use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 use crate::number::{count, micros, percent, rate, seconds, short};
 use crate::report::Report;
 
+mod journeys;
+
+pub(crate) use journeys::{Bound, bounds, thresholds, users};
+
 /// Unit of every rate in this report.
 pub const RATE_UNIT: &str = "req/s";
 
@@ -147,21 +151,53 @@ fn run_sentence(report: &Report<'_>) -> String {
         ),
         None => "no good answer".to_owned(),
     };
-    let verdict = match &summary.objective {
-        Some(objective) if objective.met => format!("Met ({}): ", text_of(report)),
-        Some(_) => format!("Missed ({}): ", text_of(report)),
-        None => String::new(),
+    let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
+    let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
+    let load = match users {
+        // What users offer is what they are answered.
+        Some(users) => format!("from {} users at most", count(users.max)),
+        None => format!("of {} offered", rate(summary.offered)),
     };
     format!(
-        "{verdict}{url} answered {} of {} offered; {answers}, {} failed.{cut}",
+        "{verdict}{url} answered {} {load}; {answers}, {} failed.{cut}",
         rate(summary.completed),
-        rate(summary.offered),
         percent(summary.error_share()),
     )
 }
 
-fn text_of(report: &Report<'_>) -> String {
-    report.objective().unwrap_or_default()
+/// `Met (p95 < 500ms)`, with what was missed first; `None` when nothing was judged.
+fn run_verdict(report: &Report<'_>) -> Option<String> {
+    let summary = &report.summary;
+    if let Some(early) = report.ended_early() {
+        return Some(format!("Missed ({early})"));
+    }
+    let objective = summary.objective.as_ref();
+    let text = report.objective().unwrap_or_default();
+    if objective.is_some_and(|objective| !objective.met) {
+        return Some(format!("Missed ({text})"));
+    }
+    let bounds = bounds(report);
+    let missed: Vec<&Bound> = bounds
+        .iter()
+        .filter(|bound| bound.met == Some(false))
+        .collect();
+    if let Some(first) = missed.first() {
+        let more = match missed.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        return Some(format!("Missed ({}{more})", first.name));
+    }
+    if let Some(unknown) = bounds.iter().find(|bound| bound.met.is_none()) {
+        return Some(format!("Undecided ({}: no request)", unknown.name));
+    }
+    let mut met: Vec<String> = objective.map(|_| text).into_iter().collect();
+    match bounds.len() {
+        0 => {}
+        1 => met.push("1 threshold".to_owned()),
+        number => met.push(format!("{number} thresholds")),
+    }
+    (!met.is_empty()).then(|| format!("Met ({})", met.join(", ")))
 }
 
 /// Why a search has no line, as a fragment.

@@ -16,9 +16,11 @@ use crate::text::{comparison, printable, unbroken};
 mod details;
 mod findings;
 mod repeat;
+mod steps;
 
 const CSS: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
+const SORT: &str = include_str!("../assets/sort.js");
 
 /// Nothing may be loaded from anywhere; style and script are in the file.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -99,6 +101,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (comparison)
                     (load_section(report))
                     (findings::section(report))
+                    (steps::section(report))
                     (time_section(report, timeline.as_ref()))
                     (classes_section(report))
                     (details::outcomes_section(report))
@@ -109,6 +112,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (timeline.data())
                     script { (PreEscaped(SCRIPT)) }
                 }
+                @if report.summary.breakdown.is_some() { script { (PreEscaped(SORT)) } }
             }
         }
     };

@@ -55,6 +55,12 @@ fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
         count(window.offered)
     );
     let mut parts = vec![(3, printable(state.stage)), (0, done)];
+    if window.users > 0 {
+        parts.push((2, format!("{} users", count(window.users))));
+    }
+    if window.users_lost > 0 {
+        parts.push((2, format!("{} lost", count(window.users_lost))));
+    }
     let at = |quantile| window.response.quantile(quantile);
     if let (Some(p50), Some(p95), Some(p99)) = (at(0.5), at(0.95), at(0.99)) {
         parts.push((8, format!("p50 {}", micros(p50))));
@@ -103,6 +109,16 @@ mod tests {
     #[test]
     fn shows_all_in_a_wide_terminal() {
         insta::assert_snapshot!(line(&state(&window()), 200), @"refine: trial 9 at 1,000/s  1,007/s of 1,012/s  p50 12 ms  p95 12 ms  p99 250 ms  3 failed  14 in flight  CPU 83 %  line 950 to 1,080/s  3 min 5 s left");
+    }
+
+    #[test]
+    fn users_are_shown_when_there_are_any() {
+        let users = Window {
+            users: 12_000,
+            users_lost: 3,
+            ..window()
+        };
+        insta::assert_snapshot!(line(&state(&users), 110), @"refine: trial 9 at 1,000/s  1,007/s of 1,012/s  12,000 users  3 lost  p95 12 ms  3 failed  3 min 5 s left");
     }
 
     #[test]

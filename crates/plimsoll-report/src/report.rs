@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use plimsoll_analysis::aborts;
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
 use plimsoll_model::run::Run;
@@ -38,6 +39,11 @@ impl<'a> Report<'a> {
     /// Whether the run is a search for the load line.
     pub fn is_search(&self) -> bool {
         summary::is_search(self.run)
+    }
+
+    /// What ended a plain run early, as a fragment; `None` when it took its time.
+    pub fn ended_early(&self) -> Option<String> {
+        aborts::first_hit(self.run).map(|hit| hit.to_string())
     }
 
     /// The objective as people write it.

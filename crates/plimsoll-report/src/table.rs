@@ -12,6 +12,10 @@ use plimsoll_model::window::Window;
 use crate::answer;
 use crate::json::certainty_name;
 
+mod steps;
+
+pub(crate) use steps::steps;
+
 /// A column's name and how to take its value from a row.
 type Pick<Row, Value> = (&'static str, fn(&Row) -> Value);
 

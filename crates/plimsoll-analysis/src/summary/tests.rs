@@ -11,7 +11,7 @@ use plimsoll_model::verdict::{FailReason, TrialVerdict};
 use super::timeline::Timeline;
 use super::*;
 
-fn plan(lasting: Duration) -> Plan {
+pub(super) fn plan(lasting: Duration) -> Plan {
     Plan {
         name: "test".to_owned(),
         target: Target {
@@ -62,7 +62,7 @@ fn plan(lasting: Duration) -> Plan {
     }
 }
 
-fn run(lasting: Duration) -> Run {
+pub(super) fn run(lasting: Duration) -> Run {
     Run::new(Header {
         format_major: FORMAT_MAJOR,
         format_minor: FORMAT_MINOR,

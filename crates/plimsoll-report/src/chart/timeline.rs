@@ -48,6 +48,7 @@ impl TimeChart {
         let panels = [
             latency(report, &timeline),
             throughput(&timeline),
+            users(&timeline),
             failures(&timeline),
             in_flight(&timeline),
             cpu(report, &timeline),
@@ -317,6 +318,17 @@ fn throughput(timeline: &Timeline) -> Option<Panel> {
         }),
     ];
     from_zero("Throughput", lines, short)
+}
+
+/// Users, for runs that have any.
+fn users(timeline: &Timeline) -> Option<Panel> {
+    if timeline.points.iter().all(|point| point.users_max == 0) {
+        return None;
+    }
+    let users = line("users", "l-completed", timeline, |point| {
+        point.users_max as f64
+    });
+    from_zero("Users", vec![users], short)
 }
 
 fn failures(timeline: &Timeline) -> Option<Panel> {

@@ -18,8 +18,10 @@ use plimsoll_model::window::Window;
 mod readings;
 mod search;
 mod server;
+mod users;
 
 pub(crate) use search::{gate, search, search_void, search_without_line};
+pub(crate) use users::{users, users_missed};
 
 use readings::readings;
 use server::Server;
