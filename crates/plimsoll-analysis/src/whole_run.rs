@@ -3,7 +3,7 @@
 use plimsoll_model::metric;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
-use plimsoll_model::plan::Load;
+use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
@@ -73,6 +73,8 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
         // Nothing is asked of this kind but that generator and machine were well.
         kind: TrialKind::Noise,
         rate: 0.0,
+        unit: LoadUnit::RequestsPerSecond,
+        per_unit: 1.0,
         ramp_s: 0,
         warmup_s,
         measure_s: lasting_s.saturating_sub(warmup_s),
@@ -114,6 +116,8 @@ pub fn steps(run: &Run) -> Vec<Trial> {
         let spec = TrialSpec {
             kind: TrialKind::Step,
             rate: phase.to,
+            unit: LoadUnit::RequestsPerSecond,
+            per_unit: 1.0,
             ramp_s: 0,
             warmup_s: 0,
             measure_s: to - from,

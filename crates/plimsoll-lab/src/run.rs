@@ -6,7 +6,7 @@ use plimsoll_analysis::aborts::Watch;
 use plimsoll_analysis::findings;
 use plimsoll_analysis::whole_run::{self, Judgement};
 use plimsoll_model::event::Event;
-use plimsoll_model::plan::Load;
+use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
 
@@ -37,6 +37,7 @@ pub fn run(
             window,
             stage: &stage,
             interval: None,
+            unit: LoadUnit::default(),
             remaining: whole.saturating_sub(done),
             cpu: conductor.latest_machine_use().map(|seen| seen.busy),
         });

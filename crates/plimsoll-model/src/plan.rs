@@ -177,6 +177,15 @@ pub enum LoadUnit {
 }
 
 impl LoadUnit {
+    /// Whether it is the default, which run logs leave out.
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature serde asks for"
+    )]
+    pub(crate) fn is_requests(&self) -> bool {
+        *self == Self::RequestsPerSecond
+    }
+
     /// The unit behind a number: `req/s`, `users`, `sessions/s`.
     pub const fn symbol(self) -> &'static str {
         match self {
@@ -203,6 +212,14 @@ impl Load {
             }
             Self::Users { phases, .. } => phases.iter().map(|phase| phase.lasting).sum(),
             Self::Closed { lasting, .. } => *lasting,
+        }
+    }
+
+    /// Weights of the journeys at its start, by index; empty for the journeys' own.
+    pub fn mix(&self) -> &[f64] {
+        match self {
+            Self::Users { phases, .. } => phases.first().map_or(&[], |phase| &phase.mix),
+            _ => &[],
         }
     }
 

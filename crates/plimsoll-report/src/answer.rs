@@ -2,18 +2,16 @@
 
 use plimsoll_model::load_line::{LoadLine, NoLine, Remark};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 
-use crate::number::{count, micros, percent, rate, seconds, short};
+use crate::number::{count, load, micros, percent, rate, seconds, short};
 use crate::report::Report;
 
 mod journeys;
 
 pub(crate) use journeys::{Bound, bounds, thresholds, users};
-
-/// Unit of every rate in this report.
-pub const RATE_UNIT: &str = "req/s";
 
 /// The answer in a sentence.
 pub fn sentence(report: &Report<'_>) -> String {
@@ -25,7 +23,7 @@ pub fn sentence(report: &Report<'_>) -> String {
         Some(search) => match &search.line {
             Ok(line) => line_sentence(report, line),
             Err(NoLine::Unreachable) => format!("No load line: {}", unreachable(run)),
-            Err(none) => format!("No load line: {}.", no_line(none)),
+            Err(none) => format!("No load line: {}.", no_line(none, report.unit())),
         },
         None if report.is_search() => format!("No load line: {}.", unfinished(report)),
         None => run_sentence(report),
@@ -76,7 +74,7 @@ pub fn reason(report: &Report<'_>) -> Option<String> {
     match &report.run.search {
         Some(search) => search.line.as_ref().err().map(|none| match none {
             NoLine::Unreachable => unreachable(report.run),
-            none => no_line(none),
+            none => no_line(none, report.unit()),
         }),
         None if report.run.gate.is_some() => {
             Some("only the gate was asked for; the line itself was not searched".to_owned())
@@ -97,11 +95,11 @@ fn unfinished(report: &Report<'_>) -> String {
 fn line_sentence(report: &Report<'_>, line: &LoadLine) -> String {
     // What was verified is what is promised; at the line itself half of the trials break the objective.
     format!(
-        "{} carries {}{}; its load line is {} {RATE_UNIT} (90 % interval {} to {}).",
+        "{} carries {}{}; its load line is {} (90 % interval {} to {}).",
         report.run.header.plan.target.url,
-        rate(line.verified),
+        load(line.verified, line.unit),
         within(report),
-        short(line.median),
+        load(line.median, line.unit),
         short(line.low),
         short(line.high),
     )
@@ -115,7 +113,7 @@ fn within(report: &Report<'_>) -> String {
 
 fn gate_sentence(report: &Report<'_>, gate: &plimsoll_model::load_line::GateResult) -> String {
     let url = &report.run.header.plan.target.url;
-    let (asked, within) = (rate(gate.rate), within(report));
+    let (asked, within) = (load(gate.rate, report.unit()), within(report));
     let evidence = format!("{} of {} trials passed", gate.passes, gate.trials);
     match gate.accepted {
         Some(true) => format!("Yes: {url} carries at least {asked}{within} ({evidence})."),
@@ -153,13 +151,13 @@ fn run_sentence(report: &Report<'_>) -> String {
     };
     let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
     let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
-    let load = match users {
+    let offered = match users {
         // What users offer is what they are answered.
         Some(users) => format!("from {} users at most", count(users.max)),
         None => format!("of {} offered", rate(summary.offered)),
     };
     format!(
-        "{verdict}{url} answered {} {load}; {answers}, {} failed.{cut}",
+        "{verdict}{url} answered {} {offered}; {answers}, {} failed.{cut}",
         rate(summary.completed),
         percent(summary.error_share()),
     )
@@ -200,8 +198,9 @@ fn run_verdict(report: &Report<'_>) -> Option<String> {
     (!met.is_empty()).then(|| format!("Met ({})", met.join(", ")))
 }
 
-/// Why a search has no line, as a fragment.
-pub fn no_line(none: &NoLine) -> String {
+/// Why a search in this unit has no line, as a fragment.
+pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
+    let rate = |value: f64| load(value, unit);
     match none {
         NoLine::MissedAtOnce { alone_us, errors } if *errors > 0.0 || alone_us.is_none() => format!(
             "even one client alone misses the objective: {} of its requests failed; see the outcomes and \
@@ -254,8 +253,9 @@ pub fn no_line(none: &NoLine) -> String {
     }
 }
 
-/// What was found beside the line, as a sentence.
-pub fn remark(remark: &Remark) -> String {
+/// What was found beside the line of a search in this unit, as a sentence.
+pub fn remark(remark: &Remark, unit: LoadUnit) -> String {
+    let rate = |value: f64| load(value, unit);
     match remark {
         Remark::NoisyMachine { variation } => format!(
             "The machine is noisy: equal trials differ by {} in their median; trials are longer and the interval \

@@ -9,7 +9,7 @@ use plimsoll_model::run::Run;
 use crate::answer;
 use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
-use crate::number::{count, micros, percent, rate, short};
+use crate::number::{count, load as load_of, micros, percent, rate, short};
 use crate::report::Report;
 use crate::text::{comparison, printable, unbroken};
 
@@ -178,7 +178,7 @@ fn answer_section(report: &Report<'_>) -> Markup {
             }
             @if let Some(statement) = report.statement() { p.statement { (unbroken(&statement)) } }
             @if let Some(search) = &report.run.search {
-                ul.remarks { @for remark in &search.remarks { li { (unbroken(&answer::remark(remark))) } } }
+                ul.remarks { @for remark in &search.remarks { li { (unbroken(&answer::remark(remark, report.unit()))) } } }
             }
         }
     }
@@ -194,9 +194,9 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
             "{} of {} fresh trials passed",
             line.confirmed_passes, line.confirmed_trials
         );
-        facts.push(("verified", rate(line.verified), fresh));
+        facts.push(("verified", load_of(line.verified, line.unit), fresh));
         let interval = format!("90 %: {} to {}", short(line.low), short(line.high));
-        facts.push(("load line", rate(line.median), interval));
+        facts.push(("load line", load_of(line.median, line.unit), interval));
         let set_by = report.run.findings.first();
         let set_by = set_by.map_or_else(
             || "not known".to_owned(),
@@ -304,7 +304,7 @@ fn classes_section(report: &Report<'_>) -> Markup {
                             @let named = classes.named();
                             @let total = classes.total().max(1) as f64;
                             tr {
-                                th scope="row" { (rate(*offered)) }
+                                th scope="row" { (load_of(*offered, report.unit())) }
                                 td.wide { (bars::stacked(&[
                                     ("c0", &named[0].0, named[0].1),
                                     ("c1", &named[1].0, named[1].1),

@@ -198,7 +198,7 @@ pub struct LoadLineObject {
     pub high: f64,
     /// Rate at which fresh trials were made to confirm.
     pub verified: f64,
-    /// Unit of the four rates.
+    /// Unit of the four loads: `req/s`, `users` or `sessions/s`.
     pub unit: String,
     /// Fresh trials at the verified rate.
     pub confirmed_trials: u32,
@@ -214,7 +214,7 @@ pub struct LoadLineObject {
 pub struct GateObject {
     /// The rate that was asked for.
     pub rate: f64,
-    /// Unit of the rate.
+    /// Unit of the load: `req/s`, `users` or `sessions/s`.
     pub unit: String,
     /// Whether the target carries it; null when undecided.
     pub accepted: Option<bool>,
@@ -234,8 +234,10 @@ pub struct TrialObject {
     pub index: u32,
     /// What it was for: `bracket`, `refine`, `confirm`, ...
     pub kind: String,
-    /// Offered rate, req/s.
+    /// Offered load in `unit`.
     pub rate: f64,
+    /// Unit of the load: `req/s`, `users` or `sessions/s`.
+    pub unit: String,
     /// `pass`, `fail` or `void`.
     pub verdict: String,
     /// Why it was judged so; null for a pass.
@@ -351,10 +353,16 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
         run: run_object(report, files),
         load_line: line.map(LoadLineObject::of),
         reason: answer::reason(report),
-        gate: run.gate.as_ref().map(GateObject::of),
+        gate: run
+            .gate
+            .as_ref()
+            .map(|gate| GateObject::of(gate, report.unit())),
         trials: run.trials.iter().map(TrialObject::of).collect(),
         findings: run.findings.iter().map(FindingObject::of).collect(),
-        remarks: remarks.iter().map(answer::remark).collect(),
+        remarks: remarks
+            .iter()
+            .map(|remark| answer::remark(remark, report.unit()))
+            .collect(),
     }
 }
 

@@ -12,7 +12,7 @@ use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::answer;
 use crate::json::verdict_name;
-use crate::number::{count, micros, percent, rate};
+use crate::number::{count, load, micros, percent};
 use crate::report::Report;
 use crate::text::printable;
 
@@ -119,7 +119,7 @@ fn cases(report: &Report<'_>) -> Vec<Case> {
             Some(false) => Ended::Failed(sentence),
             None => Ended::Error(sentence),
         };
-        let name = format!("carries at least {}", rate(gate.rate));
+        let name = format!("carries at least {}", load(gate.rate, report.unit()));
         return vec![Case { name, ended }];
     }
     if report.is_search() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::summary::answered;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::window::Window;
 
 use crate::number::{count, micros, percent, seconds, short};
@@ -15,8 +16,10 @@ pub struct LiveState<'a> {
     pub window: &'a Window,
     /// What is being done, such as `bracket: trial 3 at 400/s`.
     pub stage: &'a str,
-    /// Load line so far (low, median, high), 1/s.
+    /// Load line so far (low, median, high), in `unit`.
     pub interval: Option<(f64, f64, f64)>,
+    /// What the loads are counted in.
+    pub unit: LoadUnit,
     /// Estimate of what is left.
     pub remaining: Duration,
     /// Busy share of the machine's CPU, 0 to 1, when the probes could read it.
@@ -74,7 +77,11 @@ fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
         parts.push((7, format!("CPU {}", percent((cpu * 100.0).round() / 100.0))));
     }
     if let Some((low, _, high)) = state.interval {
-        parts.push((5, format!("line {} to {}/s", short(low), short(high))));
+        let unit = match state.unit {
+            LoadUnit::RequestsPerSecond => "/s".to_owned(),
+            unit => format!(" {}", unit.symbol()),
+        };
+        parts.push((5, format!("line {} to {}{unit}", short(low), short(high))));
     }
     parts.push((4, format!("{} left", seconds(state.remaining.as_secs()))));
     parts
@@ -101,6 +108,7 @@ mod tests {
             window,
             stage: "refine: trial 9 at 1,000/s",
             interval: Some((950.0, 1000.0, 1080.0)),
+            unit: LoadUnit::RequestsPerSecond,
             remaining: Duration::from_secs(185),
             cpu: Some(0.834),
         }

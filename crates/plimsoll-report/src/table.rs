@@ -260,6 +260,10 @@ pub(crate) fn trials(run: &Run) -> Table {
     );
     table.numbers("rate", rows.iter().map(|trial| trial.spec.rate));
     table.texts(
+        "unit",
+        rows.iter().map(|trial| trial.spec.unit.symbol().to_owned()),
+    );
+    table.texts(
         "verdict",
         rows.iter().map(|trial| trial.verdict.name().to_owned()),
     );

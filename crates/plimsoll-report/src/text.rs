@@ -227,7 +227,10 @@ fn footer(report: &Report<'_>, files: &Files, style: Style) -> Vec<Block> {
         for (index, remark) in search.remarks.iter().take(3).enumerate() {
             let importance = 6 + u8::try_from(index).unwrap_or(0);
             let label = if index == 0 { "noted" } else { "" };
-            blocks.push((importance, block(style, label, &answer::remark(remark), 2)));
+            blocks.push((
+                importance,
+                block(style, label, &answer::remark(remark, report.unit()), 2),
+            ));
         }
     }
     if report.run.header.plan.transport.insecure {

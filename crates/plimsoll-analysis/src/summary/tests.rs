@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
-use plimsoll_model::plan::{Facts, GoodStatus, Load, PathOrder, RequestPlan, Target, Transport};
+use plimsoll_model::plan::{
+    Facts, GoodStatus, Load, LoadUnit, PathOrder, RequestPlan, Target, Transport,
+};
 use plimsoll_model::run::Ending;
 use plimsoll_model::schedule::{Phase, Spacing};
 use plimsoll_model::seed::Seed;
@@ -203,6 +205,8 @@ fn trial(index: u32, judged: (u32, u32), verdict: TrialVerdict) -> Trial {
         spec: TrialSpec {
             kind: TrialKind::Refine,
             rate: 10.0,
+            unit: LoadUnit::RequestsPerSecond,
+            per_unit: 1.0,
             ramp_s: 0,
             warmup_s: 0,
             measure_s: judged.1 - judged.0,

@@ -53,6 +53,15 @@ impl Scenario {
         })
     }
 
+    /// Whether users ask for whole pages: for several things at once.
+    pub fn has_pages(&self) -> bool {
+        let mut has = false;
+        for journey in &self.journeys {
+            journey.each_step(&mut |step| has |= matches!(step, Step::Page { .. }));
+        }
+        has
+    }
+
     /// Ids of the requests and pages that the plan expects something of beside a good status.
     pub fn expecting_ids(&self) -> BTreeSet<StepId> {
         self.ids_of(|step, ids| {
