@@ -18,6 +18,7 @@ pub use recovery::recovered;
 pub use validity::lag_bound_us;
 
 use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict, VoidReason};
 use plimsoll_model::window::Window;
@@ -27,6 +28,8 @@ use answers::Judged;
 
 /// Growth of the requests in flight that counts as a backlog, as a share of the offered rate per second.
 const BACKLOG_SLOPE: f64 = 0.01;
+/// Share of users that may be lost where the objective does not say how many requests may fail.
+const LOST_SHARE_MAX: f64 = 0.01;
 /// Significance of that growth.
 const BACKLOG_P: f64 = 0.01;
 
@@ -45,6 +48,8 @@ pub struct TrialFacts {
     pub tick_us: u64,
     /// Whether arrivals were independent of answers. Lag and CPU of the generator void open load only.
     pub open: bool,
+    /// Whether a page's time holds that of its resources, so that Little's law does not bind what is counted.
+    pub overlapping: bool,
     /// Requests in flight at low load ([`crate::search::Search::anchor_in_flight`]); asked by recovery trials only.
     pub anchor_in_flight: f64,
 }
@@ -79,10 +84,8 @@ fn level_seconds(spec: &TrialSpec, windows: &[Window], start: u32) -> (u32, u32)
     let last_offered = windows.iter().rev().find(|window| window.offered > 0);
     let stopped = last_offered.map_or(from, |window| window.second + 1);
     // A second without arrivals at the very end is chance, not a stop, unless several are missing.
-    let to = if spec.rate > 0.0
-        && stopped + 2 < planned
-        && f64::from(planned - stopped) * spec.rate > 5.0
-    {
+    let rate = spec.requests_per_second();
+    let to = if rate > 0.0 && stopped + 2 < planned && f64::from(planned - stopped) * rate > 5.0 {
         stopped
     } else {
         planned
@@ -165,7 +168,7 @@ fn verdict(
                 if let Some(reason) = failed {
                     return TrialVerdict::Fail { reason };
                 }
-                reasons = validity::of_a_pass(trial, objective, judged);
+                reasons = validity::of_a_pass(trial, objective, judged, facts);
             }
         }
     }
@@ -191,7 +194,7 @@ fn failure(
     {
         return Some(FailReason::InFlightCap);
     }
-    if !objective.errors_hold(answers) {
+    if !objective.errors_hold(answers) || too_many_lost(spec, objective, windows) {
         return Some(FailReason::Errors);
     }
     if !objective
@@ -201,8 +204,20 @@ fn failure(
     {
         return Some(FailReason::Latency);
     }
-    (spec.kind != TrialKind::Single && backlog_grows(spec.rate, judged))
+    (spec.kind != TrialKind::Single && backlog_grows(spec.requests_per_second(), judged))
         .then_some(FailReason::Backlog)
+}
+
+/// Users that left for good, because a login failed or their data ran out, are a load that was not there. As many may be
+/// lost as requests may fail.
+fn too_many_lost(spec: &TrialSpec, objective: &Objective, windows: &[Window]) -> bool {
+    let lost: u64 = windows.iter().map(|window| window.users_lost).sum();
+    let came = match spec.unit {
+        _ if spec.kind == TrialKind::Single => 0.0,
+        LoadUnit::SessionsPerSecond => spec.rate * f64::from(spec.offered_s()),
+        LoadUnit::RequestsPerSecond | LoadUnit::Users => spec.rate,
+    };
+    lost as f64 > objective.errors_max.unwrap_or(LOST_SHARE_MAX) * came
 }
 
 /// Requests in flight grow by more than a hundredth of the rate each second, and not by chance.

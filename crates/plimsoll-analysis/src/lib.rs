@@ -3,6 +3,7 @@
 //! Nothing here does I/O or reads a clock, so the search that drives real trials can be driven just as well by a
 //! simulated queue, and is.
 
+pub mod aborts;
 pub mod findings;
 pub mod judge;
 pub mod search;

@@ -119,7 +119,7 @@ impl Search {
             return step.clone();
         }
         let step = match self.decide() {
-            Ok(spec) => Step::Trial(spec),
+            Ok(spec) => Step::Trial(self.known.carried_out(spec)),
             Err(line) => Step::Done(SearchResult {
                 line,
                 remarks: self.known.remarks.clone(),
@@ -131,7 +131,7 @@ impl Search {
 
     /// Takes a finished trial in; `elapsed` is the time since the search began, the trial's drain included.
     pub fn record(&mut self, trial: &Trial, elapsed: Duration) {
-        self.known.elapsed = elapsed;
+        self.known.passed(&trial.spec, elapsed);
         self.current = None;
         if trial.spec.kind == TrialKind::SelfTest {
             self.known.ceiling.record(trial);
@@ -144,7 +144,7 @@ impl Search {
         }
     }
 
-    /// The share of the target's CPU that was busy at a rate: lets the bracket jump ahead, and the anchors see the
+    /// The share of the target's CPU that was busy at a load, in the unit of the search: lets the bracket jump ahead, and the anchors see the
     /// cost of a request change. To be told before the trial at that rate is recorded.
     pub fn record_utilisation(&mut self, rate: f64, busy_share: f64) {
         self.known.utilisation.push((rate, busy_share));
@@ -175,7 +175,7 @@ impl Search {
         self.known.anchor_in_flight()
     }
 
-    /// The 90 % interval so far (low, median, high), 1/s, once there is one.
+    /// The 90 % interval so far (low, median, high), in the unit of the search, once there is one.
     pub fn interval(&self) -> Option<(f64, f64, f64)> {
         self.known
             .posterior
@@ -315,7 +315,7 @@ impl Search {
             ),
             Phase::Bracket(bracket) => (
                 "bracket",
-                format!("doubling: {}/s", statement::rate(bracket.rate())),
+                format!("doubling: {}", self.known.text(bracket.rate())),
             ),
             Phase::Refine(refine) => (
                 "refine",
@@ -323,7 +323,7 @@ impl Search {
             ),
             Phase::Confirm(confirm) => (
                 "confirm",
-                format!("confirming {}/s", statement::rate(confirm.rate())),
+                format!("confirming {}", self.known.text(confirm.rate())),
             ),
             Phase::Hysteresis(_) => ("hysteresis", "approaching from above".to_owned()),
         };
@@ -333,7 +333,7 @@ impl Search {
     /// About how long the search still takes; never more than what is left of its budget.
     pub fn remaining(&self) -> Duration {
         let known = &self.known;
-        let left = known.policy.budget.saturating_sub(known.elapsed);
+        let left = known.budget().saturating_sub(known.elapsed);
         let bracket = cost(&known.spec(TrialKind::Bracket, 1.0, known.policy.bracket_s)) * 10;
         let full = cost(&known.spec(TrialKind::Refine, 1.0, known.measure_s));
         let confirm = full * known.policy.confirm.0;

@@ -16,7 +16,11 @@ use plimsoll_model::trial::{Percentiles, Trial, TrialKind};
 use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
+pub mod breakdown;
 pub mod timeline;
+pub mod users;
+
+use breakdown::Breakdown;
 
 /// The numbers of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,6 +47,8 @@ pub struct Summary {
     pub generator: GeneratorSummary,
     /// The objective over all judged windows; `None` without an objective, and for a search, which judges trials.
     pub objective: Option<ObjectiveResult>,
+    /// The same by step, journey and group; `None` without journeys.
+    pub breakdown: Option<Breakdown>,
     /// The run's judgement; `None` when its log was cut off.
     pub verdict: Option<Verdict>,
     /// Why the measurement is not valid; empty when it is.
@@ -129,6 +135,7 @@ impl Summary {
             classes: total.classes(plan.classes_ms),
             generator: GeneratorSummary::of(run, &total.lag),
             objective: objective.map(|objective| ObjectiveResult::of(objective, total.answers())),
+            breakdown: Breakdown::of(run, &spans, is_search(run)),
             outcomes: total.outcomes,
             status: total.status,
             verdict: run.ending.as_ref().map(|ending| ending.verdict),
@@ -373,5 +380,7 @@ impl ObjectiveResult {
     }
 }
 
+#[cfg(test)]
+mod breakdown_tests;
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,13 @@
 use plimsoll_model::metric;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
-use plimsoll_model::plan::Load;
+use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
+use crate::aborts;
 use crate::judge::{self, TrialFacts};
 use crate::summary::Summary;
 
@@ -30,11 +31,18 @@ pub fn judge(run: &Run) -> Judgement {
         };
     }
     let void = void_reasons(run);
-    let objective = Summary::of(run).objective;
-    let verdict = match objective {
+    let summary = Summary::of(run);
+    let is_aborted = aborts::first_hit(run).is_some();
+    let objective_met = summary.objective.is_none_or(|objective| objective.met);
+    let thresholds_met = summary
+        .breakdown
+        .map_or(Some(true), |breakdown| breakdown.met());
+    let verdict = match thresholds_met {
         _ if !void.is_empty() => Verdict::Void,
-        Some(objective) if !objective.met => Verdict::Missed,
-        _ => Verdict::Met,
+        _ if is_aborted || !objective_met || thresholds_met == Some(false) => Verdict::Missed,
+        // A threshold of something that never happened says nothing, and must not pass for it.
+        None => Verdict::Undecided,
+        Some(_) => Verdict::Met,
     };
     Judgement { verdict, void }
 }
@@ -65,6 +73,8 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
         // Nothing is asked of this kind but that generator and machine were well.
         kind: TrialKind::Noise,
         rate: 0.0,
+        unit: LoadUnit::RequestsPerSecond,
+        per_unit: 1.0,
         ramp_s: 0,
         warmup_s,
         measure_s: lasting_s.saturating_sub(warmup_s),
@@ -106,6 +116,8 @@ pub fn steps(run: &Run) -> Vec<Trial> {
         let spec = TrialSpec {
             kind: TrialKind::Step,
             rate: phase.to,
+            unit: LoadUnit::RequestsPerSecond,
+            per_unit: 1.0,
             ramp_s: 0,
             warmup_s: 0,
             measure_s: to - from,
@@ -136,7 +148,7 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
             start_second,
             start_second + spec.offered_s(),
         ),
-        open: plan.load.is_open(),
+        open: is_paced(run),
         ..TrialFacts::default()
     };
     let objective = plan.objective.as_ref().unwrap_or(&nothing_asked);
@@ -146,6 +158,16 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
         &step_windows(run, start_second, start_second + spec.offered_s()),
         &facts,
     )
+}
+
+/// Whether the generator had moments to keep: those of arrivals, or the ends of think times. A load that only ever
+/// waits for answers cannot be late.
+fn is_paced(run: &Run) -> bool {
+    match run.header.plan.load {
+        Load::Open { .. } | Load::Sessions { .. } => true,
+        Load::Users { .. } => run.windows.iter().any(|window| !window.lag.is_empty()),
+        Load::Closed { .. } => false,
+    }
 }
 
 /// The windows that tell about a step: its own, and after the last step the drain. What is unfinished when the next

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use plimsoll_model::load_line::{LoadLine, Remark, SearchResult};
 use plimsoll_model::metric;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
 
@@ -17,6 +18,7 @@ const GENERATOR_SHARE_MIN: f64 = 0.02;
 pub fn remarks(run: &Run, search: &SearchResult) -> Vec<Remark> {
     let mut remarks = leaks(run, search);
     remarks.extend(shared_machine(run));
+    remarks.extend(in_requests(run, search));
     remarks
 }
 
@@ -33,7 +35,7 @@ const GROWING: [(&str, &str, Option<&str>); 3] = [
 
 fn leaks(run: &Run, search: &SearchResult) -> Vec<Remark> {
     let rate = match &search.line {
-        Ok(line) => line.verified,
+        Ok(line) => line.verified * requests_per_unit(run, line).unwrap_or(1.0),
         Err(_) => return Vec::new(),
     };
     let anchors: Vec<&Trial> = run
@@ -59,6 +61,43 @@ fn leaks(run: &Run, search: &SearchResult) -> Vec<Remark> {
             leak(what, &points, limit, rate)
         })
         .collect()
+}
+
+/// The valid trial that passed and was made nearest to the line.
+fn nearest_pass<'a>(run: &'a Run, line: &LoadLine) -> Option<&'a Trial> {
+    let distance = |trial: &Trial| (trial.spec.rate - line.median).abs();
+    run.trials
+        .iter()
+        .filter(|trial| trial.spec.kind.counts_for_line() && trial.verdict.is_pass())
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+/// Requests per second that one unit of the load made near the line; 1 when the line is in requests per second.
+fn requests_per_unit(run: &Run, line: &LoadLine) -> Option<f64> {
+    if line.unit == LoadUnit::RequestsPerSecond {
+        return Some(1.0);
+    }
+    let nearest = nearest_pass(run, line).filter(|trial| trial.spec.rate > 0.0)?;
+    Some(nearest.throughput / nearest.spec.rate)
+}
+
+/// A line in users as requests per second, by Little's law.
+fn in_requests(run: &Run, search: &SearchResult) -> Option<Remark> {
+    let line = search.line.as_ref().ok()?;
+    if line.unit != LoadUnit::Users {
+        return None;
+    }
+    let per_user = requests_per_unit(run, line).filter(|rate| *rate > 0.0)?;
+    let response_s = nearest_pass(run, line)?.response_us.mean / 1e6;
+    let text = format!(
+        "the line in requests per second: {:.0} users make {:.1}, 100 requests per second are {:.0} users (Little's law \
+         N = X·(R + Z) with a mean response time R of {response_s:.3} s and {:.1} s for the rest, Z, mostly thinking)",
+        line.median,
+        line.median * per_user,
+        100.0 / per_user,
+        (1.0 / per_user - response_s).max(0.0),
+    );
+    Some(Remark::Note { text })
 }
 
 /// Requests that had ended when a trial's judged seconds were over.
@@ -117,17 +156,14 @@ pub struct UsersLine {
     high: f64,
 }
 
-/// The line of `search` in users who think for so long; `None` without a line.
+/// The line of `search` in users who think for so long; `None` without a line, and for one that is in
+/// users already.
 pub fn in_users(run: &Run, search: &SearchResult, think: Duration) -> Option<UsersLine> {
     let line: &LoadLine = search.line.as_ref().ok()?;
-    let nearest = run
-        .trials
-        .iter()
-        .filter(|trial| trial.spec.kind.counts_for_line() && trial.verdict.is_pass())
-        .min_by(|a, b| {
-            let distance = |trial: &Trial| (trial.spec.rate - line.median).abs();
-            distance(a).total_cmp(&distance(b))
-        })?;
+    if line.unit != LoadUnit::RequestsPerSecond {
+        return None;
+    }
+    let nearest = nearest_pass(run, line)?;
     let (think_s, response_s) = (think.as_secs_f64(), nearest.response_us.mean / 1e6);
     let users = |rate| users::users(rate, response_s, think_s);
     Some(UsersLine {

@@ -14,10 +14,12 @@
 use std::time::Duration;
 
 use plimsoll_analysis::judge::{self, TrialFacts};
+use plimsoll_analysis::search::users::{PACE, Population};
 use plimsoll_analysis::search::{Policy, Search, Step};
 use plimsoll_analysis::stats::queueing;
 use plimsoll_model::load_line::SearchResult;
 use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
@@ -108,8 +110,9 @@ fn carry_out(queue: &mut Queue, spec: &TrialSpec, objective: &Objective, in_flig
 
 /// A whole search in virtual time; its result and the seconds it took.
 fn search(law: Law, policy: Policy, seed: u64) -> (SearchResult, u32) {
+    let think_s = policy.population.map_or(0.0, |users| users.think_s);
     let objective = policy.objective.clone();
-    let mut queue = Queue::new(law, Spacing::Poisson, Seed(seed));
+    let mut queue = Queue::new(law, Spacing::Poisson, Seed(seed)).with_think_s(think_s);
     let mut search = Search::new(policy, Seed(seed));
     loop {
         let spec = match search.next_step() {
@@ -230,4 +233,59 @@ fn a_quick_search_is_wide_and_right() {
         Policy::quick,
     );
     assert!(held >= HITS_MIN - 1, "{held} of {SEEDS}");
+}
+
+/// A search in users who think for `think_s` seconds on average, against the machine-repairman's law.
+fn check_users(point: Point, think_s: f64) {
+    let line = queueing::closed::load_line(point.mean_s, think_s, point.quantile, point.within_s());
+    println!("users who think {think_s} s, {point:?}: by the law {line} are carried");
+    let law = Law {
+        servers: 1,
+        service: Service::Exponential,
+        mean_s: point.mean_s,
+    };
+    let (mut held, mut close) = (0, 0);
+    for seed in 0..SEEDS {
+        let policy = Policy {
+            population: Some(Population {
+                unit: LoadUnit::Users,
+                requests: 1.0,
+                think_s,
+                pace: PACE,
+            }),
+            ..Policy::standard(point.objective())
+        };
+        let (result, seconds) = search(law, policy, seed);
+        match result.line {
+            Ok(found) => {
+                assert_eq!(found.unit, LoadUnit::Users);
+                assert!((found.verified.fract()).abs() < 1e-9, "users are whole");
+                // The last number that holds and the first that does not are both the line.
+                let (first, last) = (f64::from(line), f64::from(line + 1));
+                held += u32::from(found.low <= last && first <= found.high);
+                close += u32::from((found.median / first - 1.0).abs() <= ERROR_MAX);
+                println!(
+                    "  seed {seed}: {:.1} [{:.1}, {:.1}], {} of {} confirmed at {}, {seconds} s",
+                    found.median,
+                    found.low,
+                    found.high,
+                    found.confirmed_passes,
+                    found.confirmed_trials,
+                    found.verified
+                );
+            }
+            Err(none) => println!("  seed {seed}: {none:?}, {seconds} s"),
+        }
+    }
+    assert!(
+        held >= HITS_MIN && close >= HITS_MIN,
+        "{point:?}: the interval holds the line in {held}, the median is within 5 % in {close} of {SEEDS} seeds"
+    );
+}
+
+#[test]
+fn users_who_think() {
+    // The more work there is in a trial, the less its verdict is chance.
+    check_users(point(0.002, 0.95, 5.0), 1.0);
+    check_users(point(0.005, 0.95, 10.0), 4.0);
 }

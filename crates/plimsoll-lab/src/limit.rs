@@ -6,8 +6,11 @@ mod trials;
 
 use std::time::Duration;
 
+use plimsoll_analysis::search::users::Population;
 use plimsoll_analysis::search::{Gate, Policy, Search};
+use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Scenario};
 use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::{Find, LoadUnit, Plan};
 
 use crate::conductor::{Assignment, Conductor, Finished};
 use crate::error::LabError;
@@ -52,7 +55,7 @@ pub fn limit(
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
-    let conductor = Conductor::open(assignment, stop)?;
+    let conductor = Conductor::open(with_find(assignment), stop)?;
     let plan = conductor.plan();
     // The door always hands in an objective; a search without one would have nothing to look for.
     let objective = plan.objective.clone().unwrap_or(Objective {
@@ -61,6 +64,7 @@ pub fn limit(
     });
     let mut policy = policy(order.ambition, objective.clone());
     policy.in_flight_cap = u64::from(plan.transport.connections_max);
+    search_for(plan, &mut policy);
     let course = match order.at_least {
         Some(rate) => Course::Gate(Box::new(Gate::new(rate, policy)), plan.seed),
         None => Course::Search(Box::new(Search::new(policy, plan.seed))),
@@ -68,6 +72,50 @@ pub fn limit(
     let result = Trials::new(&conductor, objective).carry_out(course, watcher)?;
     let (verdict, void) = conclusion::conclude(&conductor, order, result, watcher)?;
     conductor.close(verdict, void)
+}
+
+/// A plan of journeys that does not say what to look for: as many users as it can.
+fn with_find(mut assignment: Assignment) -> Assignment {
+    let plan = &mut assignment.plan;
+    if plan.scenario.is_some() && plan.find.is_none() {
+        plan.find = Some(Find {
+            unit: LoadUnit::Users,
+            from: None,
+            to: None,
+        });
+    }
+    assignment
+}
+
+/// What the plan asks to look for: unit and range.
+fn search_for(plan: &Plan, policy: &mut Policy) {
+    let Some(find) = plan.find else {
+        return;
+    };
+    policy.first_rate = find.from;
+    policy.rate_max = find.to;
+    let Some(scenario) = &plan.scenario else {
+        return;
+    };
+    policy.population = Some(Population::of(plan, scenario, find.unit));
+    if find.unit == LoadUnit::Users {
+        // Users never have more in flight than they are, and their data may not be enough for more.
+        policy.in_flight_cap = u64::MAX;
+        let rows = unique_rows(scenario).map(|rows| rows as f64);
+        policy.rate_max = match (policy.rate_max, rows) {
+            (Some(most), Some(rows)) => Some(most.min(rows)),
+            (most, rows) => most.or(rows),
+        };
+    }
+}
+
+/// The fewest rows of data of which each user takes one for good; `None` when none runs out.
+fn unique_rows(scenario: &Scenario) -> Option<u64> {
+    let runs_out = |feed: &&Feed| {
+        feed.order == FeedOrder::Unique && feed.at_end != AtEnd::Recycle && !feed.each_iteration
+    };
+    let feeds = scenario.feeds.iter().filter(runs_out);
+    feeds.map(|feed| feed.rows).min()
 }
 
 fn policy(ambition: Ambition, objective: Objective) -> Policy {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialSpec};
 use plimsoll_model::window::Window;
 
@@ -35,8 +36,10 @@ pub struct Progress<'a> {
     pub window: &'a Window,
     /// What is being done, such as `bracket: trial 3 at 400/s`.
     pub stage: &'a str,
-    /// Load line so far (low, median, high), 1/s.
+    /// Load line so far (low, median, high), in `unit`.
     pub interval: Option<(f64, f64, f64)>,
+    /// What the loads of a search are counted in.
+    pub unit: LoadUnit,
     /// Estimate of what is left.
     pub remaining: Duration,
     /// Busy share of the machine's CPU, 0 to 1, when the probes could read it.

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::aborts::Watch;
 use plimsoll_analysis::findings;
 use plimsoll_analysis::whole_run::{self, Judgement};
 use plimsoll_model::event::Event;
-use plimsoll_model::plan::Load;
+use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
 
@@ -27,15 +28,28 @@ pub fn run(
     let stage = stage(&plan.load);
     let whole = plan.load.lasting();
     let start = conductor.next_second();
+    let aborts = plan.scenario.as_ref().map(|scenario| &scenario.aborts[..]);
+    let mut aborts = Watch::new(aborts.unwrap_or_default());
+    let mut has_hit = false;
     conductor.carry_out(&plan, plan.load.clone(), plan.seed, start, |window| {
         let done = Duration::from_secs(u64::from(window.second - start + 1));
         watcher.window_closed(&Progress {
             window,
             stage: &stage,
             interval: None,
+            unit: LoadUnit::default(),
             remaining: whole.saturating_sub(done),
             cpu: conductor.latest_machine_use().map(|seen| seen.busy),
         });
+        // Stopped once, and not aborted: requests cut off by us would be told as failures of the target.
+        if !has_hit && let Some(hit) = aborts.record(window) {
+            has_hit = true;
+            // The report comes to the same from the windows; the note is for who reads the log.
+            let text = format!("the run {hit}");
+            watcher.noted(&text);
+            conductor.note(text);
+            return Flow::Stop;
+        }
         Flow::Continue
     })?;
     let recorded = conductor.recorded()?;

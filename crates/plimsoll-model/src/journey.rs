@@ -7,6 +7,7 @@
 mod redact;
 mod step;
 mod text;
+mod walk;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -191,17 +192,40 @@ pub struct Inputs {
 impl Scenario {
     /// Whether any journey is carried out by a process.
     pub fn has_process(&self) -> bool {
-        self.journeys.iter().any(|journey| journey.process.is_some())
+        self.journeys
+            .iter()
+            .any(|journey| journey.process.is_some())
     }
 
-    /// The steps that `scope` means.
+    /// The steps that `scope` means. A group's own time, which holds those of other steps, is meant by its label only.
     pub fn steps_in(&self, scope: &Scope) -> Vec<StepId> {
-        let is_in = |info: &StepInfo| match scope {
+        let groups = self.group_ids();
+        let is_in = |id: StepId, info: &StepInfo| match scope {
+            Scope::Step(label) => info.label == *label,
+            _ if groups.contains(&id) => false,
             Scope::Everything => !info.once,
             Scope::Journey(index) => !info.once && info.journey == *index,
-            Scope::Step(label) => info.label == *label,
             Scope::Group(name) => info.groups.contains(name),
         };
-        (0..).zip(&self.steps).filter(|(_, info)| is_in(info)).map(|(id, _)| id).collect()
+        let steps = (0..).zip(&self.steps);
+        steps
+            .filter(|&(id, info)| is_in(id, info))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    /// The scope as plans write it: `everything`, `journey NAME`, `step LABEL`, `group NAME`.
+    pub fn scope_text(&self, scope: &Scope) -> String {
+        match scope {
+            Scope::Everything => "everything".to_owned(),
+            Scope::Journey(index) => {
+                let journey = usize::try_from(*index)
+                    .ok()
+                    .and_then(|index| self.journeys.get(index));
+                format!("journey {}", journey.map_or("?", |journey| &journey.name))
+            }
+            Scope::Step(label) => format!("step {label}"),
+            Scope::Group(name) => format!("group {name}"),
+        }
     }
 }

@@ -1,17 +1,25 @@
 //! The answer of a search: the highest load that meets the objective, as an interval with evidence.
+//!
+//! Loads are in the unit that the plan searches for ([`crate::plan::Find::unit`]): requests per second unless it says
+//! otherwise.
 
 use serde::{Deserialize, Serialize};
+
+use crate::plan::LoadUnit;
 
 /// Highest load that meets the objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LoadLine {
-    /// Half of the trials at this rate would break the objective, 1/s.
+    /// What the loads are counted in.
+    #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
+    pub unit: LoadUnit,
+    /// Half of the trials at this load would break the objective, in `unit`.
     pub median: f64,
-    /// Lower end of the 90 % credible interval, 1/s.
+    /// Lower end of the 90 % credible interval, in `unit`.
     pub low: f64,
-    /// Upper end of the 90 % credible interval, 1/s.
+    /// Upper end of the 90 % credible interval, in `unit`.
     pub high: f64,
-    /// Rate at which fresh trials were made to confirm, 1/s.
+    /// Load at which fresh trials were made to confirm, in `unit`.
     pub verified: f64,
     /// Fresh trials at the verified rate.
     pub confirmed_trials: u32,

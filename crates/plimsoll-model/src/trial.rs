@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::journey::UserPhase;
+use crate::plan::LoadUnit;
 use crate::schedule::Phase;
 use crate::verdict::TrialVerdict;
 
@@ -70,8 +72,14 @@ impl TrialKind {
 pub struct TrialSpec {
     /// What it is for.
     pub kind: TrialKind,
-    /// Offered rate, 1/s. For [`TrialKind::Single`] the rate is whatever one connection yields, and this is 0.
+    /// Offered load in `unit`. For [`TrialKind::Single`] the rate is whatever one connection yields, and this is 0.
     pub rate: f64,
+    /// What the load is counted in. Self-tests are in requests per second whatever is searched for.
+    #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
+    pub unit: LoadUnit,
+    /// Requests per second that one unit of the load makes at most, as far as it is known: 1 for requests per second.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub per_unit: f64,
     /// Seconds from the previous rate to this one.
     pub ramp_s: u32,
     /// Seconds after the ramp that are not judged.
@@ -84,7 +92,41 @@ pub struct TrialSpec {
     pub in_flight_cap: u64,
 }
 
+fn one() -> f64 {
+    1.0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_one(value: &f64) -> bool {
+    (value - 1.0).abs() < f64::EPSILON
+}
+
 impl TrialSpec {
+    /// Requests per second that the load makes at most.
+    pub fn requests_per_second(&self) -> f64 {
+        self.rate * self.per_unit
+    }
+
+    /// The users that carry this trial out: they come within the ramp and stay for warm-up and judged seconds. `mix`
+    /// has the weights of the journeys.
+    pub fn user_phases(&self, mix: &[f64]) -> Vec<UserPhase> {
+        let phase = |from: f64, seconds: u32| UserPhase {
+            from,
+            to: self.rate,
+            lasting: Duration::from_secs(u64::from(seconds)),
+            mix: mix.to_vec(),
+        };
+        let mut phases = Vec::with_capacity(2);
+        if self.ramp_s > 0 {
+            phases.push(phase(0.0, self.ramp_s));
+        }
+        phases.push(phase(self.rate, self.warmup_s + self.measure_s));
+        phases
+    }
+
     /// The open load that carries this trial out after a load of `previous_rate`: ramp, then warm-up and judged
     /// seconds at one rate. A ramp never starts above its end, so that what was left of a higher load is not
     /// added to this one; only an approach from above starts there, on purpose.
@@ -147,6 +189,9 @@ pub struct Trial {
 pub struct Percentiles {
     /// Median.
     pub p50: u64,
+    /// 75th percentile.
+    #[serde(default)]
+    pub p75: u64,
     /// 90th percentile.
     pub p90: u64,
     /// 95th percentile.
@@ -167,6 +212,7 @@ impl Percentiles {
         let at = |quantile| histogram.quantile(quantile).unwrap_or(0);
         Self {
             p50: at(0.50),
+            p75: at(0.75),
             p90: at(0.90),
             p95: at(0.95),
             p99: at(0.99),

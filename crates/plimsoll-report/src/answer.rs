@@ -1,19 +1,19 @@
 //! The answer of a run in one sentence, for every form of the report.
 
+mod journeys;
 mod remarks;
 
 use plimsoll_model::load_line::{LoadLine, NoLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 
-use crate::number::{count, micros, percent, rate, short};
+use crate::number::{count, load, micros, percent, rate, short};
 use crate::report::Report;
 
+pub(crate) use journeys::{Bound, bounds, thresholds, users};
 pub use remarks::remarks;
-
-/// Unit of every rate in this report.
-pub const RATE_UNIT: &str = "req/s";
 
 /// The answer in a sentence.
 pub fn sentence(report: &Report<'_>) -> String {
@@ -25,7 +25,7 @@ pub fn sentence(report: &Report<'_>) -> String {
         Some(search) => match &search.line {
             Ok(line) => line_sentence(report, line),
             Err(NoLine::Unreachable) => format!("No load line: {}", unreachable(run)),
-            Err(none) => format!("No load line: {}.", no_line(none)),
+            Err(none) => format!("No load line: {}.", no_line(none, report.unit())),
         },
         None if report.is_search() => format!("No load line: {}.", unfinished(report)),
         None => run_sentence(report),
@@ -76,7 +76,7 @@ pub fn reason(report: &Report<'_>) -> Option<String> {
     match &report.run.search {
         Some(search) => search.line.as_ref().err().map(|none| match none {
             NoLine::Unreachable => unreachable(report.run),
-            none => no_line(none),
+            none => no_line(none, report.unit()),
         }),
         None if report.run.gate.is_some() => {
             Some("only the gate was asked for; the line itself was not searched".to_owned())
@@ -97,11 +97,11 @@ fn unfinished(report: &Report<'_>) -> String {
 fn line_sentence(report: &Report<'_>, line: &LoadLine) -> String {
     // What was verified is what is promised; at the line itself half of the trials break the objective.
     format!(
-        "{} carries {}{}; its load line is {} {RATE_UNIT} (90 % interval {} to {}).",
+        "{} carries {}{}; its load line is {} (90 % interval {} to {}).",
         report.run.header.plan.target.url,
-        rate(line.verified),
+        load(line.verified, line.unit),
         within(report),
-        short(line.median),
+        load(line.median, line.unit),
         short(line.low),
         short(line.high),
     )
@@ -115,7 +115,7 @@ fn within(report: &Report<'_>) -> String {
 
 fn gate_sentence(report: &Report<'_>, gate: &plimsoll_model::load_line::GateResult) -> String {
     let url = &report.run.header.plan.target.url;
-    let (asked, within) = (rate(gate.rate), within(report));
+    let (asked, within) = (load(gate.rate, report.unit()), within(report));
     let evidence = format!("{} of {} trials passed", gate.passes, gate.trials);
     match gate.accepted {
         Some(true) => format!("Yes: {url} carries at least {asked}{within} ({evidence})."),
@@ -151,25 +151,58 @@ fn run_sentence(report: &Report<'_>) -> String {
         ),
         None => "no good answer".to_owned(),
     };
-    let verdict = match &summary.objective {
-        Some(objective) if objective.met => format!("Met ({}): ", text_of(report)),
-        Some(_) => format!("Missed ({}): ", text_of(report)),
-        None => String::new(),
+    let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
+    let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
+    let offered = match users {
+        // What users offer is what they are answered.
+        Some(users) => format!("from {} users at most", count(users.max)),
+        None => format!("of {} offered", rate(summary.offered)),
     };
     format!(
-        "{verdict}{url} answered {} of {} offered; {answers}, {} failed.{cut}",
+        "{verdict}{url} answered {} {offered}; {answers}, {} failed.{cut}",
         rate(summary.completed),
-        rate(summary.offered),
         percent(summary.error_share()),
     )
 }
 
-fn text_of(report: &Report<'_>) -> String {
-    report.objective().unwrap_or_default()
+/// `Met (p95 < 500ms)`, with what was missed first; `None` when nothing was judged.
+fn run_verdict(report: &Report<'_>) -> Option<String> {
+    let summary = &report.summary;
+    if let Some(early) = report.ended_early() {
+        return Some(format!("Missed ({early})"));
+    }
+    let objective = summary.objective.as_ref();
+    let text = report.objective().unwrap_or_default();
+    if objective.is_some_and(|objective| !objective.met) {
+        return Some(format!("Missed ({text})"));
+    }
+    let bounds = bounds(report);
+    let missed: Vec<&Bound> = bounds
+        .iter()
+        .filter(|bound| bound.met == Some(false))
+        .collect();
+    if let Some(first) = missed.first() {
+        let more = match missed.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        return Some(format!("Missed ({}{more})", first.name));
+    }
+    if let Some(unknown) = bounds.iter().find(|bound| bound.met.is_none()) {
+        return Some(format!("Undecided ({}: no request)", unknown.name));
+    }
+    let mut met: Vec<String> = objective.map(|_| text).into_iter().collect();
+    match bounds.len() {
+        0 => {}
+        1 => met.push("1 threshold".to_owned()),
+        number => met.push(format!("{number} thresholds")),
+    }
+    (!met.is_empty()).then(|| format!("Met ({})", met.join(", ")))
 }
 
-/// Why a search has no line, as a fragment.
-pub fn no_line(none: &NoLine) -> String {
+/// Why a search in this unit has no line, as a fragment.
+pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
+    let rate = |value: f64| load(value, unit);
     match none {
         NoLine::MissedAtOnce { alone_us, errors } if *errors > 0.0 || alone_us.is_none() => format!(
             "even one client alone misses the objective: {} of its requests failed; see the outcomes and \

@@ -7,6 +7,7 @@ pub(crate) mod bars;
 pub(crate) mod load;
 pub(crate) mod panel;
 pub(crate) mod scale;
+pub(crate) mod steps;
 pub(crate) mod timeline;
 
 /// A share of the box as SVG and CSS understand it.

@@ -26,6 +26,11 @@ pub fn trials(run: &Run) -> String {
     render(&table::trials(run))
 }
 
+/// One row for each journey, step and group, in the order of the plan.
+pub fn steps(run: &Run) -> String {
+    render(&table::steps(run))
+}
+
 fn render(table: &Table) -> String {
     let names: Vec<&str> = table
         .columns

@@ -9,16 +9,18 @@ use plimsoll_model::run::Run;
 use crate::answer;
 use crate::chart::timeline::TimeChart;
 use crate::chart::{bars, load};
-use crate::number::{count, micros, percent, rate, short};
+use crate::number::{count, load as load_of, micros, percent, rate, short};
 use crate::report::Report;
 use crate::text::{comparison, printable, unbroken};
 
 mod details;
 mod findings;
 mod repeat;
+mod steps;
 
 const CSS: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
+const SORT: &str = include_str!("../assets/sort.js");
 
 /// Nothing may be loaded from anywhere; style and script are in the file.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
@@ -105,6 +107,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (comparison)
                     (load_section(report))
                     (findings::section(report))
+                    (steps::section(report))
                     (time_section(report, timeline.as_ref()))
                     (classes_section(report))
                     (details::outcomes_section(report))
@@ -115,6 +118,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (timeline.data())
                     script { (PreEscaped(SCRIPT)) }
                 }
+                @if report.summary.breakdown.is_some() { script { (PreEscaped(SORT)) } }
             }
         }
     };
@@ -180,7 +184,7 @@ fn answer_section(report: &Report<'_>) -> Markup {
             }
             @if let Some(statement) = report.statement() { p.statement { (unbroken(&statement)) } }
             @if let Some(search) = &report.run.search {
-                ul.remarks { @for remark in answer::remarks(&search.remarks) { li { (unbroken(&remark)) } } }
+                ul.remarks { @for remark in answer::remarks(&search.remarks, report.unit()) { li { (unbroken(&remark)) } } }
             }
         }
     }
@@ -196,9 +200,9 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
             "{} of {} fresh trials passed",
             line.confirmed_passes, line.confirmed_trials
         );
-        facts.push(("verified", rate(line.verified), fresh));
+        facts.push(("verified", load_of(line.verified, line.unit), fresh));
         let interval = format!("90 %: {} to {}", short(line.low), short(line.high));
-        facts.push(("load line", rate(line.median), interval));
+        facts.push(("load line", load_of(line.median, line.unit), interval));
         let set_by = report.run.findings.first();
         let set_by = set_by.map_or_else(
             || "not known".to_owned(),
@@ -306,7 +310,7 @@ fn classes_section(report: &Report<'_>) -> Markup {
                             @let named = classes.named();
                             @let total = classes.total().max(1) as f64;
                             tr {
-                                th scope="row" { (rate(*offered)) }
+                                th scope="row" { (load_of(*offered, report.unit())) }
                                 td.wide { (bars::stacked(&[
                                     ("c0", &named[0].0, named[0].1),
                                     ("c1", &named[1].0, named[1].1),

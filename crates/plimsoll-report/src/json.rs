@@ -15,13 +15,15 @@ use crate::answer;
 use crate::report::Report;
 
 mod parts;
+pub mod steps;
 
 use parts::{path_text, void_texts};
+use steps::{GroupObject, JourneyObject, StepObject, ThresholdObject, UsersObject};
 
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 0;
+pub const FORMAT_MINOR: u32 = 1;
 
 /// Files that were written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -67,8 +69,21 @@ pub struct RunObject {
     pub response_time_ms: TimesObject,
     /// Service time of good answers, from the moment a request was sent, ms.
     pub service_time_ms: TimesObject,
+    /// Results by step of each journey, in the order of the plan; empty without journeys.
+    pub steps: Vec<StepObject>,
+    /// Results by journey; empty without journeys.
+    pub journeys: Vec<JourneyObject>,
+    /// Times of groups of steps; empty without groups.
+    pub groups: Vec<GroupObject>,
+    /// Objectives of single journeys, steps and groups, one entry for each bound; empty for a search, which judges
+    /// trials.
+    pub thresholds: Vec<ThresholdObject>,
+    /// How many users there were; null without users.
+    pub users: Option<UsersObject>,
     /// What the generator itself used.
     pub generator: GeneratorObject,
+    /// Why the run was ended early by one of the plan's aborts; null when it was not.
+    pub ended_early: Option<String>,
     /// Why the measurement is not valid; null when it is.
     pub void: Option<Vec<String>>,
     /// Path of the run log; null when none was written.
@@ -183,7 +198,7 @@ pub struct LoadLineObject {
     pub high: f64,
     /// Rate at which fresh trials were made to confirm.
     pub verified: f64,
-    /// Unit of the four rates.
+    /// Unit of the four loads: `req/s`, `users` or `sessions/s`.
     pub unit: String,
     /// Fresh trials at the verified rate.
     pub confirmed_trials: u32,
@@ -199,7 +214,7 @@ pub struct LoadLineObject {
 pub struct GateObject {
     /// The rate that was asked for.
     pub rate: f64,
-    /// Unit of the rate.
+    /// Unit of the load: `req/s`, `users` or `sessions/s`.
     pub unit: String,
     /// Whether the target carries it; null when undecided.
     pub accepted: Option<bool>,
@@ -219,8 +234,10 @@ pub struct TrialObject {
     pub index: u32,
     /// What it was for: `bracket`, `refine`, `confirm`, ...
     pub kind: String,
-    /// Offered rate, req/s.
+    /// Offered load in `unit`.
     pub rate: f64,
+    /// Unit of the load: `req/s`, `users` or `sessions/s`.
+    pub unit: String,
     /// `pass`, `fail` or `void`.
     pub verdict: String,
     /// Why it was judged so; null for a pass.
@@ -285,6 +302,7 @@ pub struct EvidenceObject {
 pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
     let (run, summary) = (report.run, &report.summary);
     let plan = &run.header.plan;
+    let breakdown = summary.breakdown.as_ref();
     RunObject {
         format_version: format!("{FORMAT_MAJOR}.{FORMAT_MINOR}"),
         command: run.header.command.clone(),
@@ -310,7 +328,15 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             .collect(),
         response_time_ms: TimesObject::of(summary.response_us),
         service_time_ms: TimesObject::of(summary.service_us),
+        steps: breakdown.map(StepObject::all).unwrap_or_default(),
+        journeys: breakdown.map(JourneyObject::all).unwrap_or_default(),
+        groups: breakdown.map(GroupObject::all).unwrap_or_default(),
+        thresholds: breakdown.map(ThresholdObject::all).unwrap_or_default(),
+        users: breakdown
+            .and_then(|breakdown| breakdown.users.as_ref())
+            .map(UsersObject::of),
         generator: GeneratorObject::of(summary),
+        ended_early: report.ended_early(),
         void: void_texts(summary),
         run_file: path_text(files.run.as_deref()),
         report_file: path_text(files.report.as_deref()),
@@ -327,10 +353,13 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
         run: run_object(report, files),
         load_line: line.map(LoadLineObject::of),
         reason: answer::reason(report),
-        gate: run.gate.as_ref().map(GateObject::of),
+        gate: run
+            .gate
+            .as_ref()
+            .map(|gate| GateObject::of(gate, report.unit())),
         trials: run.trials.iter().map(TrialObject::of).collect(),
         findings: run.findings.iter().map(FindingObject::of).collect(),
-        remarks: answer::remarks(remarks),
+        remarks: answer::remarks(remarks, report.unit()),
     }
 }
 

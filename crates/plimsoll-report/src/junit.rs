@@ -1,16 +1,18 @@
-//! `JUnit` for CI: one case for each bound of the objective, for the gate, or for the search.
+//! `JUnit` for CI: one case for each bound of the objective and of each threshold and for each step that expects
+//! something; for the gate; or for the search.
 //!
 //! A bound that is broken is a failure. A measurement that is void, undecided or cut off is an error: a build must
 //! not turn green on it.
 
 use std::io;
 
+use plimsoll_model::outcome::Outcome;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use crate::answer;
 use crate::json::verdict_name;
-use crate::number::{micros, percent, rate};
+use crate::number::{count, load, micros, percent};
 use crate::report::Report;
 use crate::text::printable;
 
@@ -117,7 +119,7 @@ fn cases(report: &Report<'_>) -> Vec<Case> {
             Some(false) => Ended::Failed(sentence),
             None => Ended::Error(sentence),
         };
-        let name = format!("carries at least {}", rate(gate.rate));
+        let name = format!("carries at least {}", load(gate.rate, report.unit()));
         return vec![Case { name, ended }];
     }
     if report.is_search() {
@@ -128,8 +130,64 @@ fn cases(report: &Report<'_>) -> Vec<Case> {
     let mut cases = vec![validity(report)];
     if cases[0].ended == Ended::Passed {
         cases.extend(bounds(report));
+        cases.extend(early_end(report));
+        cases.extend(thresholds(report));
+        cases.extend(steps(report));
     }
     cases
+}
+
+/// Whether the run took its time; no case for a plan without aborts.
+fn early_end(report: &Report<'_>) -> Option<Case> {
+    let scenario = report.run.header.plan.scenario.as_ref()?;
+    if scenario.aborts.is_empty() {
+        return None;
+    }
+    let name = "the run was not ended early".to_owned();
+    let ended = report.ended_early().map_or(Ended::Passed, Ended::Failed);
+    Some(Case { name, ended })
+}
+
+fn thresholds(report: &Report<'_>) -> Vec<Case> {
+    let cases = answer::bounds(report).into_iter().map(|bound| Case {
+        ended: match bound.met {
+            Some(true) => Ended::Passed,
+            Some(false) => Ended::Failed(format!("{} instead", bound.measured)),
+            None => Ended::Error(bound.measured),
+        },
+        name: bound.name,
+    });
+    cases.collect()
+}
+
+/// Each step with expectations: it fails when more answers than the objective lets fail were not what was expected;
+/// without an objective, when any was.
+fn steps(report: &Report<'_>) -> Vec<Case> {
+    let objective = report.run.header.plan.objective.as_ref();
+    let allowed = objective
+        .and_then(|objective| objective.errors_max)
+        .unwrap_or(0.0);
+    let steps = report
+        .summary
+        .breakdown
+        .iter()
+        .flat_map(|parts| &parts.steps);
+    let cases = steps.filter(|step| step.expects).map(|step| {
+        let unexpected = step.part.outcomes.get(Outcome::Expectation);
+        let samples = count(step.part.samples);
+        Case {
+            name: format!("{}: {} answers as expected", step.journey, step.label),
+            ended: match (step.part.samples, unexpected) {
+                (0, _) => Ended::Error("no request ended".to_owned()),
+                (all, unexpected) if unexpected as f64 <= allowed * all as f64 => Ended::Passed,
+                (_, unexpected) => Ended::Failed(format!(
+                    "{} of {samples} answers were not what the plan expects",
+                    count(unexpected)
+                )),
+            },
+        }
+    });
+    cases.collect()
 }
 
 /// Whether the measurement says anything.
@@ -141,8 +199,7 @@ fn validity(report: &Report<'_>) -> Case {
         None => Ended::Error("the log of the run was cut off".to_owned()),
         Some(_) if summary.requests == 0 => Ended::Error(answer::sentence(report)),
         Some(verdict)
-            if ["undecided", "unreachable", "void", "interrupted"]
-                .contains(&verdict_name(verdict)) =>
+            if ["unreachable", "void", "interrupted"].contains(&verdict_name(verdict)) =>
         {
             Ended::Error(verdict_name(verdict).to_owned())
         }

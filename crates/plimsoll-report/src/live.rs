@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::summary::answered;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::window::Window;
 
 use crate::number::{count, micros, percent, seconds, short};
@@ -15,8 +16,10 @@ pub struct LiveState<'a> {
     pub window: &'a Window,
     /// What is being done, such as `bracket: trial 3 at 400/s`.
     pub stage: &'a str,
-    /// Load line so far (low, median, high), 1/s.
+    /// Load line so far (low, median, high), in `unit`.
     pub interval: Option<(f64, f64, f64)>,
+    /// What the loads are counted in.
+    pub unit: LoadUnit,
     /// Estimate of what is left.
     pub remaining: Duration,
     /// Busy share of the machine's CPU, 0 to 1, when the probes could read it.
@@ -55,6 +58,12 @@ fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
         count(window.offered)
     );
     let mut parts = vec![(3, printable(state.stage)), (0, done)];
+    if window.users > 0 {
+        parts.push((2, format!("{} users", count(window.users))));
+    }
+    if window.users_lost > 0 {
+        parts.push((2, format!("{} lost", count(window.users_lost))));
+    }
     let at = |quantile| window.response.quantile(quantile);
     if let (Some(p50), Some(p95), Some(p99)) = (at(0.5), at(0.95), at(0.99)) {
         parts.push((8, format!("p50 {}", micros(p50))));
@@ -68,7 +77,11 @@ fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
         parts.push((7, format!("CPU {}", percent((cpu * 100.0).round() / 100.0))));
     }
     if let Some((low, _, high)) = state.interval {
-        parts.push((5, format!("line {} to {}/s", short(low), short(high))));
+        let unit = match state.unit {
+            LoadUnit::RequestsPerSecond => "/s".to_owned(),
+            unit => format!(" {}", unit.symbol()),
+        };
+        parts.push((5, format!("line {} to {}{unit}", short(low), short(high))));
     }
     parts.push((4, format!("{} left", seconds(state.remaining.as_secs()))));
     parts
@@ -95,6 +108,7 @@ mod tests {
             window,
             stage: "refine: trial 9 at 1,000/s",
             interval: Some((950.0, 1000.0, 1080.0)),
+            unit: LoadUnit::RequestsPerSecond,
             remaining: Duration::from_secs(185),
             cpu: Some(0.834),
         }
@@ -103,6 +117,16 @@ mod tests {
     #[test]
     fn shows_all_in_a_wide_terminal() {
         insta::assert_snapshot!(line(&state(&window()), 200), @"refine: trial 9 at 1,000/s  1,007/s of 1,012/s  p50 12 ms  p95 12 ms  p99 250 ms  3 failed  14 in flight  CPU 83 %  line 950 to 1,080/s  3 min 5 s left");
+    }
+
+    #[test]
+    fn users_are_shown_when_there_are_any() {
+        let users = Window {
+            users: 12_000,
+            users_lost: 3,
+            ..window()
+        };
+        insta::assert_snapshot!(line(&state(&users), 110), @"refine: trial 9 at 1,000/s  1,007/s of 1,012/s  12,000 users  3 lost  p95 12 ms  3 failed  3 min 5 s left");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Numbers as people read them: three significant digits, a unit, thousands apart.
 
+use plimsoll_model::plan::LoadUnit;
+
 /// A count with its thousands apart: `1,234,567`.
 pub fn count(count: u64) -> String {
     let digits = count.to_string();
@@ -39,6 +41,15 @@ pub fn short(value: f64) -> String {
         _ => return "0".to_owned(),
     };
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A load in its unit: `1,234 req/s`, `500 users`, `12.5 sessions/s`.
+pub fn load(value: f64, unit: LoadUnit) -> String {
+    let symbol = match unit {
+        LoadUnit::Users if (value - 1.0).abs() < 0.005 => "user",
+        unit => unit.symbol(),
+    };
+    format!("{} {symbol}", short(value))
 }
 
 /// A rate: `1,234 req/s`.
@@ -151,6 +162,13 @@ mod tests {
         );
         assert_eq!(short(-1500.0), "-1,500");
         assert_eq!(short(f64::INFINITY), "–");
+    }
+
+    #[test]
+    fn a_load_has_its_unit() {
+        assert_eq!(load(1234.0, LoadUnit::RequestsPerSecond), "1,234 req/s");
+        assert_eq!(load(1.0, LoadUnit::Users), "1 user");
+        assert_eq!(load(12.5, LoadUnit::SessionsPerSecond), "12.5 sessions/s");
     }
 
     #[test]

@@ -45,6 +45,14 @@ pub fn trials(run: &Run) -> Result<Vec<u8>, ParquetError> {
     render("trials", &table::trials(run))
 }
 
+/// One row for each journey, step and group, in the order of the plan.
+///
+/// # Errors
+/// As [`windows`].
+pub fn steps(run: &Run) -> Result<Vec<u8>, ParquetError> {
+    render("steps", &table::steps(run))
+}
+
 fn render(name: &str, table: &Table) -> Result<Vec<u8>, ParquetError> {
     let fields: String = table
         .columns

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
+use plimsoll_analysis::aborts;
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
 
@@ -38,6 +40,17 @@ impl<'a> Report<'a> {
     /// Whether the run is a search for the load line.
     pub fn is_search(&self) -> bool {
         summary::is_search(self.run)
+    }
+
+    /// What the loads of a search are counted in.
+    pub fn unit(&self) -> LoadUnit {
+        let find = self.run.header.plan.find.filter(|_| self.is_search());
+        find.map_or(LoadUnit::default(), |find| find.unit)
+    }
+
+    /// What ended a plain run early, as a fragment; `None` when it took its time.
+    pub fn ended_early(&self) -> Option<String> {
+        aborts::first_hit(self.run).map(|hit| hit.to_string())
     }
 
     /// The objective as people write it.

@@ -12,6 +12,10 @@ use plimsoll_model::window::Window;
 use crate::answer;
 use crate::json::certainty_name;
 
+mod steps;
+
+pub(crate) use steps::steps;
+
 /// A column's name and how to take its value from a row.
 type Pick<Row, Value> = (&'static str, fn(&Row) -> Value);
 
@@ -255,6 +259,10 @@ pub(crate) fn trials(run: &Run) -> Table {
         rows.iter().map(|trial| trial.spec.kind.name().to_owned()),
     );
     table.numbers("rate", rows.iter().map(|trial| trial.spec.rate));
+    table.texts(
+        "unit",
+        rows.iter().map(|trial| trial.spec.unit.symbol().to_owned()),
+    );
     table.texts(
         "verdict",
         rows.iter().map(|trial| trial.verdict.name().to_owned()),

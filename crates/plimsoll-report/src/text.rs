@@ -12,6 +12,7 @@ use crate::report::Report;
 
 pub(crate) mod comparison;
 mod layout;
+mod steps;
 mod trial;
 
 pub use comparison::comparison;
@@ -22,7 +23,8 @@ pub use trial::trial_line;
 
 use layout::{LINES_MAX, Style, block, wrap};
 
-/// The summary: at most 24 lines; 80 columns but for paths, which are never broken.
+/// The summary: at most 24 lines; 80 columns but for paths, which are never broken. Under it, for a plan of journeys,
+/// the table of their steps: 100 columns.
 pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     let style = Style { colour };
     let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
@@ -41,11 +43,16 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
         };
         blocks.retain(|block| block.0 != least);
     }
-    let lines: Vec<String> = blocks
+    let mut lines: Vec<String> = blocks
         .into_iter()
         .flat_map(|block| block.1)
         .take(LINES_MAX)
         .collect();
+    let steps = steps::table(report, style);
+    if !steps.is_empty() {
+        lines.push(String::new());
+        lines.extend(steps);
+    }
     lines.join("\n") + "\n"
 }
 
@@ -74,6 +81,12 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     }
     if report.is_search() {
         blocks.push((1, block(style, "trials", &trials(report), 1)));
+    }
+    if let Some(missed) = answer::thresholds(report) {
+        blocks.push((0, block(style, "thresholds", &missed, 4)));
+    }
+    if let Some(users) = answer::users(report) {
+        blocks.push((1, block(style, "users", &users, 3)));
     }
     if summary.requests == 0 {
         return blocks;
@@ -211,7 +224,7 @@ fn finding_text(finding: &Finding) -> String {
 fn footer(report: &Report<'_>, files: &Files, style: Style) -> Vec<Block> {
     let mut blocks = Vec::new();
     if let Some(search) = &report.run.search {
-        let remarks = answer::remarks(&search.remarks);
+        let remarks = answer::remarks(&search.remarks, report.unit());
         for (index, remark) in remarks.iter().take(3).enumerate() {
             let importance = 6 + u8::try_from(index).unwrap_or(0);
             let label = if index == 0 { "noted" } else { "" };

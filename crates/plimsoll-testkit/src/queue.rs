@@ -8,6 +8,7 @@ use std::collections::BinaryHeap;
 
 use plimsoll_model::histogram::bucket_top;
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::schedule::{Schedule, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{TrialKind, TrialSpec};
@@ -60,6 +61,10 @@ pub struct Queue {
     second: u32,
     trials: u64,
     previous_rate: f64,
+    /// Mean think time of users, exponential, s.
+    think_s: f64,
+    /// Moments at which those who think ask again; empty between trials.
+    thinking_ns: BinaryHeap<Reverse<u64>>,
 }
 
 impl Queue {
@@ -75,7 +80,17 @@ impl Queue {
             second: 0,
             trials: 0,
             previous_rate: 0.0,
+            think_s: 0.0,
+            thinking_ns: BinaryHeap::new(),
         }
+    }
+
+    /// Trials in users have so many who each wait for their answer, think for so long on average (exponential), and
+    /// ask again.
+    #[must_use]
+    pub fn with_think_s(mut self, think_s: f64) -> Self {
+        self.think_s = think_s;
+        self
     }
 
     /// The next second of run time; a trial begins there.
@@ -103,10 +118,16 @@ impl Queue {
             .peekable();
         self.trials += 1;
         self.previous_rate = spec.rate;
+        let by_users = spec.unit == LoadUnit::Users && spec.kind != TrialKind::SelfTest;
+        if by_users {
+            self.let_users_come(spec, start_ns);
+        }
         for _ in 0..spec.offered_s() {
             let mut window = self.open_window();
             let end_ns = self.end_ns();
-            if spec.kind == TrialKind::Single {
+            if by_users {
+                self.users(&mut window, end_ns);
+            } else if spec.kind == TrialKind::Single {
                 self.one_client(&mut window, end_ns);
             } else {
                 while let Some(due_ns) = arrivals.next_if(|&due_ns| due_ns < end_ns) {
@@ -118,8 +139,41 @@ impl Queue {
                 break;
             }
         }
+        // Those who think leave; those who wait get their answer.
+        self.thinking_ns.clear();
         self.drain(&mut windows);
         windows
+    }
+
+    /// Users come evenly within the ramp; one client alone is one user.
+    fn let_users_come(&mut self, spec: &TrialSpec, start_ns: u64) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a number of users"
+        )]
+        let users = if spec.kind == TrialKind::Single {
+            1
+        } else {
+            spec.rate.round() as u64
+        };
+        let ramp_ns = u64::from(spec.ramp_s) * SECOND_NS;
+        let due_ns = (0..users).map(|user| Reverse(start_ns + ramp_ns * user / users));
+        self.thinking_ns = due_ns.collect();
+    }
+
+    /// Everybody whose think time ends in this second asks, and thinks again after the answer.
+    fn users(&mut self, window: &mut Window, end_ns: u64) {
+        while let Some(&Reverse(due_ns)) = self.thinking_ns.peek() {
+            if due_ns >= end_ns {
+                break;
+            }
+            self.thinking_ns.pop();
+            let done_ns = self.admit(due_ns, end_ns, window);
+            let think_ns = self.exponential_ns(self.think_s);
+            self.thinking_ns.push(Reverse(done_ns + think_ns));
+        }
+        window.users = self.thinking_ns.len() as u64;
     }
 
     fn end_ns(&self) -> u64 {
@@ -133,7 +187,8 @@ impl Queue {
         window
     }
 
-    fn admit(&mut self, due_ns: u64, end_ns: u64, window: &mut Window) {
+    /// Takes a request in, and gives the moment at which it is answered.
+    fn admit(&mut self, due_ns: u64, end_ns: u64, window: &mut Window) -> u64 {
         let Reverse(free_ns) = self.free_ns.pop().expect("a queue has at least one server");
         let service_ns = self.service_ns();
         let done_ns = due_ns.max(free_ns) + service_ns;
@@ -146,6 +201,7 @@ impl Queue {
         window.offered += 1;
         window.sent += 1;
         window.in_flight_mean += (end_ns - due_ns) as f64 / 1e9;
+        done_ns
     }
 
     /// One client that asks again as soon as it is answered.
@@ -167,19 +223,15 @@ impl Queue {
     }
 
     fn service_ns(&mut self) -> u64 {
-        let mean_ns = self.law.mean_s * 1e9;
-        let service_ns = match self.law.service {
-            Service::Deterministic => mean_ns,
-            // 1 − u lies in (0, 1], so the logarithm is finite.
-            Service::Exponential => -mean_ns * (1.0 - self.random.random::<f64>()).ln(),
-        };
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a service time is positive and far below 584 years"
-        )]
-        let service_ns = service_ns as u64;
-        service_ns
+        match self.law.service {
+            Service::Deterministic => whole_ns(self.law.mean_s),
+            Service::Exponential => self.exponential_ns(self.law.mean_s),
+        }
+    }
+
+    fn exponential_ns(&mut self, mean_s: f64) -> u64 {
+        // 1 − u lies in (0, 1], so the logarithm is finite.
+        whole_ns(-mean_s * (1.0 - self.random.random::<f64>()).ln())
     }
 
     /// Takes out what ended in this second.
@@ -233,6 +285,15 @@ impl Queue {
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a time of a queue is positive and far below 584 years"
+)]
+fn whole_ns(seconds: f64) -> u64 {
+    (seconds * 1e9) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -241,6 +302,8 @@ mod tests {
         TrialSpec {
             kind,
             rate,
+            unit: LoadUnit::RequestsPerSecond,
+            per_unit: 1.0,
             ramp_s: 0,
             warmup_s: 0,
             measure_s,
@@ -299,6 +362,22 @@ mod tests {
         assert_eq!(windows[1].response.count(), 100);
         assert_eq!(windows[1].response.max(), Some(bucket_top(10_000)));
         assert!((windows[1].in_flight_mean - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn users_ask_as_their_law_says() {
+        // M/M/1//2 with S = 10 ms and Z = 20 ms: X = 0.6/S and R = 4/3 S, as the machine repairman knows.
+        let mut queue = queue(1, Service::Exponential, 5).with_think_s(0.02);
+        let users = TrialSpec {
+            unit: LoadUnit::Users,
+            ..spec(TrialKind::Refine, 2.0, 2000)
+        };
+        let windows = queue.run(&users, |_| false);
+        let asked: u64 = windows.iter().map(|window| window.offered).sum();
+        assert!((asked as f64 / 2000.0 / 60.0 - 1.0).abs() < 0.02, "{asked}");
+        let in_flight: f64 = windows.iter().map(|window| window.in_flight_mean).sum();
+        assert!((in_flight / 2000.0 / 0.8 - 1.0).abs() < 0.02, "{in_flight}");
+        assert!(windows[..2000].iter().all(|window| window.users == 2));
     }
 
     #[test]

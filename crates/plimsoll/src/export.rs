@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::explain::{Fault, chain};
 use crate::screen::print;
 
-/// Writes windows, readings, findings and trials as one file each.
+/// Writes windows, readings, findings, trials and steps as one file each.
 pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
     let run = run_log::read(&arguments.file)?.run;
     let folder = arguments
@@ -27,6 +27,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
             ("readings.csv", csv::readings(&run).into_bytes()),
             ("findings.csv", csv::findings(&run).into_bytes()),
             ("trials.csv", csv::trials(&run).into_bytes()),
+            ("steps.csv", csv::steps(&run).into_bytes()),
         ]
     } else {
         let made = |table: Result<Vec<u8>, parquet::ParquetError>| {
@@ -37,6 +38,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
             ("readings.parquet", made(parquet::readings(&run))?),
             ("findings.parquet", made(parquet::findings(&run))?),
             ("trials.parquet", made(parquet::trials(&run))?),
+            ("steps.parquet", made(parquet::steps(&run))?),
         ]
     };
     for (name, bytes) in tables {

@@ -91,6 +91,7 @@ impl Watcher for Live {
             window: progress.window,
             stage: progress.stage,
             interval: progress.interval,
+            unit: progress.unit,
             remaining: progress.remaining,
             cpu: progress.cpu,
         };

@@ -10,7 +10,8 @@ use crate::search::posterior::FAR;
 
 /// Whether a running trial has certainly failed, from the windows closed so far (ramp included).
 ///
-/// Certain is: more bad requests than the objective allows of all that the whole trial can offer, which is λT and
+/// Certain is: more bad requests than the objective allows of all that the whole trial can offer, which is λT (for
+/// users what they would ask for if nobody waited) and
 /// three standard deviations of a Poisson count; or more in flight than the cap. There is no early pass.
 /// A trial of the refinement goes on until it has twice the bad requests allowed: how far it fails is evidence too.
 pub fn early(
@@ -28,7 +29,7 @@ pub fn early(
     if !spec.kind.counts_for_line() {
         return None;
     }
-    let planned = spec.rate * f64::from(spec.measure_s);
+    let planned = spec.requests_per_second() * f64::from(spec.measure_s);
     let most = planned + 3.0 * planned.sqrt();
     let from = first.second + spec.ramp_s + spec.warmup_s;
     let mut finished = due_since(windows_so_far, from);

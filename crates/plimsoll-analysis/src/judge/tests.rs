@@ -23,6 +23,8 @@ fn spec(kind: TrialKind, rate: f64, measure_s: u32) -> TrialSpec {
     TrialSpec {
         kind,
         rate,
+        unit: LoadUnit::RequestsPerSecond,
+        per_unit: 1.0,
         ramp_s: 0,
         warmup_s: 0,
         measure_s,

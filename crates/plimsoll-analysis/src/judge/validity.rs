@@ -87,12 +87,15 @@ pub(super) fn of_a_pass(
     trial: &Trial,
     objective: &Objective,
     judged: &Judged<'_>,
+    facts: &TrialFacts,
 ) -> Vec<VoidReason> {
     let mut reasons = Vec::new();
     if trial.spec.kind != TrialKind::Single {
         reasons.extend(too_few(trial, objective));
     }
-    reasons.extend(little(trial, judged));
+    if !facts.overlapping {
+        reasons.extend(little(trial, judged));
+    }
     if !is_steady(trial.spec.kind, judged.windows) {
         reasons.push(VoidReason::NotSteady);
     }

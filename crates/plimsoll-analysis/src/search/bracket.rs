@@ -1,11 +1,12 @@
 //! Phase 1: doubling until the objective breaks, low to high.
 
 use plimsoll_model::load_line::NoLine;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::VoidReason;
 
 use super::ceiling::Reach;
-use super::known::Known;
+use super::known::{Known, rounded};
 use super::prologue::{missed_at_once, self_test};
 use super::refine::Refine;
 use super::{Ask, Phase};
@@ -20,8 +21,9 @@ const STEP_MIN: f64 = 1.15;
 const IDLE_SHARE: f64 = 0.05;
 /// Failures of three trials that end the phase.
 const FAILS: u32 = 2;
-/// Rate below which nothing is tried, 1/s.
+/// Rate below which nothing is tried, 1/s; users are whole.
 const RATE_MIN: f64 = 0.01;
+const USERS_MIN: f64 = 0.75;
 
 /// The bracket in the making.
 #[derive(Debug)]
@@ -51,19 +53,26 @@ impl Bracket {
         if let Some((passed, failed)) = self.highest_passed.zip(self.lowest_failed) {
             return Ask::Enter(Phase::Refine(Refine::new(known, passed, failed)));
         }
-        if self.rate < RATE_MIN {
+        let unit = known.policy.unit();
+        let least = if unit == LoadUnit::Users {
+            USERS_MIN
+        } else {
+            RATE_MIN
+        };
+        if self.rate < least {
             return Ask::End(missed(known));
         }
+        self.rate = rounded(self.rate, unit);
         if let Some(failed) = self.lowest_failed
             && let Some(alone) = known.alone
-            && failed * alone.mean_s < IDLE_SHARE
+            && failed * known.per_unit() * alone.mean_s < IDLE_SHARE
         {
             return Ask::End(missed_at_once(alone));
         }
         if let Some(ask) = self.keep_within_reach(known) {
             return ask;
         }
-        let measure_s = known.policy.measure_s_at(self.rate, known.policy.bracket_s);
+        let measure_s = known.measure_s_at(self.rate, known.policy.bracket_s);
         Ask::Trial(known.spec(TrialKind::Bracket, self.rate, measure_s))
     }
 
@@ -71,10 +80,10 @@ impl Bracket {
     fn keep_within_reach(&mut self, known: &Known) -> Option<Ask> {
         let most = known.policy.rate_max.unwrap_or(f64::INFINITY);
         self.rate = self.rate.min(most);
-        match known.ceiling.reach(self.rate) {
+        match known.reach(self.rate) {
             Reach::Proven => {}
             Reach::Ask(rate) => return Some(Ask::Trial(self_test(known, rate))),
-            Reach::Beyond => self.rate = known.ceiling.rate(),
+            Reach::Beyond => self.rate = known.reachable(),
         }
         let passed = self.highest_passed?;
         if known.void_from.is_finite() {

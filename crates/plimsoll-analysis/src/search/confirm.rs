@@ -40,7 +40,7 @@ impl Confirm {
         let round = cost(&known.spec(TrialKind::Confirm, first.rate, known.measure_s))
             * known.policy.confirm.0;
         // The only round there is time for must not be wasted.
-        if known.elapsed + 2 * round > known.policy.budget {
+        if known.elapsed + 2 * round > known.budget() {
             return Self::at(known, PASS_WANTED_AGAIN);
         }
         first
@@ -72,8 +72,11 @@ impl Confirm {
             let lower = next.rate.min(LOWER * self.rate);
             known.remarks.push(Remark::Note {
                 text: format!(
-                    "at {:.4} req/s only {} of {} fresh trials passed: the lower edge was moved to {lower:.4}",
-                    self.rate, self.passes, self.trials
+                    "at {:.4} {} only {} of {} fresh trials passed: the lower edge was moved to {lower:.4}",
+                    self.rate,
+                    known.policy.unit().symbol(),
+                    self.passes,
+                    self.trials
                 ),
             });
             *self = Self {
@@ -124,6 +127,7 @@ impl Confirm {
     fn line(&self, known: &Known) -> LoadLine {
         let (low, median, high) = interval(known);
         LoadLine {
+            unit: known.policy.unit(),
             median: median.max(self.rate),
             low: low.min(self.rate).min(median * (1.0 - RESOLUTION)),
             high: high.max(self.rate).max(median * (1.0 + RESOLUTION)),

@@ -47,7 +47,7 @@ impl Gate {
     /// A gate at `rate` requests per second.
     pub fn new(rate: f64, policy: Policy) -> Self {
         let mut known = Known::new(policy);
-        known.measure_s = known.policy.measure_s_at(rate, known.policy.measure_s);
+        known.measure_s = known.measure_s_at(rate, known.policy.measure_s);
         Self {
             rate,
             known,
@@ -76,13 +76,13 @@ impl Gate {
             return GateStep::Void(reason);
         }
         if let Some(spec) = self.inserted.take().filter(|spec| self.known.fits(spec)) {
-            return GateStep::Trial(spec);
+            return GateStep::Trial(self.known.carried_out(spec));
         }
         if self.test.decision() != Decision::Continue || self.test.trials >= TRIALS_MAX || self.lost
         {
             return GateStep::Done(self.result());
         }
-        let spec = match self.known.ceiling.reach(self.rate) {
+        let spec = match self.known.reach(self.rate) {
             Reach::Proven => self.trial(),
             Reach::Ask(rate) => self_test(&self.known, rate),
             Reach::Beyond => {
@@ -93,7 +93,7 @@ impl Gate {
             }
         };
         if self.known.fits(&spec) {
-            GateStep::Trial(spec)
+            GateStep::Trial(self.known.carried_out(spec))
         } else {
             GateStep::Done(self.result())
         }
@@ -130,7 +130,7 @@ impl Gate {
 
     /// Takes a trial in; `elapsed` is the time since the gate began, drain included.
     pub fn record(&mut self, trial: &Trial, elapsed: Duration) {
-        self.known.elapsed = elapsed;
+        self.known.passed(&trial.spec, elapsed);
         self.current = None;
         if trial.spec.kind == TrialKind::SelfTest {
             self.known.ceiling.record(trial);
@@ -173,17 +173,17 @@ impl Gate {
         Stage {
             name: "gate",
             text: format!(
-                "{} of {} trials at {}/s passed",
+                "{} of {} trials at {} passed",
                 self.test.passes,
                 self.test.trials,
-                super::statement::rate(self.rate)
+                self.known.text(self.rate)
             ),
         }
     }
 
     /// About how long the gate still takes.
     pub fn remaining(&self) -> Duration {
-        let left = self.known.policy.budget.saturating_sub(self.known.elapsed);
+        let left = self.known.budget().saturating_sub(self.known.elapsed);
         let trials = 6_u32.saturating_sub(self.test.trials).max(1);
         (super::known::cost(&self.trial()) * trials).min(left)
     }

@@ -20,7 +20,7 @@ impl Hysteresis {
 
     pub(super) fn next(&self, known: &Known) -> Ask {
         let rate = match self.done {
-            0 => self.line.high.min(known.ceiling.rate()),
+            0 => self.line.high.min(known.reachable()),
             1 => self.line.verified,
             _ => return Ask::Over(self.line.clone()),
         };

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use plimsoll_model::load_line::Remark;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
 
-use super::ceiling::Ceiling;
+use super::ceiling::{Ceiling, Reach};
 use super::policy::Policy;
 use super::posterior::{Observation, Posterior};
 use crate::judge::early::may_stop_early;
@@ -38,6 +39,8 @@ pub(super) struct Evidence {
 pub(super) struct Known {
     pub(super) policy: Policy,
     pub(super) elapsed: Duration,
+    /// Time in which users came, all trials together; `elapsed` is without it.
+    came_in: Duration,
     pub(super) ceiling: Ceiling,
     /// One client alone: mean response time in seconds, the objective's quantile in µs, share of errors.
     pub(super) alone: Option<Alone>,
@@ -72,6 +75,7 @@ impl Known {
             warmup_s: policy.warmup_s,
             policy,
             elapsed: Duration::ZERO,
+            came_in: Duration::ZERO,
             ceiling: Ceiling::default(),
             alone: None,
             noisy: None,
@@ -86,9 +90,16 @@ impl Known {
 
     /// A trial of `kind` at `rate` with the policy's ramp and warm-up.
     pub(super) fn spec(&self, kind: TrialKind, rate: f64, measure_s: u32) -> TrialSpec {
+        let (unit, per_unit) = if kind == TrialKind::SelfTest {
+            (LoadUnit::RequestsPerSecond, 1.0)
+        } else {
+            (self.policy.unit(), self.per_unit())
+        };
         TrialSpec {
             kind,
-            rate: rounded(rate),
+            rate: rounded(rate, unit),
+            unit,
+            per_unit,
             ramp_s: self.policy.ramp_s,
             warmup_s: self.warmup_s,
             measure_s,
@@ -102,9 +113,112 @@ impl Known {
         self.policy.width * if self.noisy.is_some() { 1.5 } else { 1.0 }
     }
 
+    /// Requests per second that one unit of the load asks for at most.
+    pub(super) fn per_unit(&self) -> f64 {
+        self.policy.population.map_or(1.0, |population| {
+            population.requests_per_unit(self.alone_s())
+        })
+    }
+
+    /// Mean response time of one client alone, s; 0 while it is not known.
+    fn alone_s(&self) -> f64 {
+        self.alone.map_or(0.0, |alone| alone.mean_s)
+    }
+
+    /// Judged seconds that are asked for, and for users at least two of their iterations: a shorter look sees some steps
+    /// more often than others. At most an hour.
+    pub(super) fn at_least_s(&self, seconds: u32) -> u32 {
+        let Some(population) = self.policy.population else {
+            return seconds;
+        };
+        let two = 2.0 * population.iteration_s(self.alone_s());
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "between 0 and an hour"
+        )]
+        let two = two.ceil().clamp(0.0, 3600.0) as u32;
+        seconds.max(two)
+    }
+
+    /// Judged seconds that give the objective enough requests at `rate`; never below `base_s`.
+    pub(super) fn measure_s_at(&self, rate: f64, base_s: u32) -> u32 {
+        let base_s = self.at_least_s(base_s);
+        self.policy.measure_s_at(rate * self.per_unit(), base_s)
+    }
+
+    /// The same for a full trial.
+    pub(super) fn full_measure_s(&self, rate: f64, base_s: u32) -> u32 {
+        let base_s = self.at_least_s(base_s);
+        self.policy.full_measure_s(rate * self.per_unit(), base_s)
+    }
+
+    /// Whether the generator can offer a load.
+    pub(super) fn reach(&self, rate: f64) -> Reach {
+        self.ceiling.reach(rate * self.per_unit())
+    }
+
+    /// Highest load that the generator may offer so far.
+    pub(super) fn reachable(&self) -> f64 {
+        self.ceiling.rate() / self.per_unit()
+    }
+
+    /// A load as the live line has it: `412/s`, `412 users`.
+    pub(super) fn text(&self, rate: f64) -> String {
+        let number = super::statement::rate(rate);
+        match self.policy.unit() {
+            LoadUnit::RequestsPerSecond => format!("{number}/s"),
+            unit => format!("{number} {}", unit.symbol()),
+        }
+    }
+
+    /// The trial as it is carried out: users come at their pace, whatever ramp was asked for, and sessions need as long
+    /// as one of them lasts until their number is steady.
+    pub(super) fn carried_out(&self, mut spec: TrialSpec) -> TrialSpec {
+        let Some(population) = self.policy.population else {
+            return spec;
+        };
+        if matches!(spec.kind, TrialKind::SelfTest | TrialKind::Single) {
+            return spec;
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a positive time; a float saturates"
+        )]
+        let seconds = |seconds: f64| seconds.ceil().clamp(0.0, 3600.0) as u32;
+        match spec.unit {
+            LoadUnit::Users => spec.ramp_s = spec.ramp_s.max(seconds(spec.rate / population.pace)),
+            LoadUnit::SessionsPerSecond => {
+                let session = seconds(population.iteration_s(self.alone_s()));
+                spec.warmup_s = spec.warmup_s.max(session);
+            }
+            LoadUnit::RequestsPerSecond => {}
+        }
+        spec
+    }
+
+    /// Takes in that a trial is over at `elapsed`. The time in which users come is not the search's to spare: it is
+    /// left out of the budget.
+    pub(super) fn passed(&mut self, spec: &TrialSpec, elapsed: Duration) {
+        if self.policy.population.is_some() && spec.kind != TrialKind::SelfTest {
+            let ramp = spec.ramp_s.saturating_sub(self.policy.ramp_s);
+            let warmup = spec.warmup_s.saturating_sub(self.warmup_s);
+            self.came_in += Duration::from_secs(u64::from(ramp + warmup));
+        }
+        self.elapsed = elapsed.saturating_sub(self.came_in);
+    }
+
+    /// Time of the whole search: the policy's, and as much more as its trials must be longer than usual.
+    pub(super) fn budget(&self) -> Duration {
+        let usual = self.policy.measure_s.max(1);
+        let longer = f64::from(self.at_least_s(usual)) / f64::from(usual);
+        self.policy.budget.mul_f64(longer)
+    }
+
     /// Whether a trial ends within the budget.
     pub(super) fn fits(&self, spec: &TrialSpec) -> bool {
-        self.elapsed + cost(spec) <= self.policy.budget
+        self.elapsed + cost(spec) <= self.budget()
     }
 
     /// Takes a valid verdict in.
@@ -129,7 +243,7 @@ impl Known {
 
     /// Bad requests that the objective allows in a trial, as planned.
     pub(super) fn allowed(&self, rate: f64, measure_s: u32) -> f64 {
-        let offered = rate * f64::from(measure_s);
+        let offered = rate * self.per_unit() * f64::from(measure_s);
         let strictest = self.policy.objective.strictest();
         strictest
             .map_or(1.0, |bound| bound.bad_allowed(offered))
@@ -247,7 +361,7 @@ impl Known {
             .iter()
             .filter(|evidence| !evidence.failed && evidence.rate >= rate)
             .min_by(|a, b| a.rate.total_cmp(&b.rate));
-        let alone = self.alone.map_or(0.0, |alone| rate * alone.mean_s);
+        let alone = rate * self.per_unit() * self.alone_s();
         near.map_or(alone, |evidence| evidence.in_flight_mean.max(alone))
     }
 }
@@ -257,10 +371,13 @@ pub(super) fn cost(spec: &TrialSpec) -> Duration {
     Duration::from_secs(u64::from(spec.offered_s()) + OVERHEAD_S)
 }
 
-/// Four digits: enough for a rate, and readable.
-fn rounded(rate: f64) -> f64 {
+/// Four digits: enough for a rate, and readable. Users are whole.
+pub(super) fn rounded(rate: f64, unit: LoadUnit) -> f64 {
     if rate <= 0.0 {
         return 0.0;
+    }
+    if unit == LoadUnit::Users {
+        return rate.round().max(1.0);
     }
     let unit = 10_f64.powf(rate.log10().floor() - 3.0);
     (rate / unit).round() * unit

@@ -3,6 +3,9 @@
 use std::time::Duration;
 
 use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::LoadUnit;
+
+use super::users::Population;
 
 /// Parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,9 +14,11 @@ pub struct Policy {
     pub objective: Objective,
     /// Wall time of the whole search at most.
     pub budget: Duration,
-    /// Rate of the first bracket trial, 1/s; `None` derives it from the response time of one client.
+    /// What the load is counted in when that is not requests per second, and what one unit of it asks for.
+    pub population: Option<Population>,
+    /// Load of the first bracket trial, in the unit of the search; `None` derives it from the response time of one client.
     pub first_rate: Option<f64>,
-    /// Highest rate to try, 1/s; `None` for as high as the generator goes.
+    /// Highest load to try, in the unit of the search; `None` for as high as the generator goes.
     pub rate_max: Option<f64>,
     /// Requests in flight at which a trial has failed.
     pub in_flight_cap: u64,
@@ -77,6 +82,7 @@ impl Policy {
         Self {
             objective,
             budget: Duration::from_secs(870),
+            population: None,
             first_rate: None,
             rate_max: None,
             in_flight_cap: 10_000,
@@ -110,6 +116,12 @@ impl Policy {
             hysteresis: true,
             ..Self::standard(objective)
         }
+    }
+
+    /// What the search counts its load in.
+    pub fn unit(&self) -> LoadUnit {
+        self.population
+            .map_or(LoadUnit::default(), |population| population.unit)
     }
 
     /// Judged seconds of a full trial at `rate`: up to twice the usual time for thirty requests beyond the quantile,

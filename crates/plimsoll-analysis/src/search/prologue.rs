@@ -13,8 +13,12 @@ use crate::stats::order::{median, robust_variation};
 /// Judged seconds of a self-test and of the first look with one client.
 pub(super) const SELF_TEST_S: u32 = 2;
 const SINGLE_S: u32 = 3;
+/// Longest first look at users, who may take minutes to go through their journey.
+const SINGLE_S_MAX: u32 = 30;
 /// Rate hoped for when nothing is said, 1/s.
 const HOPED: f64 = 100.0;
+/// Requests per second that a user is not expected to exceed before one was seen.
+const HOPED_PER_UNIT: f64 = 1.0;
 /// Variation of equal trials that makes a machine noisy.
 const NOISY: f64 = 0.05;
 /// The first rate as a share of what one client alone makes in a closed loop.
@@ -35,7 +39,11 @@ pub(super) struct SelfTest;
 
 impl SelfTest {
     pub(super) fn next(known: &Known) -> Ask {
-        let hoped = known.policy.first_rate.unwrap_or(HOPED);
+        // What a unit of load asks for is not known yet, but it will not be more than this.
+        let hoped = known
+            .policy
+            .first_rate
+            .map_or(HOPED, |rate| rate * known.per_unit().min(HOPED_PER_UNIT));
         match known.ceiling.reach(hoped) {
             Reach::Proven => Ask::Enter(Phase::Single(Single::default())),
             Reach::Ask(rate) => Ask::Trial(self_test(known, rate)),
@@ -67,10 +75,11 @@ impl Single {
             }
         }
         // The second look is longer: a miss must not be chance.
+        let first_s = known.at_least_s(SINGLE_S).min(SINGLE_S_MAX);
         let measure_s = if self.misses == 0 {
-            SINGLE_S
+            first_s
         } else {
-            3 * SINGLE_S
+            3 * first_s
         };
         let warmup_s = if self.misses == 0 {
             known.policy.first_warmup_s
@@ -126,7 +135,7 @@ impl Noise {
             self.conclude(known);
             return Ask::Enter(Phase::Bracket(Bracket::new(rate)));
         }
-        let mut spec = known.spec(TrialKind::Noise, rate, measure_s);
+        let mut spec = known.spec(TrialKind::Noise, rate, known.at_least_s(measure_s));
         spec.ramp_s = spec.ramp_s.min(1);
         if done > 0 {
             // The load goes on at the same rate: nothing to warm up.
@@ -168,17 +177,19 @@ impl Noise {
     }
 }
 
-/// Rate of the first bracket trial, 1/s.
+/// Load of the first bracket trial.
 fn first_rate(known: &Known) -> f64 {
     let policy = &known.policy;
     let alone = known
         .alone
         .filter(|alone| alone.mean_s > 0.0)
         .map_or(HOPED, |alone| FIRST_SHARE / alone.mean_s);
-    let rate = policy.first_rate.unwrap_or(alone).max(policy.rate_min());
+    // Both are in requests per second.
+    let alone = alone / known.per_unit();
+    let least = policy.rate_min() / known.per_unit();
+    let rate = policy.first_rate.unwrap_or(alone).max(least);
     let most = known
-        .ceiling
-        .rate()
+        .reachable()
         .min(policy.rate_max.unwrap_or(f64::INFINITY));
     rate.min(most)
 }

@@ -35,9 +35,7 @@ pub(super) struct Refine {
 impl Refine {
     pub(super) fn new(known: &mut Known, passed: f64, failed: f64) -> Self {
         let base_s = known.policy.measure_s * if known.noisy.is_some() { 2 } else { 1 };
-        known.measure_s = known
-            .policy
-            .full_measure_s((passed * failed).sqrt(), base_s);
+        known.measure_s = known.full_measure_s((passed * failed).sqrt(), base_s);
         known.open_posterior(passed, failed);
         Self {
             trials: 0,
@@ -63,14 +61,13 @@ impl Refine {
             .map_or(median, |posterior| posterior.quantile(quantile));
         // Far beyond a rate that failed, with no pass above it, every trial fails and tells nothing new.
         let most = known
-            .ceiling
-            .rate()
+            .reachable()
             .min(0.97 * known.void_from)
             .min(BEYOND_FAILED_MAX * known.failed_above_passes());
         let spec = known.spec(TrialKind::Refine, rate.min(most), known.measure_s);
         // A failing trial costs its recovery too; fresh trials at the lower edge come last and must fit.
         let needed = cost(&spec) + confirm_cost(known, &spec);
-        let left = known.policy.budget.saturating_sub(known.elapsed);
+        let left = known.budget().saturating_sub(known.elapsed);
         // Without an interval worth confirming, the time kept for that is better spent on it.
         let needed = if high / low > 1.0 + WIDTH_MAX {
             cost(&spec)
@@ -107,7 +104,7 @@ impl Refine {
         let mut longer = known.spec(TrialKind::Refine, high, 2 * known.measure_s);
         longer.warmup_s = longer.warmup_s.max(longer.measure_s / 4);
         let needed = cost(&longer) * (LONGER_TRIALS_MIN + known.policy.confirm.0);
-        if known.elapsed + needed > known.policy.budget {
+        if known.elapsed + needed > known.budget() {
             return;
         }
         (known.measure_s, known.warmup_s) = (longer.measure_s, longer.warmup_s);
@@ -144,7 +141,7 @@ impl Refine {
         let mut spec = known.spec(
             TrialKind::Anchor,
             known.anchor_rate()?,
-            known.policy.anchor_s,
+            known.at_least_s(known.policy.anchor_s),
         );
         (spec.ramp_s, spec.warmup_s) = (0, 1);
         Some(spec)

@@ -2,15 +2,22 @@
 
 use plimsoll_model::load_line::LoadLine;
 use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::LoadUnit;
 
 /// What to print: a sentence for people, then the statement with all its numbers.
 pub fn statement(line: &LoadLine, objective: &Objective) -> String {
     let mut text = format!(
-        "This service carries {} requests per second while {objective} holds. Load line {} req/s (half of \
+        "This service carries {} {} while {objective} holds. Load line {} {} (half of \
          {}-second trials would break the objective); 90 % credible interval [{}, {}]; verified {}: {} of {} fresh \
          trials passed, so with 95 % confidence a trial at {} passes with probability ≥ {:.3}",
         rate(line.verified),
+        match line.unit {
+            LoadUnit::RequestsPerSecond => "requests per second",
+            LoadUnit::Users => "users at once",
+            LoadUnit::SessionsPerSecond => "new users per second",
+        },
         rate(line.median),
+        line.unit.symbol(),
         line.trial_s,
         rate(line.low),
         rate(line.high),
@@ -48,6 +55,7 @@ mod tests {
     #[test]
     fn says_it_in_the_agreed_words() {
         let line = LoadLine {
+            unit: LoadUnit::RequestsPerSecond,
             median: 312.4,
             low: 301.2,
             high: 322.0,

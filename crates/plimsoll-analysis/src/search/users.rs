@@ -1,4 +1,12 @@
-//! Loads in users, by Little's law.
+//! Loads in users, by Little's law, and what one user asks for.
+
+use std::time::Duration;
+
+use plimsoll_model::journey::{Pause, Scenario, Step};
+use plimsoll_model::plan::{Load, LoadUnit, Plan};
+
+/// Users that come in a second when the plan does not say: logins must not swamp the target.
+pub const PACE: f64 = 50.0;
 
 /// Users who are in the system or think at a load of `rate` requests per second: N = λ·(R + Z), with the mean
 /// response time R and the think time Z in seconds.
@@ -12,8 +20,127 @@ pub fn rate(users: f64, response_s: f64, think_s: f64) -> Option<f64> {
     (cycle > 0.0).then(|| users / cycle)
 }
 
+/// What a search counts its load in, when that is not requests per second, and what one unit of it asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Population {
+    /// Users, or sessions per second.
+    pub unit: LoadUnit,
+    /// Requests of an iteration, one after the other, on average.
+    pub requests: f64,
+    /// Time that a user thinks in an iteration, on average, s.
+    pub think_s: f64,
+    /// Users that come in a second at most.
+    pub pace: f64,
+}
+
+impl Population {
+    /// What the journeys of `plan` ask for, by their weights. Both ways of an `if` are taken to be equally likely; a
+    /// journey that is a program counts as one request without thinking.
+    pub fn of(plan: &Plan, scenario: &Scenario, unit: LoadUnit) -> Self {
+        let weights: f64 = scenario.journeys.iter().map(|journey| journey.weight).sum();
+        let mut cycle = Cycle::default();
+        for journey in &scenario.journeys {
+            let share = if weights > 0.0 {
+                journey.weight / weights
+            } else {
+                1.0
+            };
+            cycle.add(Cycle::of(&journey.steps), share);
+        }
+        Self {
+            unit,
+            requests: cycle.requests.max(1.0),
+            think_s: cycle.think_s,
+            pace: pace(&plan.load).unwrap_or(PACE),
+        }
+    }
+
+    /// Requests per second of one unit of load whose requests take `response_s` each: the most that it can ask for,
+    /// since answers only get slower under load.
+    pub fn requests_per_unit(&self, response_s: f64) -> f64 {
+        match self.unit {
+            LoadUnit::RequestsPerSecond => 1.0,
+            LoadUnit::SessionsPerSecond => self.requests,
+            LoadUnit::Users => self.requests / self.iteration_s(response_s).max(1e-4),
+        }
+    }
+
+    /// How long an iteration takes whose requests take `response_s` each, s.
+    pub fn iteration_s(&self, response_s: f64) -> f64 {
+        self.think_s + self.requests * response_s
+    }
+}
+
+/// The steepest rise of the number of users, 1/s; `None` when it never rises.
+fn pace(load: &Load) -> Option<f64> {
+    let Load::Users { phases, .. } = load else {
+        return None;
+    };
+    let rises = phases.iter().filter(|phase| phase.to > phase.from);
+    let paces = rises.map(|phase| (phase.to - phase.from) / phase.lasting.as_secs_f64());
+    paces
+        .filter(|pace| pace.is_finite() && *pace > 0.0)
+        .max_by(f64::total_cmp)
+}
+
+/// Requests and thinking on one way through some steps, on average.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Cycle {
+    requests: f64,
+    think_s: f64,
+}
+
+impl Cycle {
+    fn of(steps: &[Step]) -> Self {
+        let mut cycle = Self::default();
+        for step in steps {
+            match step {
+                Step::Request(_) | Step::Page { .. } => cycle.requests += 1.0,
+                Step::Think(pause) => cycle.think_s += mean_s(*pause),
+                Step::Repeat { times, steps } => {
+                    let mean = f64::midpoint(f64::from(times.min), f64::from(times.max));
+                    cycle.add(Self::of(steps), mean);
+                }
+                Step::Choose(choices) => {
+                    let weights: f64 = choices.iter().map(|choice| choice.weight).sum();
+                    for choice in choices.iter().filter(|choice| choice.weight > 0.0) {
+                        cycle.add(Self::of(&choice.steps), choice.weight / weights);
+                    }
+                }
+                Step::If {
+                    then, otherwise, ..
+                } => {
+                    cycle.add(Self::of(then), 0.5);
+                    cycle.add(Self::of(otherwise), 0.5);
+                }
+                Step::Group { steps, .. } => cycle.add(Self::of(steps), 1.0),
+                Step::Set(..) => {}
+            }
+        }
+        cycle
+    }
+
+    fn add(&mut self, other: Self, times: f64) {
+        self.requests += times * other.requests;
+        self.think_s += times * other.think_s;
+    }
+}
+
+/// Mean of a pause, s. What the normal law loses below 0 and the exponential beyond ten means is left out.
+fn mean_s(pause: Pause) -> f64 {
+    let seconds = |duration: Duration| duration.as_secs_f64();
+    match pause {
+        Pause::Fixed(length) => seconds(length),
+        Pause::Uniform(from, to) => f64::midpoint(seconds(from), seconds(to)),
+        Pause::Exponential(mean) | Pause::Normal(mean, _) => seconds(mean),
+        Pause::LogNormal(median, sigma) => seconds(median) * (sigma * sigma / 2.0).exp(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use plimsoll_model::journey::{Body, Choice, Condition, Operator, RequestStep, Text, Times};
+
     use super::*;
 
     #[test]
@@ -22,5 +149,73 @@ mod tests {
         assert!((rate(12_000.0, 0.4, 39.6).unwrap() - 300.0).abs() < 1e-9);
         assert!((users(300.0, 0.4, 39.6) - 12_000.0).abs() < 1e-9);
         assert_eq!(rate(5.0, 0.0, 0.0), None);
+    }
+
+    fn get() -> Step {
+        Step::Request(Box::new(RequestStep {
+            id: 0,
+            method: "GET".to_owned(),
+            url: Text::default(),
+            headers: Vec::new(),
+            body: Body::Empty,
+            follow: 0,
+            timeout: None,
+            captures: Vec::new(),
+            expectations: Vec::new(),
+        }))
+    }
+
+    fn think(seconds: u64) -> Step {
+        Step::Think(Pause::Fixed(Duration::from_secs(seconds)))
+    }
+
+    #[test]
+    fn an_iteration_is_added_up_over_all_its_ways() {
+        let repeated = Step::Repeat {
+            times: Times { min: 2, max: 4 },
+            steps: vec![get(), think(2)],
+        };
+        let chosen = Step::Choose(vec![
+            Choice {
+                weight: 3.0,
+                steps: vec![get()],
+            },
+            Choice {
+                weight: 1.0,
+                steps: vec![think(8)],
+            },
+        ]);
+        let decided = Step::If {
+            condition: Condition {
+                left: Text::default(),
+                operator: Operator::Truthy,
+                right: Text::default(),
+                negated: false,
+            },
+            then: vec![get()],
+            otherwise: Vec::new(),
+        };
+        let group = Step::Group {
+            id: 1,
+            steps: vec![get()],
+        };
+        let cycle = Cycle::of(&[repeated, chosen, decided, group]);
+        assert!((cycle.requests - 5.25).abs() < 1e-9, "{cycle:?}");
+        assert!((cycle.think_s - 8.0).abs() < 1e-9, "{cycle:?}");
+        let users = Population {
+            unit: LoadUnit::Users,
+            requests: 5.25,
+            think_s: 8.0,
+            pace: PACE,
+        };
+        assert!((users.requests_per_unit(0.5) - 5.25 / 10.625).abs() < 1e-9);
+    }
+
+    #[test]
+    fn pauses_have_their_means() {
+        let second = Duration::from_secs(1);
+        assert!((mean_s(Pause::Uniform(second, 3 * second)) - 2.0).abs() < 1e-9);
+        assert!((mean_s(Pause::Exponential(second)) - 1.0).abs() < 1e-9);
+        assert!((mean_s(Pause::LogNormal(second, 0.5)) - 0.125_f64.exp()).abs() < 1e-9);
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Symbols: λ arrivals per second, S mean service time in seconds, c servers, a = λS offered work, ρ = a/c.
 
+pub mod closed;
+
 /// Erlang B: share of arrivals that find all `servers` busy and are lost, for offered work `a`; by the recursion
 /// `B₀ = 1, B_k = a·B_{k−1} / (k + a·B_{k−1})`.
 pub fn erlang_b(servers: u32, a: f64) -> f64 {

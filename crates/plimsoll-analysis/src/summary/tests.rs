@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use plimsoll_model::event::{FORMAT_MAJOR, FORMAT_MINOR, Header};
-use plimsoll_model::plan::{Facts, GoodStatus, Load, PathOrder, RequestPlan, Target, Transport};
+use plimsoll_model::plan::{
+    Facts, GoodStatus, Load, LoadUnit, PathOrder, RequestPlan, Target, Transport,
+};
 use plimsoll_model::run::Ending;
 use plimsoll_model::schedule::{Phase, Spacing};
 use plimsoll_model::seed::Seed;
@@ -11,7 +13,7 @@ use plimsoll_model::verdict::{FailReason, TrialVerdict};
 use super::timeline::Timeline;
 use super::*;
 
-fn plan(lasting: Duration) -> Plan {
+pub(super) fn plan(lasting: Duration) -> Plan {
     Plan {
         name: "test".to_owned(),
         target: Target {
@@ -31,6 +33,7 @@ fn plan(lasting: Duration) -> Plan {
             redirects_max: 0,
         },
         scenario: None,
+        find: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(30),
@@ -61,7 +64,7 @@ fn plan(lasting: Duration) -> Plan {
     }
 }
 
-fn run(lasting: Duration) -> Run {
+pub(super) fn run(lasting: Duration) -> Run {
     Run::new(Header {
         format_major: FORMAT_MAJOR,
         format_minor: FORMAT_MINOR,
@@ -202,6 +205,8 @@ fn trial(index: u32, judged: (u32, u32), verdict: TrialVerdict) -> Trial {
         spec: TrialSpec {
             kind: TrialKind::Refine,
             rate: 10.0,
+            unit: LoadUnit::RequestsPerSecond,
+            per_unit: 1.0,
             ramp_s: 0,
             warmup_s: 0,
             measure_s: judged.1 - judged.0,

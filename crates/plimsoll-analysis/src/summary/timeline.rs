@@ -4,6 +4,7 @@
 //! that covers no window does not exist, so a gap in the measurement stays a gap in the picture.
 
 use plimsoll_model::histogram::Histogram;
+use plimsoll_model::journey::StepId;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Percentiles, TrialKind};
 use plimsoll_model::window::Window;
@@ -37,8 +38,19 @@ pub struct Point {
     pub response_us: Option<Percentiles>,
     /// Requests due and not finished: highest end of a second.
     pub in_flight_max: u64,
+    /// Users in the run: highest end of a second; 0 without journeys.
+    pub users_max: u64,
     /// CPU of the event loops in cores: mean.
     pub generator_cores: f64,
+}
+
+/// `step_s` seconds of some steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepPoint {
+    /// First second, a multiple of the step.
+    pub second: u32,
+    /// Response time of good answers, µs.
+    pub response_us: Percentiles,
 }
 
 /// Mean and maximum of a series over the seconds of one point.
@@ -77,6 +89,26 @@ impl Timeline {
             step_s,
             points: chunks.map(|chunk| Point::of(chunk, step_s)).collect(),
         }
+    }
+
+    /// The steps of `ids` together at the same points; points without a good answer are left out.
+    pub fn steps(&self, run: &Run, ids: &[StepId]) -> Vec<StepPoint> {
+        let chunks = run
+            .windows
+            .chunk_by(|a, b| a.second / self.step_s == b.second / self.step_s);
+        let points = chunks.filter_map(|chunk| {
+            let mut response = Histogram::new();
+            for window in chunk {
+                for step in ids.iter().filter_map(|id| window.steps.get(id)) {
+                    response.merge(&step.response);
+                }
+            }
+            Some(StepPoint {
+                second: chunk[0].second / self.step_s * self.step_s,
+                response_us: percentiles(&response)?,
+            })
+        });
+        points.collect()
     }
 
     /// A series of readings at the same points as (first second, level); points without a value are left out.
@@ -142,6 +174,7 @@ impl Point {
                 .map(|window| window.in_flight)
                 .max()
                 .unwrap_or(0),
+            users_max: windows.iter().map(|window| window.users).max().unwrap_or(0),
             generator_cores: per_second(|window| window.generator.loop_cpu_us) / 1e6,
         }
     }

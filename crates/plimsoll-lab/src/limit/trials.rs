@@ -9,9 +9,10 @@ use plimsoll_analysis::judge::{self, TrialFacts};
 use plimsoll_analysis::whole_run;
 use plimsoll_load::NullServer;
 use plimsoll_model::event::Event;
+use plimsoll_model::journey::Scenario;
 use plimsoll_model::load_line::NoLine;
 use plimsoll_model::objective::Objective;
-use plimsoll_model::plan::{Load, Plan, Target};
+use plimsoll_model::plan::{Load, LoadUnit, Plan, Target};
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
@@ -99,6 +100,8 @@ impl<'a> Trials<'a> {
             let left = (second + spec.offered_s()).saturating_sub(window.second + 1);
             Duration::from_secs(u64::from(left))
         };
+        let find = self.conductor.plan().find;
+        let plan_unit = find.map_or(LoadUnit::default(), |find| find.unit);
         let mut windows = Vec::new();
         let load = self.load(spec);
         self.conductor
@@ -107,6 +110,7 @@ impl<'a> Trials<'a> {
                     window,
                     stage: &stage,
                     interval: course.interval(),
+                    unit: plan_unit,
                     remaining: course.remaining().max(trial_left(window)),
                     cpu: self.conductor.latest_machine_use().map(|seen| seen.busy),
                 });
@@ -117,8 +121,24 @@ impl<'a> Trials<'a> {
         Ok(windows)
     }
 
-    /// The load of a trial: open at its rate, or the closed loop of one client alone.
+    /// The load of a trial: open at its rate, users, or the closed loop of one client alone.
     fn load(&self, spec: &TrialSpec) -> Load {
+        let plan = self.conductor.plan();
+        if let Some(scenario) = &plan.scenario
+            && spec.kind != TrialKind::SelfTest
+        {
+            return match spec.unit {
+                _ if spec.kind == TrialKind::Single => alone(scenario, spec),
+                LoadUnit::SessionsPerSecond => Load::Sessions {
+                    phases: spec.phases(0.0),
+                    spacing: spacing(&plan.load),
+                },
+                LoadUnit::Users | LoadUnit::RequestsPerSecond => Load::Users {
+                    phases: spec.user_phases(plan.load.mix()),
+                    iterations: None,
+                },
+            };
+        }
         if spec.kind == TrialKind::Single {
             return Load::Closed {
                 connections: 1,
@@ -126,13 +146,9 @@ impl<'a> Trials<'a> {
                 lasting: Duration::from_secs(u64::from(spec.offered_s())),
             };
         }
-        let spacing = match &self.conductor.plan().load {
-            Load::Open { spacing, .. } | Load::Sessions { spacing, .. } => *spacing,
-            Load::Closed { .. } | Load::Users { .. } => Spacing::Poisson,
-        };
         Load::Open {
             phases: spec.phases(self.previous_rate),
-            spacing,
+            spacing: spacing(&plan.load),
         }
     }
 
@@ -168,6 +184,7 @@ impl<'a> Trials<'a> {
             }),
             steal: machine.iter().map(|seen| seen.steal).collect(),
             open: spec.kind != TrialKind::Single,
+            overlapping: plan.scenario.as_ref().is_some_and(Scenario::has_pages),
             anchor_in_flight: course.anchor_in_flight(),
         };
         judge::judge(spec, &self.objective, windows, &facts)
@@ -183,7 +200,33 @@ impl<'a> Trials<'a> {
             return;
         }
         let busy = seen.iter().map(|seen| seen.busy).sum::<f64>() / seen.len() as f64;
-        course.record_utilisation(trial.throughput, busy);
+        let load = match trial.spec.unit {
+            LoadUnit::RequestsPerSecond => trial.throughput,
+            LoadUnit::Users | LoadUnit::SessionsPerSecond => trial.spec.rate,
+        };
+        if load > 0.0 {
+            course.record_utilisation(load, busy);
+        }
+    }
+}
+
+/// One user of each journey.
+fn alone(scenario: &Scenario, spec: &TrialSpec) -> Load {
+    let users = scenario.journeys.len().max(1) as f64;
+    Load::Users {
+        phases: TrialSpec {
+            rate: users,
+            ..*spec
+        }
+        .user_phases(&[]),
+        iterations: None,
+    }
+}
+
+fn spacing(load: &Load) -> Spacing {
+    match load {
+        Load::Open { spacing, .. } | Load::Sessions { spacing, .. } => *spacing,
+        Load::Closed { .. } | Load::Users { .. } => Spacing::Poisson,
     }
 }
 
@@ -199,6 +242,8 @@ fn against(plan: &Plan, server: &NullServer) -> Arc<Plan> {
         addresses: vec![address],
         unix_socket: None,
     };
+    // The server that does nothing knows no journeys.
+    plan.scenario = None;
     plan.transport.sources.clear();
     Arc::new(plan)
 }

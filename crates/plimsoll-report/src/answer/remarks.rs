@@ -1,11 +1,12 @@
 //! What a search found beside the line, in sentences.
 
 use plimsoll_model::load_line::Remark;
+use plimsoll_model::plan::LoadUnit;
 
-use crate::number::{percent, rate, seconds, short};
+use crate::number::{load, percent, seconds, short};
 
-/// What was found beside the line, in order. Recoveries from several overloads are one sentence.
-pub fn remarks(remarks: &[Remark]) -> Vec<String> {
+/// What was found beside the line of a search in this unit, in order. Recoveries from several overloads are one sentence.
+pub fn remarks(remarks: &[Remark], unit: LoadUnit) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     let mut recoveries: Vec<(f64, u32)> = Vec::new();
     for each in remarks {
@@ -14,17 +15,18 @@ pub fn remarks(remarks: &[Remark]) -> Vec<String> {
                 rate,
                 seconds: Some(after),
             } => recoveries.push((*rate, *after)),
-            other => sentences.push(remark(other)),
+            other => sentences.push(remark(other, unit)),
         }
     }
-    if let Some(sentence) = recovered(&recoveries) {
+    if let Some(sentence) = recovered(&recoveries, unit) {
         sentences.insert(0, sentence);
     }
     sentences
 }
 
-/// How long the target took to be well again after overloads (rate in 1/s, seconds).
-fn recovered(recoveries: &[(f64, u32)]) -> Option<String> {
+/// How long the target took to be well again after overloads (load in the unit, seconds).
+fn recovered(recoveries: &[(f64, u32)], unit: LoadUnit) -> Option<String> {
+    let rate = |value: f64| load(value, unit);
     let slowest = recoveries.iter().map(|&(_, after)| after).max()?;
     let lowest = recoveries
         .iter()
@@ -61,7 +63,8 @@ fn well_again(after_s: u32) -> String {
     }
 }
 
-fn remark(remark: &Remark) -> String {
+fn remark(remark: &Remark, unit: LoadUnit) -> String {
+    let rate = |value: f64| load(value, unit);
     match remark {
         Remark::NoisyMachine { variation } => format!(
             "The machine is noisy: equal trials differ by {} in their median; trials are longer and the interval \

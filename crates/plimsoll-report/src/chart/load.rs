@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use plimsoll_model::load_line::LoadLine;
 use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::TrialVerdict;
 
@@ -10,7 +11,7 @@ use super::panel::horizontal_grid;
 use super::percent_of;
 use super::scale::Scale;
 use crate::answer;
-use crate::number::{micros, rate, short};
+use crate::number::{load, micros, rate, short};
 use crate::report::Report;
 
 /// The rate at which a trial loaded the target: what it offered, or what one client alone achieved.
@@ -22,12 +23,21 @@ pub(crate) fn rate_of(trial: &Trial) -> f64 {
     }
 }
 
-/// Trials that loaded the target.
+/// The same in words: one client alone is told by what it achieved.
+pub(crate) fn load_of(trial: &Trial) -> String {
+    if trial.spec.kind == TrialKind::Single {
+        rate(trial.throughput)
+    } else {
+        load(trial.spec.rate, trial.spec.unit)
+    }
+}
+
+/// Trials that loaded the target and have a place on the axis of the search: one client alone has none among users.
 pub(crate) fn trials_of<'a>(report: &'a Report<'_>) -> impl Iterator<Item = &'a Trial> {
-    report
-        .trials
-        .iter()
-        .filter(|trial| trial.spec.kind != TrialKind::SelfTest)
+    let by_rate = report.unit() == LoadUnit::RequestsPerSecond;
+    report.trials.iter().filter(move |trial| {
+        trial.spec.kind != TrialKind::SelfTest && (by_rate || trial.spec.kind != TrialKind::Single)
+    })
 }
 
 /// Class and symbol of a verdict.
@@ -74,7 +84,7 @@ pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
             @if let Some(bound) = bound { (objective(&y, bound.within_us, &quantile)) }
             @for trial in &trials { (mark(trial, &x, &y)) }
         }
-        div.axis-title.below { "offered load, " (answer::RATE_UNIT) }
+        div.axis-title.below { "offered load, " (report.unit().symbol()) }
     })
 }
 
@@ -88,8 +98,8 @@ fn description(trials: &[&Trial], line: Option<&LoadLine>) -> String {
     let found = line.map_or_else(String::new, |line| {
         format!(
             " The load line lies between {} and {}.",
-            rate(line.low),
-            rate(line.high)
+            short(line.low),
+            load(line.high, line.unit)
         )
     });
     format!(
@@ -119,11 +129,11 @@ fn interval(x: &Scale, line: &LoadLine) -> Markup {
     html! {
         g.interval {
             rect x=(percent_of(low)) width=(percent_of(high - low)) y="0" height="100%" {
-                title { "90 % interval of the load line: " (short(line.low)) " to " (rate(line.high)) }
+                title { "90 % interval of the load line: " (short(line.low)) " to " (load(line.high, line.unit)) }
             }
             line.median x1=(percent_of(median)) x2=(percent_of(median)) y1="0" y2="100%" {}
             text x=(percent_of(at)) dx=(gap) y="14" text-anchor=(anchor) {
-                "load line " (rate(line.median))
+                "load line " (load(line.median, line.unit))
             }
         }
     }
@@ -165,7 +175,7 @@ fn mark(trial: &Trial, x: &Scale, y: &Scale) -> Markup {
     html! {
         svg class={ "mark " (name) (counts) } x=(percent_of(x.place(rate_of(trial)))) y=(percent_of(1.0 - at)) {
             title {
-                "trial " (trial.index) " (" (trial.spec.kind.name()) ") at " (rate(rate_of(trial))) ": "
+                "trial " (trial.index) " (" (trial.spec.kind.name()) ") at " (load_of(trial)) ": "
                 (reached) ", " (name) (why)
             }
             (symbol(name))

@@ -8,6 +8,7 @@ use plimsoll_model::metric;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::trial::{Percentiles, Trial};
 
+use super::load::load_of;
 use super::panel::{BOX_HEIGHT, Line, horizontal_grid, path};
 use super::scale::{Scale, clock, time_step};
 use super::{number, percent_of};
@@ -48,6 +49,7 @@ impl TimeChart {
         let panels = [
             latency(report, &timeline),
             throughput(&timeline),
+            users(&timeline),
             failures(&timeline),
             in_flight(&timeline),
             cpu(report, &timeline),
@@ -131,8 +133,8 @@ impl TimeChart {
                         rect class={ "trial " (trial.verdict.name()) } x=(trial.start_second)
                             width=(trial.judged.1.saturating_sub(trial.start_second)) y=(top) height=(12 - top) {
                             title {
-                                "trial " (trial.index) " (" (trial.spec.kind.name()) ") at " (short(trial.spec.rate))
-                                "/s: " (trial.verdict.name())
+                                "trial " (trial.index) " (" (trial.spec.kind.name()) ") at " (load_of(trial))
+                                ": " (trial.verdict.name())
                             }
                         }
                     }
@@ -317,6 +319,17 @@ fn throughput(timeline: &Timeline) -> Option<Panel> {
         }),
     ];
     from_zero("Throughput", lines, short)
+}
+
+/// Users, for runs that have any.
+fn users(timeline: &Timeline) -> Option<Panel> {
+    if timeline.points.iter().all(|point| point.users_max == 0) {
+        return None;
+    }
+    let users = line("users", "l-completed", timeline, |point| {
+        point.users_max as f64
+    });
+    from_zero("Users", vec![users], short)
 }
 
 fn failures(timeline: &Timeline) -> Option<Panel> {

@@ -9,7 +9,7 @@ use plimsoll_model::trial::Trial;
 
 use super::repeat;
 use crate::answer;
-use crate::chart::load::{rate_of, trials_of};
+use crate::chart::load::{load_of, rate_of, trials_of};
 use crate::chart::scale::clock;
 use crate::number::{bytes, count, micros, percent, rate, seconds, short};
 use crate::report::Report;
@@ -66,7 +66,7 @@ pub(super) fn trials_table(report: &Report<'_>) -> Markup {
                         th scope="row" { (trial.index) }
                         td { (clock(trial.start_second)) }
                         td { (trial.spec.kind.name()) }
-                        td { (short(rate_of(trial))) "/s" }
+                        td { (load_of(trial)) }
                         td.text { (trial.verdict.name())
                             @if let Some(why) = answer::trial_reason(&trial.verdict) { small { (why) } } }
                         td { (time(trial, trial.response_us.p50)) }
@@ -201,11 +201,7 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
     if let Some(socket) = &plan.target.unix_socket {
         facts.push(("unix socket", socket.to_string_lossy().into_owned()));
     }
-    let paths = match plan.request.paths.as_slice() {
-        [path] => path.clone(),
-        paths => format!("{} URLs", count(paths.len() as u64)),
-    };
-    facts.push(("request", format!("{} {paths}", plan.request.method)));
+    facts.push(what_is_asked(plan));
     for (name, value) in plan.request.headers.iter().take(12) {
         facts.push(("header", format!("{name}: {value}")));
     }
@@ -238,6 +234,20 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value))
         .collect()
+}
+
+/// What users do, or what each request says.
+fn what_is_asked(plan: &Plan) -> (&'static str, String) {
+    if let Some(scenario) = &plan.scenario {
+        let journeys = scenario.journeys.iter();
+        let texts = journeys.map(|journey| format!("{} (weight {})", journey.name, journey.weight));
+        return ("journeys", texts.collect::<Vec<_>>().join(", "));
+    }
+    let paths = match plan.request.paths.as_slice() {
+        [path] => path.clone(),
+        paths => format!("{} URLs", count(paths.len() as u64)),
+    };
+    ("request", format!("{} {paths}", plan.request.method))
 }
 
 fn seconds_text(duration: std::time::Duration) -> String {

@@ -11,6 +11,11 @@ use crate::text::printable;
 /// bodies are not repeated here.
 pub(super) fn command(report: &Report<'_>) -> String {
     let plan = &report.run.header.plan;
+    if plan.scenario.is_some() {
+        // The file of the plan says all but the seed; the log does not know where it lies.
+        let command = &report.run.header.command;
+        return format!("plimsoll {command} PLAN.yaml --seed {}", plan.seed.0);
+    }
     let mut words = vec![
         "plimsoll".to_owned(),
         report.run.header.command.clone(),

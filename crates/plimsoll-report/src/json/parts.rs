@@ -6,6 +6,7 @@ use plimsoll_analysis::summary::Summary;
 use plimsoll_model::finding::Finding;
 use plimsoll_model::load_line::{GateResult, LoadLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Percentiles, Trial};
 
 use super::{
@@ -74,7 +75,7 @@ impl LoadLineObject {
             low: line.low,
             high: line.high,
             verified: line.verified,
-            unit: answer::RATE_UNIT.to_owned(),
+            unit: line.unit.symbol().to_owned(),
             confirmed_trials: line.confirmed_trials,
             confirmed_passes: line.confirmed_passes,
             pass_probability_low: line.pass_probability_low,
@@ -83,10 +84,10 @@ impl LoadLineObject {
 }
 
 impl GateObject {
-    pub(super) fn of(gate: &GateResult) -> Self {
+    pub(super) fn of(gate: &GateResult, unit: LoadUnit) -> Self {
         Self {
             rate: gate.rate,
-            unit: answer::RATE_UNIT.to_owned(),
+            unit: unit.symbol().to_owned(),
             accepted: gate.accepted,
             trials: gate.trials,
             passes: gate.passes,
@@ -103,6 +104,7 @@ impl TrialObject {
             index: trial.index,
             kind: trial.spec.kind.name().to_owned(),
             rate: trial.spec.rate,
+            unit: trial.spec.unit.symbol().to_owned(),
             verdict: trial.verdict.name().to_owned(),
             why: answer::trial_reason(&trial.verdict),
             requests: trial.requests,

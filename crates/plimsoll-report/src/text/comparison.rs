@@ -7,7 +7,7 @@ use plimsoll_model::run::Run;
 
 use super::layout::{printable, wrap};
 use crate::answer;
-use crate::number::{micros, percent, rate, short};
+use crate::number::{load, micros, percent, rate, short};
 use crate::report::Report;
 
 /// A table of runs, one a row, and a sentence on the first and the last of them.
@@ -61,7 +61,7 @@ fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
         rows.push(match line_of(report) {
             Some(line) => row([
                 &printable(label),
-                &rate(line.median),
+                &load(line.median, line.unit),
                 &format!("{} to {}", short(line.low), short(line.high)),
                 &short(line.verified),
                 &set_by,
@@ -149,6 +149,9 @@ pub(crate) fn gain(reports: &[(&str, Report<'_>)]) -> Option<String> {
         return None;
     };
     let (before, after) = (line_of(before)?, line_of(after)?);
+    if before.unit != after.unit {
+        return None;
+    }
     let ratio = after.median / before.median;
     let direction = if ratio >= 1.0 { "more" } else { "less" };
     let apart = after.low > before.high || after.high < before.low;
@@ -160,7 +163,7 @@ pub(crate) fn gain(reports: &[(&str, Report<'_>)]) -> Option<String> {
     Some(format!(
         "{after_label} carries {} {direction} than {before_label} ({} instead of {}); {trust}.",
         percent((ratio - 1.0).abs()),
-        rate(after.median),
-        rate(before.median),
+        load(after.median, after.unit),
+        load(before.median, before.unit),
     ))
 }

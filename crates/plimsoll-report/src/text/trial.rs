@@ -3,13 +3,13 @@
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use crate::answer;
-use crate::number::{micros, percent, rate};
+use crate::number::{load, micros, percent, rate};
 
 /// A trial in a line, such as `refine    412/s    pass  p50 12 ms  p95 88 ms  0 % failed`.
 pub fn trial_line(trial: &Trial) -> String {
-    let load = match trial.spec.kind {
+    let at = match trial.spec.kind {
         TrialKind::Single => format!("alone, {}", rate(trial.throughput)),
-        _ => rate(trial.spec.rate),
+        _ => load(trial.spec.rate, trial.spec.unit),
     };
     let failed = if trial.requests == 0 {
         0.0
@@ -21,7 +21,7 @@ pub fn trial_line(trial: &Trial) -> String {
     let mut line = format!(
         "{:<10} {:>14}  {:<4}  p50 {:>8}  p95 {:>8}  p99 {:>8}  {} failed",
         trial.spec.kind.name(),
-        load,
+        at,
         trial.verdict.name(),
         time(trial.response_us.p50),
         time(trial.response_us.p95),

@@ -183,3 +183,28 @@ fn the_cursor_follows_keys_and_pointer() {
         "one cursor in every panel"
     );
 }
+
+#[test]
+fn steps_are_sorted_by_a_press() {
+    let run = runs::users();
+    let first = |presses: &str| {
+        let press = "const b = document.querySelectorAll('#table-steps thead button');";
+        let page = played(&run, &format!("{press} {presses}"));
+        let document = visit("sorted", &page).document;
+        let table = &document[document.find("id=\"table-steps\"").unwrap()..];
+        let label = &table[table.find("class=\"label\">").unwrap() + 14..];
+        label[..label.find('<').unwrap()].to_owned()
+    };
+    assert_eq!(first(""), "POST /accounts/login");
+    // Samples: the largest first, then the smallest, then the plan's order again.
+    assert_eq!(first("b[2].click();"), "resources of front page");
+    assert_ne!(
+        first("b[2].click(); b[2].click();"),
+        "resources of front page"
+    );
+    assert_eq!(
+        first("for (const _ of [1, 2, 3]) b[2].click();"),
+        "POST /accounts/login"
+    );
+    assert_eq!(first("b[0].click();"), "front page");
+}

@@ -88,8 +88,9 @@ fn parquet_rows(bytes: &[u8]) -> Vec<Row> {
 
 #[test]
 fn parquet_tells_the_same_as_csv() {
-    let run = runs::search();
+    let (run, users) = (runs::search(), runs::users());
     let pairs = [
+        (csv::steps(&users), tables::steps(&users)),
         (csv::windows(&run), tables::windows(&run)),
         (csv::readings(&run), tables::readings(&run)),
         (csv::findings(&run), tables::findings(&run)),
@@ -114,6 +115,26 @@ fn parquet_tells_the_same_as_csv() {
             }
         }
     }
+}
+
+#[test]
+fn every_journey_step_and_group_has_a_row() {
+    let run = runs::users();
+    let steps = rows(&csv::steps(&run));
+    assert_eq!(steps.len(), 1 + 2 + 8 + 1);
+    let kinds: Vec<&str> = (0..11).map(|row| cell(&steps, row, "kind")).collect();
+    assert_eq!(kinds[..4], ["journey", "journey", "once", "step"]);
+    assert_eq!(kinds[10], "group");
+    assert_eq!(cell(&steps, 2, "label"), "POST /accounts/login");
+    assert_eq!(
+        cell(&steps, 3, "response_us_p75").parse::<u64>().unwrap(),
+        Report::of(&run).summary.breakdown.unwrap().steps[1]
+            .part
+            .response_us
+            .unwrap()
+            .p75
+    );
+    assert_eq!(rows(&csv::steps(&runs::plain(400.0, 2))).len(), 1);
 }
 
 #[test]
@@ -188,4 +209,7 @@ fn junit_has_a_case_for_every_bound() {
     assert_eq!(counts(&runs::search()), (1, 0, 0));
     assert_eq!(counts(&runs::search_without_line()), (1, 0, 1));
     assert_eq!(counts(&runs::hostile()), (1, 0, 0));
+    // Valid, not ended early, five bounds, and two steps that expect a redirect.
+    assert_eq!(counts(&runs::users()), (9, 0, 0));
+    assert_eq!(counts(&runs::users_missed()), (9, 4, 0));
 }

@@ -20,6 +20,8 @@ pub(crate) fn every_run() -> Vec<(&'static str, Run)> {
         ("void search", runs::search_void()),
         ("no line", runs::search_without_line()),
         ("gate", runs::gate()),
+        ("users", runs::users()),
+        ("users missed", runs::users_missed()),
         ("hostile", runs::hostile()),
         ("one window", runs::plain(400.0, 1)),
         ("header of a run", runs::header_only("run")),
@@ -110,6 +112,22 @@ fn an_hour_is_small() {
     assert!(page.len() < 1_500_000, "{} bytes", page.len());
     // 3,600 seconds are merged to at most 600 points.
     assert!(page.contains("Each point covers 10 s"));
+}
+
+#[test]
+fn every_step_has_a_row_and_a_picture() {
+    let page = render(&runs::users());
+    let table = &page[page.find("id=\"table-steps\"").unwrap()..];
+    let table = &table[..table.find("</table>").unwrap()];
+    assert_eq!(table.matches("<th scope=\"row\">").count(), 8);
+    assert_eq!(table.matches(">once</span>").count(), 1);
+    assert_eq!(page.matches("<figure>").count(), 8);
+    assert!(page.contains("Users over time"));
+    assert_eq!(page.matches("✓ met").count(), 5);
+    assert!(!page.contains("Some failures in full"));
+    let missed = render(&runs::users_missed());
+    assert!(missed.contains("✗ missed") && missed.contains("Some failures in full"));
+    assert!(missed.contains("&lt;form action=") && !missed.contains("<form"));
 }
 
 #[test]

@@ -55,6 +55,8 @@ fn every_run_is_valid_against_the_schema() {
         runs::plain(400.0, 10),
         runs::plain_failing(),
         runs::plain_void(),
+        runs::users(),
+        runs::users_missed(),
         runs::header_only("run"),
     ] {
         assert_valid("run.schema.json", &run_json(&run));
@@ -122,6 +124,46 @@ fn run_has_the_promised_names() {
     assert_eq!(
         object["run_file"],
         json!("plimsoll/20261121-180000-news.run")
+    );
+}
+
+#[test]
+fn users_have_the_promised_names() {
+    let object = run_json(&runs::users());
+    let step = &object["steps"][0];
+    for name in
+        "label journey once samples average p50 p75 p90 p95 p99 error_share throughput bytes"
+            .split(' ')
+    {
+        assert!(step.get(name).is_some(), "{name}");
+    }
+    assert_eq!(
+        (&step["label"], &step["once"]),
+        (&json!("POST /accounts/login"), &json!(true))
+    );
+    assert_eq!(object["steps"].as_array().unwrap().len(), 8);
+    assert_eq!(object["journeys"][1]["name"], json!("reader"));
+    assert_eq!(object["groups"][0]["name"], json!("work"));
+    let users = &object["users"];
+    assert_eq!(
+        (&users["max"], &users["mean"]),
+        (&json!(500), &json!(500.0))
+    );
+    let little = |name: &str| users["little"][name].as_f64().unwrap();
+    let cycle_s = (little("response_ms") + little("think_ms")) / 1e3;
+    assert!((little("throughput") * cycle_s - little("users")).abs() < 1e-6);
+    assert_eq!(object["thresholds"].as_array().unwrap().len(), 5);
+    assert_eq!(object["thresholds"][0]["objective"], json!("p95 < 250ms"));
+    let met = |object: &Value| {
+        let thresholds = object["thresholds"].as_array().unwrap().iter();
+        thresholds.filter(|one| one["met"] == json!(true)).count()
+    };
+    assert_eq!(met(&object), 5);
+    assert!(met(&run_json(&runs::users_missed())) < 5);
+    let plain = run_json(&runs::plain(400.0, 2));
+    assert_eq!(
+        (&plain["steps"], &plain["users"]),
+        (&json!([]), &Value::Null)
     );
 }
 

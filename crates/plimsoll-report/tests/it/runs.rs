@@ -18,8 +18,10 @@ use plimsoll_model::window::Window;
 mod readings;
 mod search;
 mod server;
+mod users;
 
 pub(crate) use search::{gate, search, search_void, search_without_line};
+pub(crate) use users::{users, users_missed};
 
 use readings::readings;
 use server::Server;
@@ -69,6 +71,7 @@ fn plan() -> Plan {
             redirects_max: 0,
         },
         scenario: None,
+        find: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(30),

@@ -41,6 +41,25 @@ fn every_summary_fits_on_one_screen() {
 }
 
 #[test]
+fn users_summary() {
+    for run in [runs::users(), runs::users_missed()] {
+        let text = summary(&run);
+        let (head, table) = text.split_once("\n\n ").unwrap();
+        assert!(head.lines().count() <= 24, "{text}");
+        assert!(
+            head.lines().all(|line| line.chars().count() <= 80),
+            "{text}"
+        );
+        assert!(
+            table.lines().all(|line| line.chars().count() <= 100),
+            "{text}"
+        );
+    }
+    insta::assert_snapshot!("users_summary", summary(&runs::users()));
+    insta::assert_snapshot!("users_missed_summary", summary(&runs::users_missed()));
+}
+
+#[test]
 fn search_summary() {
     insta::assert_snapshot!(summary(&runs::search()));
 }

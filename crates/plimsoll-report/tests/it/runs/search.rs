@@ -5,6 +5,7 @@ use plimsoll_model::finding::{Certainty, Evidence, Finding};
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::load_line::{GateResult, LoadLine, NoLine, Remark, SearchResult};
 use plimsoll_model::objective::Answers;
+use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
@@ -56,6 +57,8 @@ fn trials(steps: &[(TrialKind, f64)]) -> Run {
         let spec = TrialSpec {
             kind,
             rate,
+            unit: LoadUnit::RequestsPerSecond,
+            per_unit: 1.0,
             ramp_s: 1,
             warmup_s: 2,
             measure_s: 8,
@@ -139,6 +142,7 @@ fn judge(run: &Run, index: u32, spec: TrialSpec, start: u32) -> Trial {
 
 fn line() -> LoadLine {
     LoadLine {
+        unit: LoadUnit::RequestsPerSecond,
         median: 736.0,
         low: 705.0,
         high: 762.0,

@@ -1,0 +1,380 @@
+//! The numbers of a run by step, journey and group, its thresholds, and its users.
+//!
+//! Steps of one label in one journey share a row. A journey's row holds its requests and pages; a group's row holds
+//! the time from its first step to its last, which no journey's row holds again. Steps of `once` stand in rows of
+//! their own, over the whole run: most users take them while the load still grows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::journey::{Scenario, Scope, StepId, StepInfo};
+use plimsoll_model::objective::{Answers, Objective};
+use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::run::Run;
+use plimsoll_model::trial::Percentiles;
+use plimsoll_model::window::{StepWindow, Window};
+
+use super::users::UsersSummary;
+use super::{ObjectiveResult, Span, percentiles, share};
+
+/// A run by its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Breakdown {
+    /// One row for each label of a journey, in the order of the plan; steps that were never taken included.
+    pub steps: Vec<StepSummary>,
+    /// One row for each journey.
+    pub journeys: Vec<JourneySummary>,
+    /// One row for each group of a journey.
+    pub groups: Vec<GroupSummary>,
+    /// The objectives of parts of the load; empty for a search, which judges trials.
+    pub thresholds: Vec<ThresholdResult>,
+    /// How many users there were; `None` without any.
+    pub users: Option<UsersSummary>,
+}
+
+/// The numbers of a part of the load.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PartSummary {
+    /// Requests that ended, the drain included.
+    pub samples: u64,
+    /// The same by outcome.
+    pub outcomes: OutcomeCounts,
+    /// Response time (done − due) of good answers, µs; `None` without any.
+    pub response_us: Option<Percentiles>,
+    /// Complete answers per second, good or not, while requests became due.
+    pub throughput: f64,
+    /// Bytes of answers, heads included.
+    pub bytes: u64,
+}
+
+/// The numbers of the steps of one label in one journey.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepSummary {
+    /// As written.
+    pub label: String,
+    /// Name of the journey.
+    pub journey: String,
+    /// Whether the steps stand in `once`.
+    pub once: bool,
+    /// Whether the plan expects something of an answer beside a good status.
+    pub expects: bool,
+    /// The steps.
+    pub ids: Vec<StepId>,
+    /// The numbers.
+    pub part: PartSummary,
+}
+
+/// The numbers of one kind of user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JourneySummary {
+    /// As written.
+    pub name: String,
+    /// Iterations, failed ones included; `None` where several journeys share the count.
+    pub iterations: Option<u64>,
+    /// The numbers of its requests and pages, those of `once` left out.
+    pub part: PartSummary,
+}
+
+/// The numbers of a group: the time from its first step to its last, without thinking.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GroupSummary {
+    /// As written.
+    pub name: String,
+    /// Name of the journey.
+    pub journey: String,
+    /// The numbers; a sample is one way through the group.
+    pub part: PartSummary,
+}
+
+/// An objective of a part of the load, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThresholdResult {
+    /// What it holds for: `everything`, `journey NAME`, `step LABEL`, `group NAME`.
+    pub scope: String,
+    /// Requests that it was judged by.
+    pub samples: u64,
+    /// The judgement; says nothing without requests.
+    pub result: ObjectiveResult,
+}
+
+/// One bound of a threshold, judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BoundJudged {
+    /// The bound alone, as an objective: it writes itself as people do.
+    pub bound: Objective,
+    /// What was measured.
+    pub measured: Measured,
+    /// Whether it holds; `None` when there was nothing to judge it by.
+    pub met: Option<bool>,
+}
+
+/// What a bound was held against.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Measured {
+    /// The quantile, µs, with failures as infinitely slow; `None` when it is a failure, or nothing was measured.
+    TimeUs(Option<u64>),
+    /// The share of failures, 0 to 1; `None` when nothing was measured.
+    Share(Option<f64>),
+}
+
+impl ThresholdResult {
+    /// Whether it was met; `None` when there was nothing to judge it by.
+    pub fn met(&self) -> Option<bool> {
+        (self.samples > 0).then_some(self.result.met)
+    }
+
+    /// Each of its bounds.
+    pub fn bounds(&self) -> Vec<BoundJudged> {
+        let judged = |holds: bool| (self.samples > 0).then_some(holds);
+        let times = self.result.latency.iter().map(|result| BoundJudged {
+            bound: Objective {
+                latency: vec![result.bound],
+                errors_max: None,
+            },
+            measured: Measured::TimeUs(result.measured_us),
+            met: judged(result.holds),
+        });
+        let errors = self.result.errors.map(|(max, share, holds)| BoundJudged {
+            bound: Objective {
+                latency: Vec::new(),
+                errors_max: Some(max),
+            },
+            measured: Measured::Share((self.samples > 0).then_some(share)),
+            met: judged(holds),
+        });
+        times.chain(errors).collect()
+    }
+}
+
+impl PartSummary {
+    /// Share of requests that failed, 0 to 1; 0 without requests.
+    pub fn error_share(&self) -> f64 {
+        share(self.outcomes.failed(), self.samples)
+    }
+}
+
+/// What is added up of one step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StepTotal {
+    pub(super) window: StepWindow,
+    /// Complete answers while requests became due.
+    answered: u64,
+}
+
+impl StepTotal {
+    fn add(&mut self, window: &StepWindow, is_due: bool) {
+        self.window.merge(window);
+        if is_due {
+            self.answered += answered(&window.outcomes);
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.window.merge(&other.window);
+        self.answered += other.answered;
+    }
+
+    /// Requests, and the sum of their response times, failed ones included, µs.
+    pub(super) fn waited(&self) -> (u64, f64) {
+        let sum =
+            |histogram: &Histogram| histogram.mean().unwrap_or(0.0) * histogram.count() as f64;
+        let us = sum(&self.window.response) + sum(&self.window.failed);
+        (self.window.outcomes.total(), us)
+    }
+
+    fn part(&self, seconds: f64) -> PartSummary {
+        PartSummary {
+            samples: self.window.outcomes.total(),
+            outcomes: self.window.outcomes,
+            response_us: percentiles(&self.window.response),
+            throughput: if seconds > 0.0 {
+                self.answered as f64 / seconds
+            } else {
+                0.0
+            },
+            bytes: self.window.bytes_in,
+        }
+    }
+}
+
+fn answered(outcomes: &OutcomeCounts) -> u64 {
+    [Outcome::Ok, Outcome::WrongStatus, Outcome::Expectation]
+        .map(|outcome| outcomes.get(outcome))
+        .iter()
+        .sum()
+}
+
+/// Totals of every step: over the judged seconds, and for `once` over the whole run.
+#[derive(Debug)]
+pub(super) struct StepTotals {
+    by_id: BTreeMap<StepId, StepTotal>,
+    /// Judged seconds in which requests became due.
+    seconds: f64,
+    /// Seconds of the whole run.
+    whole_s: f64,
+}
+
+impl StepTotals {
+    fn of(run: &Run, scenario: &Scenario, spans: &[Span]) -> Self {
+        let mut by_id: BTreeMap<StepId, StepTotal> = BTreeMap::new();
+        let mut add = |windows: &[Window], due_until: u32, once: bool| {
+            for window in windows {
+                for (&id, step) in &window.steps {
+                    if info(scenario, id).is_some_and(|info| info.once == once) {
+                        let total = by_id.entry(id).or_default();
+                        total.add(step, window.second < due_until);
+                    }
+                }
+            }
+        };
+        for span in spans {
+            let windows = run.windows_between(span.from, span.until);
+            add(windows, span.due_until, false);
+        }
+        add(&run.windows, u32::MAX, true);
+        Self {
+            by_id,
+            seconds: spans.iter().map(|span| span.seconds).sum(),
+            whole_s: run.windows.len() as f64,
+        }
+    }
+
+    /// All of `ids` together.
+    pub(super) fn sum(&self, ids: &[StepId]) -> StepTotal {
+        let mut sum = StepTotal::default();
+        for total in ids.iter().filter_map(|id| self.by_id.get(id)) {
+            sum.merge(total);
+        }
+        sum
+    }
+
+    fn part(&self, ids: &[StepId], once: bool) -> PartSummary {
+        let seconds = if once { self.whole_s } else { self.seconds };
+        self.sum(ids).part(seconds)
+    }
+}
+
+fn info(scenario: &Scenario, id: StepId) -> Option<&StepInfo> {
+    scenario.steps.get(usize::try_from(id).ok()?)
+}
+
+impl Breakdown {
+    /// The parts of `run` over its judged stretches; `None` for a run without a scenario.
+    pub(super) fn of(run: &Run, spans: &[Span], is_search: bool) -> Option<Self> {
+        let scenario = run.header.plan.scenario.as_ref()?;
+        let totals = StepTotals::of(run, scenario, spans);
+        let groups = scenario.group_ids();
+        let thresholds = if is_search {
+            Vec::new()
+        } else {
+            thresholds(scenario, &totals)
+        };
+        Some(Self {
+            steps: steps(scenario, &totals, &groups),
+            journeys: journeys(run, scenario, &totals, spans),
+            groups: self::groups(scenario, &totals, &groups),
+            thresholds,
+            users: UsersSummary::of(run, scenario, &totals, spans, is_search),
+        })
+    }
+
+    /// What the thresholds make of the run: `Some(false)` when one is missed, `None` when one could not be judged.
+    pub fn met(&self) -> Option<bool> {
+        let judged = || self.thresholds.iter().map(ThresholdResult::met);
+        if judged().any(|met| met == Some(false)) {
+            Some(false)
+        } else {
+            judged().all(|met| met.is_some()).then_some(true)
+        }
+    }
+}
+
+/// Ids by (journey, label, once), in the order of the plan.
+fn rows<'a>(
+    scenario: &'a Scenario,
+    is_in: impl Fn(StepId) -> bool,
+) -> Vec<(&'a StepInfo, Vec<StepId>)> {
+    let mut rows: Vec<(&StepInfo, Vec<StepId>)> = Vec::new();
+    for (id, info) in (0..).zip(&scenario.steps).filter(|pair| is_in(pair.0)) {
+        let same = |row: &&mut (&StepInfo, Vec<StepId>)| {
+            (row.0.journey, &row.0.label, row.0.once) == (info.journey, &info.label, info.once)
+        };
+        match rows.iter_mut().find(same) {
+            Some(row) => row.1.push(id),
+            None => rows.push((info, vec![id])),
+        }
+    }
+    rows
+}
+
+fn journey_name(scenario: &Scenario, index: u32) -> String {
+    let journey = usize::try_from(index)
+        .ok()
+        .and_then(|index| scenario.journeys.get(index));
+    journey.map_or_else(String::new, |journey| journey.name.clone())
+}
+
+fn steps(scenario: &Scenario, totals: &StepTotals, groups: &BTreeSet<StepId>) -> Vec<StepSummary> {
+    let expecting = scenario.expecting_ids();
+    let rows = rows(scenario, |id| !groups.contains(&id));
+    rows.into_iter()
+        .map(|(info, ids)| StepSummary {
+            label: info.label.clone(),
+            journey: journey_name(scenario, info.journey),
+            once: info.once,
+            expects: ids.iter().any(|id| expecting.contains(id)),
+            part: totals.part(&ids, info.once),
+            ids,
+        })
+        .collect()
+}
+
+fn groups(
+    scenario: &Scenario,
+    totals: &StepTotals,
+    groups: &BTreeSet<StepId>,
+) -> Vec<GroupSummary> {
+    let rows = rows(scenario, |id| groups.contains(&id));
+    rows.into_iter()
+        .map(|(info, ids)| GroupSummary {
+            name: info.label.clone(),
+            journey: journey_name(scenario, info.journey),
+            part: totals.part(&ids, info.once),
+        })
+        .collect()
+}
+
+fn journeys(
+    run: &Run,
+    scenario: &Scenario,
+    totals: &StepTotals,
+    spans: &[Span],
+) -> Vec<JourneySummary> {
+    let alone = scenario.journeys.len() == 1;
+    let iterations = || spans.iter().flat_map(|span| span.windows(run));
+    let iterations = alone.then(|| iterations().map(|window| window.iterations).sum());
+    (0..)
+        .zip(&scenario.journeys)
+        .map(|(index, journey)| JourneySummary {
+            name: journey.name.clone(),
+            iterations,
+            part: totals.part(&scenario.steps_in(&Scope::Journey(index)), false),
+        })
+        .collect()
+}
+
+fn thresholds(scenario: &Scenario, totals: &StepTotals) -> Vec<ThresholdResult> {
+    let judged = scenario.thresholds.iter().map(|threshold| {
+        let total = totals.sum(&scenario.steps_in(&threshold.scope)).window;
+        let answers = Answers {
+            good: &total.response,
+            failed: total.outcomes.failed(),
+        };
+        ThresholdResult {
+            scope: scenario.scope_text(&threshold.scope),
+            samples: answers.total(),
+            result: ObjectiveResult::of(&threshold.objective, answers),
+        }
+    });
+    judged.collect()
+}

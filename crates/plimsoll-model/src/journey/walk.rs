@@ -1,0 +1,156 @@
+//! Which of a scenario's steps are what.
+
+use std::collections::BTreeSet;
+
+use super::{Journey, RequestStep, Scenario, Step, StepId};
+
+impl Journey {
+    /// Shows every step of the journey to `see`, those inside others included, in the order of the plan.
+    pub fn each_step<'a>(&'a self, see: &mut dyn FnMut(&'a Step)) {
+        each_of(&self.once, see);
+        each_of(&self.steps, see);
+    }
+}
+
+fn each_of<'a>(steps: &'a [Step], see: &mut dyn FnMut(&'a Step)) {
+    for step in steps {
+        see(step);
+        match step {
+            Step::Repeat { steps, .. } | Step::Group { steps, .. } => each_of(steps, see),
+            Step::Choose(choices) => {
+                for choice in choices {
+                    each_of(&choice.steps, see);
+                }
+            }
+            Step::If {
+                then, otherwise, ..
+            } => {
+                each_of(then, see);
+                each_of(otherwise, see);
+            }
+            Step::Request(_) | Step::Page { .. } | Step::Think(_) | Step::Set(..) => {}
+        }
+    }
+}
+
+impl Scenario {
+    /// Ids that groups are counted under: a time that holds those of other steps.
+    pub fn group_ids(&self) -> BTreeSet<StepId> {
+        self.ids_of(|step, ids| {
+            if let Step::Group { id, .. } = step {
+                ids.insert(*id);
+            }
+        })
+    }
+
+    /// Ids that a page's resources are counted under: the user waits for the page, which holds their time.
+    pub fn resource_ids(&self) -> BTreeSet<StepId> {
+        self.ids_of(|step, ids| {
+            if let Step::Page { resources, .. } = step {
+                ids.extend(resources.listed.iter().map(|step| step.id));
+                ids.extend(resources.found);
+            }
+        })
+    }
+
+    /// Whether users ask for whole pages: for several things at once.
+    pub fn has_pages(&self) -> bool {
+        let mut has = false;
+        for journey in &self.journeys {
+            journey.each_step(&mut |step| has |= matches!(step, Step::Page { .. }));
+        }
+        has
+    }
+
+    /// Ids of the requests and pages that the plan expects something of beside a good status.
+    pub fn expecting_ids(&self) -> BTreeSet<StepId> {
+        self.ids_of(|step, ids| {
+            let mut add = |step: &RequestStep| {
+                if !step.expectations.is_empty() {
+                    ids.insert(step.id);
+                }
+            };
+            match step {
+                Step::Request(request) => add(request),
+                Step::Page { page, resources } => {
+                    add(page);
+                    resources.listed.iter().for_each(add);
+                }
+                _ => {}
+            }
+        })
+    }
+
+    fn ids_of(&self, mut add: impl FnMut(&Step, &mut BTreeSet<StepId>)) -> BTreeSet<StepId> {
+        let mut ids = BTreeSet::new();
+        for journey in &self.journeys {
+            journey.each_step(&mut |step| add(step, &mut ids));
+        }
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Resources, Scope, StepInfo};
+    use super::*;
+
+    fn request(id: StepId) -> RequestStep {
+        RequestStep {
+            id,
+            method: "GET".to_owned(),
+            url: super::super::Text::default(),
+            headers: Vec::new(),
+            body: super::super::Body::Empty,
+            follow: 0,
+            timeout: None,
+            captures: Vec::new(),
+            expectations: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_group_counts_nowhere_but_under_its_own_name() {
+        let page = Step::Page {
+            page: Box::new(request(1)),
+            resources: Resources {
+                listed: vec![request(2)],
+                found: Some(3),
+                connections: 6,
+            },
+        };
+        let group = Step::Group {
+            id: 0,
+            steps: vec![page],
+        };
+        let info = |label: &str, groups: &[&str]| StepInfo {
+            label: label.to_owned(),
+            groups: groups.iter().map(|&name| name.to_owned()).collect(),
+            ..StepInfo::default()
+        };
+        let inside = ["buy"];
+        let scenario = Scenario {
+            journeys: vec![Journey {
+                steps: vec![group],
+                ..Journey::default()
+            }],
+            steps: vec![
+                info("buy", &[]),
+                info("GET /", &inside),
+                info("GET /a.css", &inside),
+                info("resources", &inside),
+            ],
+            ..Scenario::default()
+        };
+        assert_eq!(scenario.group_ids(), BTreeSet::from([0]));
+        assert_eq!(scenario.resource_ids(), BTreeSet::from([2, 3]));
+        for scope in [
+            Scope::Everything,
+            Scope::Journey(0),
+            Scope::Group("buy".to_owned()),
+        ] {
+            assert_eq!(scenario.steps_in(&scope), [1, 2, 3], "{scope:?}");
+        }
+        assert_eq!(scenario.steps_in(&Scope::Step("buy".to_owned())), [0]);
+    }
+}

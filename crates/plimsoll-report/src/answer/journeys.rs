@@ -1,0 +1,107 @@
+//! Thresholds and users in words.
+
+use plimsoll_analysis::summary::breakdown::Measured;
+use plimsoll_analysis::summary::users::Little;
+
+use crate::number::{count, micros, percent, rate, short};
+use crate::report::Report;
+
+/// How far requests in flight may be from X·R before it is said.
+const LITTLE_OFF: f64 = 0.1;
+
+/// One bound of a threshold in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    /// `step POST /login: p95 < 800ms`.
+    pub(crate) name: String,
+    /// What was measured.
+    pub(crate) measured: String,
+    /// Whether it holds; `None` when there was nothing to judge it by.
+    pub(crate) met: Option<bool>,
+}
+
+/// Every bound of every threshold.
+pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
+    let thresholds = report.summary.breakdown.iter();
+    let thresholds = thresholds.flat_map(|parts| &parts.thresholds);
+    let bounds = thresholds.flat_map(|threshold| {
+        let judged = threshold.bounds().into_iter();
+        judged.map(|judged| Bound {
+            name: format!("{}: {}", threshold.scope, judged.bound),
+            measured: match (judged.met, judged.measured) {
+                (None, _) => "no request ended".to_owned(),
+                (_, Measured::TimeUs(us)) => {
+                    us.map_or_else(|| "the quantile falls on a failure".to_owned(), micros)
+                }
+                (_, Measured::Share(share)) => percent(share.unwrap_or(0.0)),
+            },
+            met: judged.met,
+        })
+    });
+    bounds.collect()
+}
+
+/// How many thresholds were met, and which were not; `None` without thresholds.
+pub(crate) fn thresholds(report: &Report<'_>) -> Option<String> {
+    let bounds = bounds(report);
+    if bounds.is_empty() {
+        return None;
+    }
+    let met = bounds.iter().filter(|bound| bound.met == Some(true));
+    let mut texts = vec![format!("{} of {} met", met.count(), bounds.len())];
+    let others = bounds.iter().filter(|bound| bound.met != Some(true));
+    texts.extend(others.map(|bound| {
+        let what = if bound.met.is_none() {
+            "undecided"
+        } else {
+            "missed"
+        };
+        format!("{what}: {} ({})", bound.name, bound.measured)
+    }));
+    Some(texts.join("; "))
+}
+
+/// How many users there were, and what they ask for by Little's law; `None` without users.
+pub(crate) fn users(report: &Report<'_>) -> Option<String> {
+    let users = report.summary.breakdown.as_ref()?.users?;
+    let mut texts = vec![format!("{} at most", count(users.max))];
+    if !report.is_search() {
+        texts.push(format!("{} on average", short(users.mean)));
+        texts.push(format!("{} iterations", count(users.iterations)));
+    }
+    if users.lost > 0 {
+        texts.push(format!("{} lost", count(users.lost)));
+    }
+    let law = users.little.map(|little| {
+        let text = format!("; {}", little_text(&little));
+        text + &little
+            .ratio
+            .filter(|ratio| (ratio - 1.0).abs() > LITTLE_OFF)
+            .map_or_else(String::new, |ratio| {
+                format!(" – but {} times as many were in flight", short(ratio))
+            })
+    });
+    Some(texts.join(", ") + &law.unwrap_or_default())
+}
+
+/// Users and requests, both ways.
+fn little_text(little: &Little) -> String {
+    format!(
+        "{} users ≈ {} and {} ≈ {} users (Little: response {}, think {} per request)",
+        short(little.users.round()),
+        rate(little.throughput),
+        rate(100.0),
+        short(little.users_of(100.0).round()),
+        of_us(little.response_us),
+        of_us(little.think_us),
+    )
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times are not negative, and a float saturates"
+)]
+fn of_us(us: f64) -> String {
+    micros(us.round() as u64)
+}

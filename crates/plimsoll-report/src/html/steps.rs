@@ -1,0 +1,208 @@
+//! Steps, journeys and groups: their table, their times over the run, thresholds, and some failures in full.
+
+use maud::{Markup, html};
+use plimsoll_analysis::summary::breakdown::{Breakdown, PartSummary};
+use plimsoll_model::journey::Scenario;
+use plimsoll_model::window::FailureSample;
+
+use crate::answer;
+use crate::chart::scale::clock;
+use crate::chart::steps::StepCharts;
+use crate::number::{bytes, count, percent, short};
+use crate::report::Report;
+use crate::text::{printable, unbroken};
+
+/// Failures shown in full.
+const FAILURES_MAX: usize = 20;
+
+/// Everything about steps; nothing without journeys.
+pub(super) fn section(report: &Report<'_>) -> Markup {
+    let Some(breakdown) = &report.summary.breakdown else {
+        return html! {};
+    };
+    html! {
+        section aria-labelledby="steps-heading" {
+            h2 #steps-heading { "Steps" }
+            @if let Some(users) = answer::users(report) { p.lead { "Users: " (unbroken(&users)) } }
+            p.lead {
+                "Response times of good answers in ms, from the moment a user was ready to ask. Steps marked " em { "once" }
+                " are taken by each user before all others; they are counted over the whole run, and nowhere else."
+            }
+            (table("steps", "Steps", &step_rows(breakdown)))
+            @if breakdown.journeys.len() > 1 || !breakdown.groups.is_empty() {
+                (table("journeys", "Journeys and groups", &other_rows(breakdown)))
+            }
+        }
+        (thresholds(report))
+        (over_time(report))
+        (failures(report))
+    }
+}
+
+/// A row: journey, label, mark, numbers.
+type Row<'a> = (&'a str, &'a str, &'static str, &'a PartSummary);
+
+fn step_rows(breakdown: &Breakdown) -> Vec<Row<'_>> {
+    let steps = breakdown.steps.iter().map(|step| {
+        let mark = if step.once { "once" } else { "" };
+        (step.journey.as_str(), step.label.as_str(), mark, &step.part)
+    });
+    steps.collect()
+}
+
+fn other_rows(breakdown: &Breakdown) -> Vec<Row<'_>> {
+    let journeys = breakdown.journeys.iter();
+    let journeys = journeys.map(|row| (row.name.as_str(), row.name.as_str(), "journey", &row.part));
+    let groups = breakdown.groups.iter();
+    let groups = groups.map(|row| (row.journey.as_str(), row.name.as_str(), "group", &row.part));
+    journeys.chain(groups).collect()
+}
+
+/// Names of the columns with numbers.
+const NAMES: [&str; 10] = [
+    "samples", "average", "p50", "p75", "p90", "p95", "p99", "errors", "/s", "bytes",
+];
+
+/// A table that the script lets sort; without it, rows are in the order of the plan.
+fn table(id: &str, caption: &str, rows: &[Row<'_>]) -> Markup {
+    let several = rows.iter().any(|row| row.0 != rows[0].0);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table.steps.sortable #{ "table-" (id) } {
+                caption { (caption) }
+                thead { tr {
+                    th scope="col" { "label" }
+                    @if several { th.text scope="col" { "journey" } }
+                    @for name in NAMES { th scope="col" { (name) } }
+                } }
+                tbody { @for (journey, label, mark, part) in rows {
+                    tr {
+                        th scope="row" {
+                            span.label { (printable(label)) }
+                            @if !mark.is_empty() { " " span.badge.possible { (mark) } }
+                        }
+                        @if several { td.text { (printable(journey)) } }
+                        @for (text, value) in cells(part) {
+                            td data-value=[value] { (text) }
+                        }
+                    }
+                } }
+            }
+        }
+    }
+}
+
+/// Text and value of each cell; no value where nothing was measured.
+fn cells(part: &PartSummary) -> Vec<(String, Option<f64>)> {
+    let times = part.response_us.as_ref();
+    let time = |us: Option<f64>| {
+        let text = us.map_or_else(|| "–".to_owned(), |us| short(us / 1e3));
+        (text, us)
+    };
+    let mut cells = vec![(count(part.samples), Some(part.samples as f64))];
+    cells.push(time(times.map(|times| times.mean)));
+    let all = times.map(|times| [times.p50, times.p75, times.p90, times.p95, times.p99]);
+    for index in 0..5 {
+        cells.push(time(all.map(|all| all[index] as f64)));
+    }
+    let errors = part.error_share();
+    cells.push((percent(errors), Some(errors)));
+    cells.push((short(part.throughput), Some(part.throughput)));
+    cells.push((bytes(part.bytes), Some(part.bytes as f64)));
+    cells
+}
+
+fn thresholds(report: &Report<'_>) -> Markup {
+    let bounds = answer::bounds(report);
+    let early = report.ended_early();
+    if bounds.is_empty() && early.is_none() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="thresholds-heading" {
+            h2 #thresholds-heading { "Thresholds" }
+            @if let Some(early) = early { p.notice { "The run " (early) "." } }
+            @if !bounds.is_empty() {
+                div.scroll tabindex="0" role="region" aria-labelledby="thresholds-heading" {
+                    table.thresholds {
+                        thead { tr {
+                            th scope="col" { "threshold" } th scope="col" { "measured" } th.text scope="col" { "judgement" }
+                        } }
+                        tbody { @for bound in &bounds {
+                            @let (class, word) = match bound.met {
+                                Some(true) => ("pass", "✓ met"),
+                                Some(false) => ("fail", "✗ missed"),
+                                None => ("void", "? undecided"),
+                            };
+                            tr {
+                                th scope="row" { (printable(&bound.name)) }
+                                td { (bound.measured) }
+                                td.text { span class={ "judged " (class) } { (word) } }
+                            }
+                        } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn over_time(report: &Report<'_>) -> Markup {
+    let Some(charts) = StepCharts::of(report) else {
+        return html! {};
+    };
+    html! {
+        section aria-labelledby="steps-time-heading" {
+            h2 #steps-time-heading { "Steps over time" }
+            p.lead {
+                "Response time of good answers, one picture a step on the same axes: "
+                span.l-key.l-p95 {} " p95, " span.l-key.l-p50 {} " p50."
+                @if charts.left_out() > 0 { " The " (charts.left_out()) " steps with the fewest samples are left out." }
+            }
+            (charts.draw())
+            details {
+                summary { "The same as a table" }
+                div.scroll tabindex="0" role="region" aria-label="p95 of steps over time" { (charts.table()) }
+            }
+        }
+    }
+}
+
+fn failures(report: &Report<'_>) -> Markup {
+    let Some(scenario) = &report.run.header.plan.scenario else {
+        return html! {};
+    };
+    let all = report.run.windows.iter();
+    let samples: Vec<&FailureSample> = all
+        .flat_map(|window| &window.failures)
+        .take(FAILURES_MAX)
+        .collect();
+    if samples.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="failures-heading" {
+            h2 #failures-heading { "Some failures in full" }
+            p.lead { "The first that were seen, with what was expected and what was found." }
+            ul.failures { @for sample in samples { li { (failure(scenario, sample)) } } }
+        }
+    }
+}
+
+fn failure(scenario: &Scenario, sample: &FailureSample) -> Markup {
+    let info = sample
+        .step
+        .and_then(|id| scenario.steps.get(usize::try_from(id).ok()?));
+    let label = info.map_or("outside of a step", |info| info.label.as_str());
+    let second = u32::try_from(sample.at_us / 1_000_000).unwrap_or(u32::MAX);
+    html! {
+        p {
+            strong { (printable(label)) } " at " (clock(second)) " " span.badge { (sample.outcome.name()) }
+            @if sample.status > 0 { " HTTP " (sample.status) }
+        }
+        @if !sample.reason.is_empty() { p { (printable(&sample.reason)) } }
+        @if !sample.body.is_empty() {
+            pre tabindex="0" role="region" aria-label="Start of the answer" { code { (printable(&sample.body)) } }
+        }
+    }
+}

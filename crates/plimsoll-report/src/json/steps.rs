@@ -1,0 +1,233 @@
+//! The objects of steps, journeys, groups, thresholds and users.
+
+use plimsoll_analysis::summary::breakdown::{Breakdown, Measured, PartSummary, ThresholdResult};
+use plimsoll_analysis::summary::users::{Little, UsersSummary};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::OutcomesObject;
+use crate::number::millis;
+
+/// The numbers of a part of the load. Times are response times of good answers, ms; null when there was none.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Part")]
+pub struct PartObject {
+    /// Requests that ended; for a group, ways through it.
+    pub samples: u64,
+    /// Arithmetic mean.
+    pub average: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 90th percentile.
+    pub p90: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// Share of the samples that failed, 0 to 1.
+    pub error_share: f64,
+    /// Complete answers per second, good or not.
+    pub throughput: f64,
+    /// Bytes of answers, heads included.
+    pub bytes: u64,
+    /// Samples by how they ended.
+    pub outcomes: OutcomesObject,
+}
+
+/// Steps of one label in one journey.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Step")]
+pub struct StepObject {
+    /// As the plan has it: `POST /login` unless it gives a name.
+    pub label: String,
+    /// Name of the journey.
+    pub journey: String,
+    /// Whether each user does it once, before the measured loop. Such a step counts nowhere else, and is counted over
+    /// the whole run, warm-up included.
+    pub once: bool,
+    /// The numbers.
+    #[serde(flatten)]
+    pub part: PartObject,
+}
+
+/// One kind of user. Steps of `once` are left out.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Journey")]
+pub struct JourneyObject {
+    /// As the plan has it.
+    pub name: String,
+    /// Iterations that ended, failed ones included; null where several journeys share the count.
+    pub iterations: Option<u64>,
+    /// The numbers.
+    #[serde(flatten)]
+    pub part: PartObject,
+}
+
+/// A group of steps: the time from its first to its last, without thinking.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Group")]
+pub struct GroupObject {
+    /// As the plan has it.
+    pub name: String,
+    /// Name of the journey.
+    pub journey: String,
+    /// The numbers.
+    #[serde(flatten)]
+    pub part: PartObject,
+}
+
+/// One bound of an objective of a part of the load.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Threshold")]
+pub struct ThresholdObject {
+    /// What it holds for: `everything`, `journey NAME`, `step LABEL` or `group NAME`.
+    pub scope: String,
+    /// The bound: `p95 < 800ms`, `errors < 1%`.
+    pub objective: String,
+    /// What was measured, in ms for a time and as a share of 1 for errors; null when the quantile falls on a failure
+    /// or nothing was measured.
+    pub measured: Option<f64>,
+    /// Unit of `measured`: `ms` or `1`.
+    pub unit: String,
+    /// Requests that it was judged by.
+    pub samples: u64,
+    /// Whether it holds; null when there was nothing to judge it by.
+    pub met: Option<bool>,
+}
+
+/// The users of a run.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Users")]
+pub struct UsersObject {
+    /// Most at once.
+    pub max: u64,
+    /// On average over the judged seconds.
+    pub mean: f64,
+    /// Users that left for good because a `once` step failed or no unique row was left.
+    pub lost: u64,
+    /// Iterations that ended in the judged seconds, failed ones included.
+    pub iterations: u64,
+    /// Users against requests by Little's law; null for a search, and when nothing was asked for.
+    pub little: Option<LittleObject>,
+}
+
+/// Little's law from measured values: users = throughput × (response + think).
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Little")]
+pub struct LittleObject {
+    /// Users on average.
+    pub users: f64,
+    /// Requests and pages per second, resources of pages left out.
+    pub throughput: f64,
+    /// Their mean response time, failed ones included, ms.
+    pub response_ms: f64,
+    /// What is left of a user's time for each of them, ms: mostly thinking.
+    pub think_ms: f64,
+    /// Requests in flight as counted over throughput × response: 1 when all was counted right; null where users ask
+    /// for several things at once.
+    pub ratio: Option<f64>,
+}
+
+impl PartObject {
+    fn of(part: &PartSummary) -> Self {
+        let times = part.response_us;
+        Self {
+            samples: part.samples,
+            average: times.map(|us| us.mean / 1e3),
+            p50: times.map(|us| millis(us.p50)),
+            p75: times.map(|us| millis(us.p75)),
+            p90: times.map(|us| millis(us.p90)),
+            p95: times.map(|us| millis(us.p95)),
+            p99: times.map(|us| millis(us.p99)),
+            error_share: part.error_share(),
+            throughput: part.throughput,
+            bytes: part.bytes,
+            outcomes: OutcomesObject::of(&part.outcomes),
+        }
+    }
+}
+
+impl StepObject {
+    pub(super) fn all(breakdown: &Breakdown) -> Vec<Self> {
+        let steps = breakdown.steps.iter().map(|step| Self {
+            label: step.label.clone(),
+            journey: step.journey.clone(),
+            once: step.once,
+            part: PartObject::of(&step.part),
+        });
+        steps.collect()
+    }
+}
+
+impl JourneyObject {
+    pub(super) fn all(breakdown: &Breakdown) -> Vec<Self> {
+        let journeys = breakdown.journeys.iter().map(|journey| Self {
+            name: journey.name.clone(),
+            iterations: journey.iterations,
+            part: PartObject::of(&journey.part),
+        });
+        journeys.collect()
+    }
+}
+
+impl GroupObject {
+    pub(super) fn all(breakdown: &Breakdown) -> Vec<Self> {
+        let groups = breakdown.groups.iter().map(|group| Self {
+            name: group.name.clone(),
+            journey: group.journey.clone(),
+            part: PartObject::of(&group.part),
+        });
+        groups.collect()
+    }
+}
+
+impl ThresholdObject {
+    pub(super) fn all(breakdown: &Breakdown) -> Vec<Self> {
+        let thresholds = breakdown.thresholds.iter();
+        thresholds.flat_map(Self::of).collect()
+    }
+
+    fn of(threshold: &ThresholdResult) -> Vec<Self> {
+        let bounds = threshold.bounds().into_iter().map(|judged| {
+            let (measured, unit) = match judged.measured {
+                Measured::TimeUs(us) => (us.map(millis), "ms"),
+                Measured::Share(share) => (share, "1"),
+            };
+            Self {
+                scope: threshold.scope.clone(),
+                objective: judged.bound.to_string(),
+                measured,
+                unit: unit.to_owned(),
+                samples: threshold.samples,
+                met: judged.met,
+            }
+        });
+        bounds.collect()
+    }
+}
+
+impl UsersObject {
+    pub(super) fn of(users: &UsersSummary) -> Self {
+        Self {
+            max: users.max,
+            mean: users.mean,
+            lost: users.lost,
+            iterations: users.iterations,
+            little: users.little.as_ref().map(LittleObject::of),
+        }
+    }
+}
+
+impl LittleObject {
+    fn of(little: &Little) -> Self {
+        Self {
+            users: little.users,
+            throughput: little.throughput,
+            response_ms: little.response_us / 1e3,
+            think_ms: little.think_us / 1e3,
+            ratio: little.ratio,
+        }
+    }
+}
