@@ -1,6 +1,6 @@
 //! The only place of this crate that reads time.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::thread::ClockId;
 
@@ -23,6 +23,13 @@ impl Clock {
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(crate) fn now(&self) -> u64 {
         nanoseconds(Instant::now().saturating_duration_since(self.epoch))
+    }
+
+    /// Unix time of run time 0, ns.
+    #[expect(clippy::disallowed_methods, reason = "this is the clock")]
+    pub(crate) fn unix_ns(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        nanoseconds(now.unwrap_or_default()).saturating_sub(self.now())
     }
 
     /// Nanoseconds from now to a moment of run time, which may lie before the epoch; 0 when it has passed.

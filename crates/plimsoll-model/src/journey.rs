@@ -191,7 +191,9 @@ pub struct Inputs {
 impl Scenario {
     /// Whether any journey is carried out by a process.
     pub fn has_process(&self) -> bool {
-        self.journeys.iter().any(|journey| journey.process.is_some())
+        self.journeys
+            .iter()
+            .any(|journey| journey.process.is_some())
     }
 
     /// The steps that `scope` means.
@@ -202,6 +204,10 @@ impl Scenario {
             Scope::Step(label) => info.label == *label,
             Scope::Group(name) => info.groups.contains(name),
         };
-        (0..).zip(&self.steps).filter(|(_, info)| is_in(info)).map(|(id, _)| id).collect()
+        (0..)
+            .zip(&self.steps)
+            .filter(|(_, info)| is_in(info))
+            .map(|(id, _)| id)
+            .collect()
     }
 }

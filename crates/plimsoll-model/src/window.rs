@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
 use crate::journey::StepId;
-use crate::outcome::OutcomeCounts;
+use crate::outcome::{Outcome, OutcomeCounts};
 
 /// What happened in the second `[second, second + 1)` of run time.
 ///
@@ -68,6 +68,9 @@ pub struct Window {
     /// Results by step of a scenario. Steps of `once` count here and nowhere else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<StepId, StepWindow>,
+    /// Some of the failures of users' steps, so that a report can say why; [`FAILURES_MAX`] at most.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<FailureSample>,
     /// What the generator itself used.
     pub generator: GeneratorUse,
 }
@@ -85,6 +88,26 @@ pub struct StepWindow {
     pub bytes_in: u64,
 }
 
+/// Failures of steps that a loop tells of in one run, and a window holds, at most.
+pub const FAILURES_MAX: usize = 20;
+
+/// One failed step of one user, told in full.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureSample {
+    /// Moment at which it failed, µs of run time.
+    pub at_us: u64,
+    /// The step; `None` for what went wrong outside of one.
+    pub step: Option<StepId>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What was expected and what was found.
+    pub reason: String,
+    /// Status of the answer; 0 without one.
+    pub status: u16,
+    /// First bytes of the answer's body, cut and as text.
+    pub body: String,
+}
+
 impl StepWindow {
     /// Adds what another loop, or another second, saw of the same step.
     pub fn merge(&mut self, other: &Self) {
@@ -95,7 +118,10 @@ impl StepWindow {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
@@ -161,6 +187,9 @@ impl Window {
         for (&id, step) in &other.steps {
             self.steps.entry(id).or_default().merge(step);
         }
+        let room = FAILURES_MAX.saturating_sub(self.failures.len());
+        self.failures
+            .extend(other.failures.iter().take(room).cloned());
         self.generator.merge(other.generator);
     }
 }
