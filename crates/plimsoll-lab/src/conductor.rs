@@ -194,6 +194,7 @@ impl Conductor {
             epoch: self.clock.epoch(),
             start_second,
             seed,
+            inputs: Arc::default(),
         })?;
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));

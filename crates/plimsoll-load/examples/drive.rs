@@ -105,6 +105,7 @@ fn main() {
         epoch,
         start_second: 0,
         seed: Seed(1),
+        inputs: Arc::default(),
     })
     .expect("a job that starts");
     let mut total = Window::new(0);

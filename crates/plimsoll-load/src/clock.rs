@@ -34,6 +34,11 @@ impl Clock {
         self.now().saturating_sub(age)
     }
 
+    /// Unix time of run time 0, ns.
+    pub(crate) fn unix_ns(&self) -> u64 {
+        wall_ns().saturating_sub(self.now())
+    }
+
     /// Nanoseconds from now to a moment of run time, which may lie before the epoch; 0 when it has passed.
     #[expect(clippy::disallowed_methods, reason = "this is the clock")]
     pub(crate) fn until(&self, moment_ns: u64) -> u64 {

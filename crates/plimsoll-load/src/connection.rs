@@ -3,6 +3,7 @@
 use plimsoll_wire::response::ResponseReader;
 use rustix::fd::OwnedFd;
 
+use crate::call::Call;
 use crate::list::{Linked, Links, NONE};
 use crate::source::NOBODY;
 use crate::tls::Session;
@@ -31,11 +32,15 @@ pub(crate) struct Connection {
     pub(crate) connected: bool,
     /// Bytes of the request could not all be written at once.
     pub(crate) writing: bool,
+    /// The body of its answer is needed, and not skipped.
+    pub(crate) keeps_body: bool,
+    /// Index of the origin it goes to; 0 is the plan's target.
+    pub(crate) origin: u16,
     /// The request it carries, or is being made for.
     pub(crate) request: u32,
     /// Requests sent on it.
     pub(crate) served: u32,
-    /// The user of a closed load it belongs to.
+    /// The user of a closed load, or of a journey, that it belongs to.
     pub(crate) user: u32,
     /// Bytes of the request that are written.
     pub(crate) written: usize,
@@ -61,6 +66,8 @@ impl Connection {
             phase: Phase::Connecting,
             connected: false,
             writing: false,
+            keeps_body: false,
+            origin: 0,
             request,
             served: 0,
             user,
@@ -107,6 +114,8 @@ pub(crate) struct Request {
     pub(crate) wait_links: Links,
     /// Where a redirect sent it.
     pub(crate) detour: Option<Box<Detour>>,
+    /// What a user of a journey asks.
+    pub(crate) call: Option<Box<Call>>,
 }
 
 impl Request {
@@ -123,7 +132,14 @@ impl Request {
             due_links: Links::default(),
             wait_links: Links::default(),
             detour: None,
+            call: None,
         }
+    }
+
+    /// When it is given up, when that is not the plan's time-out.
+    #[inline]
+    pub(crate) fn own_expiry(&self) -> Option<u64> {
+        self.call.as_ref().and_then(|call| call.expiry)
     }
 
     /// Whether it stands for a user of a closed load.

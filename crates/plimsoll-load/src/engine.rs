@@ -6,9 +6,12 @@
 mod arrival;
 mod exchange;
 mod expiry;
+mod journey;
 mod opening;
+mod page;
 mod redirect;
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -21,10 +24,11 @@ use slab::Slab;
 
 use crate::clock::{self, Clock};
 use crate::connection::{BY_DUE, BY_WAIT, Connection, Request};
+use crate::crowd::Crowd;
 use crate::job::{LoadError, Order, Paths};
 use crate::list::List;
 use crate::recorder::Recorder;
-use crate::source::{NEVER, Source};
+use crate::source::{NEVER, People, Source};
 use crate::stamp::StampReader;
 use crate::transport::Turn;
 
@@ -70,6 +74,10 @@ pub(crate) struct Engine {
     recorder: Recorder,
     requests: Slab<Request>,
     by_due: List<BY_DUE>,
+    /// Requests with a time-out of their own, by when it is over.
+    by_expiry: BTreeSet<(u64, u32)>,
+    /// Users of journeys.
+    crowd: Option<Box<Crowd>>,
     waiting: List<BY_WAIT>,
     connections: Slab<Connection>,
     connections_max: usize,
@@ -116,13 +124,7 @@ impl Engine {
             epoll::EventFlags::IN,
         )
         .map_err(system("register a waker"))?;
-        let source = Source::new(
-            &order.load,
-            order.seed,
-            order.start_ns(),
-            index,
-            order.plan.cores,
-        );
+        let source = source(order, index);
         Ok(Self {
             signal,
             clock: Clock::new(order.epoch),
@@ -133,6 +135,8 @@ impl Engine {
             recorder,
             requests: Slab::new(),
             by_due: List::default(),
+            by_expiry: BTreeSet::new(),
+            crowd: Crowd::new(order, index),
             waiting: List::default(),
             connections: Slab::new(),
             connections_max: order.connections_of(index),
@@ -147,15 +151,7 @@ impl Engine {
             stamps: (order.linger_ns > 0).then(StampReader::default),
             arrived: None,
             buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
-            plain: vec![
-                0;
-                if order.transport.tls.is_some() {
-                    PLAIN_LEN
-                } else {
-                    0
-                }
-            ]
-            .into_boxed_slice(),
+            plain: vec![0; if order.speaks_tls() { PLAIN_LEN } else { 0 }].into_boxed_slice(),
             drain_end_ns: source.end_ns().saturating_add(order.drain_ns),
             wish: wish::RUN,
             source,
@@ -168,6 +164,9 @@ impl Engine {
         // The default slack of 50 µs would make every send that much later. Where it cannot be set, the lag
         // that is recorded says so.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        if let Some(crowd) = &mut self.crowd {
+            crowd.unix_ns = self.clock.unix_ns();
+        }
         let mut events = Vec::with_capacity(EVENTS_MAX);
         if !self.wait_for_start(&mut events) {
             return;
@@ -230,7 +229,11 @@ impl Engine {
 
     /// Stops arrivals when asked to.
     fn obey(&mut self, now: u64) {
-        let wish = self.signal.wish.load(Ordering::Relaxed);
+        let mut wish = self.signal.wish.load(Ordering::Relaxed);
+        if self.crowd.is_some() && self.order.fault.get().is_some() {
+            // Another loop has ended the run.
+            wish = wish.max(wish::STOP);
+        }
         if wish == self.wish {
             return;
         }
@@ -308,5 +311,21 @@ impl Engine {
         let load_end_ns = self.source.end_ns();
         self.give_up_everything();
         self.recorder.finish(load_end_ns);
+    }
+}
+
+fn source(order: &Order, index: u32) -> Source {
+    let (start_ns, loops) = (order.start_ns(), order.plan.cores);
+    let scenario = order
+        .plan
+        .scenario
+        .as_ref()
+        .filter(|_| order.program.is_some());
+    let people = scenario.and_then(|scenario| {
+        People::new(&order.load, scenario, order.seed, start_ns, index, loops)
+    });
+    match people {
+        Some(people) => Source::People(Box::new(people)),
+        None => Source::new(&order.load, order.seed, start_ns, index, loops),
     }
 }

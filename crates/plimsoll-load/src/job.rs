@@ -1,9 +1,10 @@
 //! What is to be carried out, checked and made ready for the loops.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use plimsoll_model::journey::Inputs;
 use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan};
 use plimsoll_model::seed::Seed;
 use plimsoll_wire::request;
@@ -11,6 +12,8 @@ use plimsoll_wire::response::Expected;
 use thiserror::Error;
 
 use crate::clock::{SECOND_NS, nanoseconds};
+use crate::scenario::program::Program;
+use crate::source::People;
 use crate::transport::Transport;
 
 /// Longest time that unfinished requests get after the last was due.
@@ -32,6 +35,8 @@ pub struct Job {
     pub start_second: u32,
     /// Seed of this trial's schedule.
     pub seed: Seed,
+    /// Rows and files of the plan's scenario; empty without one.
+    pub inputs: Arc<Inputs>,
 }
 
 /// Why a job cannot be started. What happens to its requests later is data, not an error.
@@ -46,6 +51,14 @@ pub enum LoadError {
         found: String,
         /// What it may be.
         range: &'static str,
+    },
+    /// A step of a journey cannot be carried out.
+    #[error("cannot carry out the step {step}: {fault}")]
+    Step {
+        /// Its label, or its journey's name.
+        step: String,
+        /// What is wrong, and what would not be.
+        fault: String,
     },
     /// A certificate file cannot be used.
     #[error("cannot use the CA file {}: {fault}; give a PEM file with at least one certificate", path.display())]
@@ -112,6 +125,12 @@ pub(crate) struct Order {
     /// Requests of one loop that wait, at most.
     pub(crate) waiting_max: usize,
     pub(crate) transport: Transport,
+    /// Of the scenario's other origins.
+    pub(crate) others: Vec<Transport>,
+    pub(crate) inputs: Arc<Inputs>,
+    pub(crate) program: Option<Program>,
+    /// Why the run ended before its time, set by the loop that found out.
+    pub(crate) fault: OnceLock<String>,
 }
 
 impl Order {
@@ -122,9 +141,14 @@ impl Order {
             epoch,
             start_second,
             seed,
+            inputs,
         } = job;
         check(&plan, &load)?;
+        let program = program(&plan, &load, &inputs)?;
         let transport = Transport::new(&plan)?;
+        let others = plan.scenario.iter().flat_map(|scenario| &scenario.targets);
+        let others = others.map(|target| Transport::to(target, &plan));
+        let others: Vec<Transport> = others.collect::<Result<_, _>>()?;
         let timeout_ns = nanoseconds(plan.transport.timeout);
         let drain_ns = timeout_ns.min(nanoseconds(DRAIN_MAX));
         let longest_ns = nanoseconds(load.lasting())
@@ -155,6 +179,10 @@ impl Order {
             connections_max: connections as usize,
             waiting_max: WAITING_MAX / cores,
             transport,
+            others,
+            inputs,
+            program,
+            fault: OnceLock::new(),
             plan,
             load,
             epoch,
@@ -165,6 +193,24 @@ impl Order {
 
     pub(crate) fn start_ns(&self) -> u64 {
         u64::from(self.start_second) * SECOND_NS
+    }
+
+    /// How connections to an origin are begun.
+    pub(crate) fn transport_to(&self, origin: u16) -> &Transport {
+        match origin {
+            0 => &self.transport,
+            other => &self.others[usize::from(other) - 1],
+        }
+    }
+
+    pub(crate) fn speaks_tls(&self) -> bool {
+        let mut all = self.others.iter().chain([&self.transport]);
+        all.any(|transport| transport.tls.is_some())
+    }
+
+    /// Whether what is due is due by the clock, not by an answer alone.
+    pub(crate) fn is_paced(&self) -> bool {
+        !matches!(self.load, Load::Closed { .. })
     }
 
     /// Connections that loop `index` may open: its share, and at least the one without which it could do nothing.
@@ -269,6 +315,40 @@ fn good(status: &GoodStatus) -> [bool; 1000] {
         *good = status.contains(status_code);
     }
     good
+}
+
+/// The scenario, compiled, where the load is of users; and only there.
+fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>, LoadError> {
+    let of_users = matches!(load, Load::Users { .. } | Load::Sessions { .. });
+    let fault = |found: &str, range| {
+        Err(LoadError::Plan {
+            place: "load",
+            found: found.to_owned(),
+            range,
+        })
+    };
+    let Some(scenario) = &plan.scenario else {
+        return if of_users {
+            fault(
+                "of users without journeys",
+                "requests, or users of journeys",
+            )
+        } else {
+            Ok(None)
+        };
+    };
+    if !of_users {
+        return fault("of requests with journeys", "users or sessions");
+    }
+    let program = Program::new(plan, scenario, inputs)?;
+    if People::new(load, scenario, Seed(0), 0, 0, 1).is_none() {
+        return Err(LoadError::Plan {
+            place: "weights of the journeys",
+            found: "none above 0 or one below".to_owned(),
+            range: "numbers from 0, one of them above 0",
+        });
+    }
+    Ok(Some(program))
 }
 
 fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {

@@ -9,20 +9,24 @@
 //! does not name.
 
 mod affinity;
+mod call;
 mod clock;
 mod connection;
+mod crowd;
 mod engine;
 mod job;
 mod list;
 mod null_server;
 mod recorder;
 mod running;
+mod scenario;
 mod second;
 mod source;
 mod stamp;
 mod tls;
 mod transport;
 mod urgency;
+mod user;
 
 pub use job::{Job, LoadError};
 pub use null_server::{NullServer, null_server};

@@ -34,6 +34,7 @@ pub(crate) struct Recorder {
     in_flight: u64,
     pub(crate) waiting: u64,
     pub(crate) connections: u64,
+    pub(crate) users: u64,
     seconds: SyncSender<Box<Second>>,
     spare: Receiver<Box<Second>>,
 }
@@ -61,6 +62,7 @@ impl Recorder {
             in_flight: 0,
             waiting: 0,
             connections: 0,
+            users: 0,
             seconds,
             spare,
         }
@@ -95,6 +97,17 @@ impl Recorder {
         if self.open {
             record(&mut second.lag, now.saturating_sub(due));
         }
+    }
+
+    /// The generator took up a user's turn at `now` that was due by the clock.
+    #[inline]
+    pub(crate) fn late(&mut self, due: u64, now: u64) {
+        let start_ns = self.start_ns;
+        let second = match &mut self.previous {
+            Some(previous) if due < start_ns => previous,
+            _ => &mut self.current,
+        };
+        record(&mut second.lag, now.saturating_sub(due));
     }
 
     /// A request ends.
@@ -203,6 +216,7 @@ impl Recorder {
         window.in_flight = self.in_flight;
         window.waiting = self.waiting;
         window.connections = self.connections;
+        window.users = self.users;
         window.generator.loop_cpu_us = cpu_us.saturating_sub(self.cpu_us);
         window.generator.loop_cpu_us_max = window.generator.loop_cpu_us;
         self.cpu_us = cpu_us;

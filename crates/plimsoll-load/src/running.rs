@@ -29,7 +29,10 @@ pub fn start(job: Job) -> Result<Running, LoadError> {
     let order = Arc::new(Order::new(job)?);
     raise_descriptor_limit(&order);
     let places = affinity::places(order.plan.cores);
-    let mut running = Running { loops: Vec::new() };
+    let mut running = Running {
+        loops: Vec::new(),
+        order: Arc::clone(&order),
+    };
     for index in 0..order.plan.cores {
         let place = places.get(index as usize).copied();
         // An error drops what is already running, which stops it.
@@ -58,6 +61,7 @@ fn raise_descriptor_limit(order: &Order) {
 #[derive(Debug)]
 pub struct Running {
     loops: Vec<Loop>,
+    order: Arc<Order>,
 }
 
 /// One loop as seen from outside.
@@ -88,7 +92,7 @@ fn spawn(order: &Arc<Order>, index: u32, place: Option<usize>) -> Result<Loop, L
         seconds_sender,
         spare,
     );
-    let paced = order.load.is_open();
+    let paced = order.is_paced();
     let engine = Engine::new(order, index, Arc::clone(&signal), recorder)?;
     let thread = std::thread::Builder::new()
         .name(format!("load-{index}"))
@@ -158,6 +162,12 @@ impl Running {
             }
         }
         Some(merged)
+    }
+
+    /// Why the load ended before its time through a fault of the plan, such as data that ran out; `None` when it did
+    /// not. What was measured up to there stands in the windows.
+    pub fn fault(&self) -> Option<&str> {
+        self.order.fault.get().map(String::as_str)
     }
 
     /// No further arrivals. Requests in flight drain, for at most the time-out or 10 s; then the windows end.

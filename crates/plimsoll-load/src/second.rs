@@ -2,7 +2,9 @@
 
 use hdrhistogram::Histogram as Dense;
 use plimsoll_model::histogram::{Histogram, SIGNIFICANT_DIGITS};
-use plimsoll_model::window::Window;
+use plimsoll_model::journey::StepId;
+use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::window::{StepWindow, Window};
 
 use crate::clock::SECOND_NS;
 
@@ -22,6 +24,54 @@ pub(crate) struct Second {
     /// Σ moments of ending − Σ moments of being due, in ns from the start of the second: with the count at the
     /// end of the second it gives the time integral of the requests in flight, exactly.
     pub(crate) in_flight_ns: i64,
+    /// Results by step, made when a step first ends.
+    steps: Vec<Option<Box<StepSecond>>>,
+}
+
+/// What one loop saw of one step in one second.
+#[derive(Debug, Default)]
+struct StepSecond {
+    outcomes: OutcomeCounts,
+    response: Tally,
+    failed: Tally,
+    bytes_in: u64,
+}
+
+/// Durations of one step. There may be a thousand steps: a dense histogram for each would take gigabytes.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Not yet counted, µs.
+    recent: Vec<u64>,
+    counted: Histogram,
+}
+
+/// Durations kept before they are counted together; sorting so many takes some microseconds.
+const RECENT_MAX: usize = 512;
+
+impl Tally {
+    #[inline]
+    fn add(&mut self, duration_us: u64) {
+        self.recent.push(duration_us);
+        if self.recent.len() >= RECENT_MAX {
+            self.count();
+        }
+    }
+
+    fn count(&mut self) {
+        self.recent.sort_unstable();
+        let mut sorted = Histogram::new();
+        for duration_us in self.recent.drain(..) {
+            sorted.record(duration_us, 1);
+        }
+        self.counted.merge(&sorted);
+    }
+
+    fn take(&mut self) -> Histogram {
+        if !self.recent.is_empty() {
+            self.count();
+        }
+        std::mem::take(&mut self.counted)
+    }
 }
 
 impl Second {
@@ -41,7 +91,31 @@ impl Second {
             failed: dense(),
             lag: dense(),
             in_flight_ns: 0,
+            steps: Vec::new(),
         })
+    }
+
+    /// Counts the end of a step.
+    #[inline]
+    pub(crate) fn step_ended(
+        &mut self,
+        id: StepId,
+        outcome: Outcome,
+        response_ns: u64,
+        bytes: u64,
+    ) {
+        let index = id as usize;
+        if index >= self.steps.len() {
+            self.steps.resize_with(index + 1, || None);
+        }
+        let step = self.steps[index].get_or_insert_default();
+        step.outcomes.add(outcome);
+        step.bytes_in += bytes;
+        if outcome.is_ok() {
+            step.response.add(response_ns / 1000);
+        } else {
+            step.failed.add(response_ns / 1000);
+        }
     }
 
     /// Takes out all counts as a window, and leaves the second empty, to be used again.
@@ -68,6 +142,48 @@ impl Second {
                 dense.reset();
             }
         }
+        for (id, step) in (0..).zip(&mut self.steps) {
+            let Some(step) = step.as_mut().filter(|step| step.outcomes.total() > 0) else {
+                continue;
+            };
+            let closed = StepWindow {
+                outcomes: std::mem::take(&mut step.outcomes),
+                response: step.response.take(),
+                failed: step.failed.take(),
+                bytes_in: std::mem::take(&mut step.bytes_in),
+            };
+            window.steps.insert(id, closed);
+        }
         window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tally_counts_as_a_histogram_does() {
+        let (mut tally, mut expected) = (Tally::default(), Histogram::new());
+        for number in 0..3000_u64 {
+            let duration_us = number * 7919 % 100_003;
+            tally.add(duration_us);
+            expected.record(duration_us, 1);
+        }
+        assert_eq!(tally.take(), expected);
+        assert!(tally.take().is_empty());
+    }
+
+    #[test]
+    fn steps_are_handed_over_once() {
+        let mut second = Second::new(1000);
+        second.step_ended(2, Outcome::Ok, 5_000_000, 100);
+        second.step_ended(2, Outcome::Expectation, 7_000_000, 50);
+        let window = second.close();
+        assert_eq!(window.steps.len(), 1);
+        let step = &window.steps[&2];
+        assert_eq!((step.outcomes.total(), step.bytes_in), (2, 150));
+        assert_eq!((step.response.count(), step.failed.count()), (1, 1));
+        assert!(second.close().steps.is_empty());
     }
 }

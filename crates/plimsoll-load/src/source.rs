@@ -1,5 +1,7 @@
 //! When the next request of this loop is due: by the schedule, or when a user is ready again.
 
+mod people;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::iter::Peekable;
@@ -10,32 +12,41 @@ use plimsoll_model::seed::Seed;
 
 use crate::clock::nanoseconds;
 
+pub(crate) use people::{Newcomer, People};
+
 /// No further arrival.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The user of an arrival that belongs to no one in particular.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
+/// A user of a journey who is not here yet.
+pub(crate) const NEWCOMER: u32 = u32::MAX - 1;
+
 /// Gap between the first requests of users without think time: 10,000 users start within half a second, and do
 /// not overflow the target's backlog all at once.
 const START_GAP_NS: u64 = 50_000;
 
 /// Pause of a user whose connection could not be made, so that a refusing target does not make a loop spin.
-const REFUSED_PAUSE_NS: u64 = 10_000_000;
+pub(crate) const REFUSED_PAUSE_NS: u64 = 10_000_000;
 
 /// Something is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Due {
     /// Moment, ns of run time.
     pub(crate) at: u64,
-    /// The user of a closed load, [`NOBODY`] of an open one.
+    /// The user of a closed load or a journey, [`NOBODY`] of an open one, [`NEWCOMER`] for somebody new.
     pub(crate) user: u32,
+    /// It became due by the clock: a user's think time ended, or somebody came.
+    pub(crate) paced: bool,
 }
 
 /// The arrivals of one loop.
 pub(crate) enum Source {
     Open(Open),
     Closed(Closed),
+    /// Users of journeys.
+    People(Box<People>),
 }
 
 /// Arrivals of a schedule.
@@ -85,6 +96,7 @@ impl Source {
                     .map(|user| Due {
                         at: start_ns + u64::from(user) * gap_ns,
                         user: user / count,
+                        paced: false,
                     })
                     .collect();
                 Self::Closed(Closed {
@@ -95,14 +107,16 @@ impl Source {
                     fresh,
                 })
             }
-            Load::Users { .. } | Load::Sessions { .. } => unreachable!("refused before the start"),
+            Load::Users { .. } | Load::Sessions { .. } => {
+                unreachable!("made from a scenario, which has been checked")
+            }
         }
     }
 
     /// Users of this loop.
     pub(crate) fn users(&self) -> usize {
         match self {
-            Self::Open(_) => 0,
+            Self::Open(_) | Self::People(_) => 0,
             Self::Closed(closed) => closed.fresh.len(),
         }
     }
@@ -112,6 +126,7 @@ impl Source {
         match self {
             Self::Open(open) => open.end_ns,
             Self::Closed(closed) => closed.end_ns,
+            Self::People(people) => people.end_ns,
         }
     }
 
@@ -121,6 +136,7 @@ impl Source {
         let due = match self {
             Self::Open(open) => open.next_due(),
             Self::Closed(closed) => closed.next().map_or(NEVER, |(due, _)| due),
+            Self::People(people) => people.next_due(),
         };
         if due > self.end_ns() { NEVER } else { due }
     }
@@ -135,9 +151,14 @@ impl Source {
             Self::Open(open) => {
                 let at = open.next_due();
                 open.schedule.next();
-                Some(Due { at, user: NOBODY })
+                Some(Due {
+                    at,
+                    user: NOBODY,
+                    paced: false,
+                })
             }
             Self::Closed(closed) => closed.pop(),
+            Self::People(people) => people.pop(),
         }
     }
 
@@ -147,6 +168,7 @@ impl Source {
         match self {
             Self::Open(_) => None,
             Self::Closed(closed) => closed.ready.pop_front_if(|due| due.at < closed.end_ns),
+            Self::People(people) => people.pop_ready(),
         }
     }
 
@@ -159,9 +181,21 @@ impl Source {
             pause = pause.max(REFUSED_PAUSE_NS);
         }
         if pause == 0 {
-            closed.ready.push_back(Due { at: now, user });
+            closed.ready.push_back(Due {
+                at: now,
+                user,
+                paced: false,
+            });
         } else {
             closed.thinking.push(Reverse((now + pause, user)));
+        }
+    }
+
+    /// The users of journeys, where there are any.
+    pub(crate) fn people(&mut self) -> Option<&mut People> {
+        match self {
+            Self::People(people) => Some(people),
+            Self::Open(_) | Self::Closed(_) => None,
         }
     }
 
@@ -170,6 +204,7 @@ impl Source {
         let end_ns = match self {
             Self::Open(open) => &mut open.end_ns,
             Self::Closed(closed) => &mut closed.end_ns,
+            Self::People(people) => &mut people.end_ns,
         };
         *end_ns = moment.min(*end_ns);
     }
@@ -212,7 +247,11 @@ impl Closed {
             Queue::Ready => self.ready.pop_front(),
             Queue::Thinking => {
                 let Reverse((at, user)) = self.thinking.pop()?;
-                Some(Due { at, user })
+                Some(Due {
+                    at,
+                    user,
+                    paced: false,
+                })
             }
         }
     }
@@ -241,7 +280,8 @@ mod tests {
             first,
             Due {
                 at: 20_000_000,
-                user: 0
+                user: 0,
+                paced: false,
             }
         );
         source.user_is_done(0, 30_000_000, false);
@@ -261,7 +301,8 @@ mod tests {
             source.pop(3_000_000),
             Some(Due {
                 at: 2_000_000,
-                user: 1
+                user: 1,
+                paced: false,
             })
         );
         assert_eq!(source.next_due(), 11_000_000);

@@ -4,7 +4,7 @@ use std::io::{self, IoSlice, Read as _, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use plimsoll_model::plan::Plan;
+use plimsoll_model::plan::{Plan, Target};
 use rustix::fd::OwnedFd;
 use rustix::net::{SendAncillaryBuffer, SendFlags};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -26,8 +26,8 @@ pub(crate) struct Tls {
 
 impl Tls {
     /// `None` when the target speaks plain HTTP.
-    pub(crate) fn new(plan: &Plan) -> Result<Option<Self>, LoadError> {
-        if !plan.target.tls {
+    pub(crate) fn new(target: &Target, plan: &Plan) -> Result<Option<Self>, LoadError> {
+        if !target.tls {
             return Ok(None);
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -46,11 +46,7 @@ impl Tls {
                 .with_no_client_auth()
         };
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let host = plan
-            .target
-            .host
-            .trim_start_matches('[')
-            .trim_end_matches(']');
+        let host = target.host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
             LoadError::Tls(format!("{host} is no name for a certificate: {error}"))
         })?;

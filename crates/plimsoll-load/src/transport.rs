@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use nix::sys::socket::{setsockopt, sockopt::IpBindAddressNoPort};
 use plimsoll_model::outcome::Outcome;
-use plimsoll_model::plan::Plan;
+use plimsoll_model::plan::{Plan, Target};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
@@ -53,8 +53,14 @@ impl Turn {
 }
 
 impl Transport {
+    /// To the plan's target.
     pub(crate) fn new(plan: &Plan) -> Result<Self, LoadError> {
-        let unix = plan.target.unix_socket.as_ref().map(|path| {
+        Self::to(&plan.target, plan)
+    }
+
+    /// To one of a plan's targets.
+    pub(crate) fn to(target: &Target, plan: &Plan) -> Result<Self, LoadError> {
+        let unix = target.unix_socket.as_ref().map(|path| {
             SocketAddrUnix::new(path).map_err(|source| LoadError::System {
                 action: "use the path of the unix socket",
                 source: source.into(),
@@ -68,9 +74,9 @@ impl Transport {
             .partition(IpAddr::is_ipv4);
         let transport = Self {
             unix: unix.transpose()?,
-            addresses: plan.target.addresses.clone(),
+            addresses: target.addresses.clone(),
             sources: [v4, v6],
-            tls: Tls::new(plan)?,
+            tls: Tls::new(target, plan)?,
         };
         if transport.unix.is_none() && !plan.transport.sources.is_empty() {
             transport.check_sources()?;

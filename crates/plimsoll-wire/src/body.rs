@@ -1,6 +1,7 @@
-//! The body of an answer, counted and thrown away: sized, chunked, or up to the end of the connection.
+//! The body of an answer, counted and handed on without its framing: sized, chunked, or up to the end of the connection.
 
 use crate::fault::Fault;
+use crate::response::Sink;
 
 /// Longest chunk line accepted, extensions included, bytes.
 pub const CHUNK_LINE_MAX: u16 = 4096;
@@ -25,11 +26,13 @@ pub(crate) struct Content {
 }
 
 impl Content {
-    fn add(&mut self, len: usize) -> Result<(), Fault> {
-        self.len = self.len.saturating_add(len as u64);
+    #[inline]
+    fn add(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<(), Fault> {
+        self.len = self.len.saturating_add(bytes.len() as u64);
         if self.len > self.len_max {
             return Err(Fault::BodyTooLong);
         }
+        sink.content(bytes);
         Ok(())
     }
 }
@@ -89,20 +92,26 @@ impl Body {
     }
 
     /// Takes what belongs to the body from the start of `input`, and says how much that was; of it, `content`
-    /// counts the bytes without framing.
-    pub(crate) fn take(&mut self, input: &[u8], content: &mut Content) -> Result<usize, Fault> {
+    /// counts the bytes without framing, and `sink` takes them.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        input: &[u8],
+        content: &mut Content,
+        sink: &mut impl Sink,
+    ) -> Result<usize, Fault> {
         match self {
             Self::Sized(left) => {
                 let taken = usize::try_from(*left)
                     .unwrap_or(usize::MAX)
                     .min(input.len());
                 *left -= taken as u64;
-                content.add(taken)?;
+                content.add(&input[..taken], sink)?;
                 Ok(taken)
             }
-            Self::Chunked(chunked) => chunked.take(input, content),
+            Self::Chunked(chunked) => chunked.take(input, content, sink),
             Self::UntilClose => {
-                content.add(input.len())?;
+                content.add(input, sink)?;
                 Ok(input.len())
             }
         }
@@ -110,14 +119,19 @@ impl Body {
 }
 
 impl Chunked {
-    fn take(&mut self, input: &[u8], content: &mut Content) -> Result<usize, Fault> {
+    fn take(
+        &mut self,
+        input: &[u8],
+        content: &mut Content,
+        sink: &mut impl Sink,
+    ) -> Result<usize, Fault> {
         let mut at = 0;
         while at < input.len() && self.place != Place::Complete {
             if self.place == Place::Data {
                 let left = usize::try_from(self.chunk).unwrap_or(usize::MAX);
                 let taken = left.min(input.len() - at);
                 self.chunk -= taken as u64;
-                content.add(taken)?;
+                content.add(&input[at..at + taken], sink)?;
                 at += taken;
                 if self.chunk == 0 {
                     self.place = Place::DataReturn;
@@ -203,7 +217,7 @@ mod tests {
             len: 0,
             len_max: 100,
         };
-        let taken = body.take(input.as_bytes(), &mut content)?;
+        let taken = body.take(input.as_bytes(), &mut content, &mut ())?;
         Ok((taken, content.len, body.is_complete()))
     }
 

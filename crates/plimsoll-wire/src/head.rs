@@ -50,6 +50,8 @@ pub struct Head {
     pub length: Length,
     /// Content coding of the body.
     pub coding: Coding,
+    /// Whether a `Set-Cookie` is among the headers.
+    pub sets_cookie: bool,
     /// Where in the head the value of `Location` lies, as (start, end).
     location: Option<(u32, u32)>,
 }
@@ -119,6 +121,17 @@ pub fn parse(bytes: &[u8]) -> Result<Head, Fault> {
     found.head(status, response.version == Some(1))
 }
 
+/// Names and values of the headers of a head that [`parse`] accepted, in order; values without blanks around them.
+pub fn headers(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    bytes
+        .split(|&byte| byte == b'\n')
+        .skip(1)
+        .filter_map(|line| {
+            let colon = memchr::memchr(b':', line)?;
+            Some((&line[..colon], line[colon + 1..].trim_ascii()))
+        })
+}
+
 /// What the headers said so far.
 #[derive(Default)]
 struct Found {
@@ -127,6 +140,7 @@ struct Found {
     close: bool,
     keep_alive: bool,
     coding: Coding,
+    sets_cookie: bool,
     location: Option<(u32, u32)>,
 }
 
@@ -148,6 +162,7 @@ impl Found {
                     self.keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
                 }
             }
+            10 if name.eq_ignore_ascii_case("set-cookie") => self.sets_cookie = true,
             16 if name.eq_ignore_ascii_case("content-encoding") => {
                 self.coding = coding(value.trim_ascii());
             }
@@ -184,6 +199,7 @@ impl Found {
             keep_alive: !self.close && (is_1_1 || self.keep_alive),
             length,
             coding: self.coding,
+            sets_cookie: self.sets_cookie,
             location: self.location,
         })
     }
@@ -275,6 +291,16 @@ mod tests {
         assert_eq!(parsed.length, Length::Sized(1024));
         assert_eq!(parsed.coding, Coding::Gzip);
         assert_eq!(&head[parsed.location().unwrap()], "/home?x=1");
+    }
+
+    #[test]
+    fn headers_are_listed_in_order() {
+        let head = b"HTTP/1.1 200 OK\r\nA: b:c \r\nSet-Cookie:x=y\r\nEmpty:\r\n\r\n";
+        let listed: Vec<_> = headers(head).collect();
+        let expected: [(&[u8], &[u8]); 3] =
+            [(b"A", b"b:c"), (b"Set-Cookie", b"x=y"), (b"Empty", b"")];
+        assert_eq!(listed, expected);
+        assert!(parse(head).unwrap().sets_cookie);
     }
 
     #[test]

@@ -18,6 +18,22 @@ pub struct Expected {
     pub body_len_max: u64,
 }
 
+/// Takes what a reader finds in an answer; `()` wants none of it.
+pub trait Sink {
+    /// The final head, with its bytes from the status line to the empty line.
+    fn head(&mut self, head: &Head, bytes: &[u8]);
+    /// Bytes of the body without framing, in order. A part that was skipped is missing.
+    fn content(&mut self, bytes: &[u8]);
+}
+
+impl Sink for () {
+    #[inline]
+    fn head(&mut self, _head: &Head, _bytes: &[u8]) {}
+
+    #[inline]
+    fn content(&mut self, _bytes: &[u8]) {}
+}
+
 /// How far an answer has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
@@ -101,10 +117,25 @@ impl ResponseReader {
         expected: Expected,
         memo: &mut HeadMemo,
     ) -> Result<Progress, Fault> {
+        self.feed_into(input, expected, memo, &mut ())
+    }
+
+    /// As [`ResponseReader::feed`], and hands head and body to `sink`.
+    ///
+    /// # Errors
+    /// As [`ResponseReader::feed`].
+    #[inline]
+    pub fn feed_into(
+        &mut self,
+        input: &[u8],
+        expected: Expected,
+        memo: &mut HeadMemo,
+        sink: &mut impl Sink,
+    ) -> Result<Progress, Fault> {
         let mut at = 0;
         loop {
             match &mut self.state {
-                State::Head => match self.take_head(&input[at..], expected, memo)? {
+                State::Head => match self.take_head(&input[at..], expected, memo, sink)? {
                     Some(taken) => at += taken,
                     None => return Ok(Progress::More),
                 },
@@ -113,7 +144,7 @@ impl ResponseReader {
                         len: self.content_len,
                         len_max: expected.body_len_max,
                     };
-                    at += body.take(&input[at..], &mut content)?;
+                    at += body.take(&input[at..], &mut content, sink)?;
                     self.content_len = content.len;
                     if !body.is_complete() {
                         return Ok(Progress::More);
@@ -209,14 +240,15 @@ impl ResponseReader {
         input: &[u8],
         expected: Expected,
         memo: &mut HeadMemo,
+        sink: &mut impl Sink,
     ) -> Result<Option<usize>, Fault> {
         if self.partial.is_empty()
             && let Some((len, head)) = memo.recall(input)
         {
-            self.begin_body(head, &input[..len], expected)?;
+            self.begin_body(head, &input[..len], expected, sink)?;
             return Ok(Some(len));
         }
-        self.take_new_head(input, expected, memo)
+        self.take_new_head(input, expected, memo, sink)
     }
 
     fn take_new_head(
@@ -224,6 +256,7 @@ impl ResponseReader {
         input: &[u8],
         expected: Expected,
         memo: &mut HeadMemo,
+        sink: &mut impl Sink,
     ) -> Result<Option<usize>, Fault> {
         if self.partial.is_empty() {
             let Some(len) = head::find_end(input, 0)? else {
@@ -232,7 +265,7 @@ impl ResponseReader {
             };
             let head = head::parse(&input[..len])?;
             memo.store(&input[..len], head);
-            self.begin_body(head, &input[..len], expected)?;
+            self.begin_body(head, &input[..len], expected, sink)?;
             return Ok(Some(len));
         }
         let scanned = self.partial.len();
@@ -244,16 +277,23 @@ impl ResponseReader {
         };
         let bytes = std::mem::take(&mut self.partial);
         let head = head::parse(&bytes[..len])?;
-        self.begin_body(head, &bytes[..len], expected)?;
+        self.begin_body(head, &bytes[..len], expected, sink)?;
         Ok(Some(len - scanned))
     }
 
     #[inline]
-    fn begin_body(&mut self, head: Head, bytes: &[u8], expected: Expected) -> Result<(), Fault> {
+    fn begin_body(
+        &mut self,
+        head: Head,
+        bytes: &[u8],
+        expected: Expected,
+        sink: &mut impl Sink,
+    ) -> Result<(), Fault> {
         if head.status < 200 {
             return self.skip_interim(head.status);
         }
         self.head = Some(head);
+        sink.head(&head, bytes);
         if expected.keep_location && (300..400).contains(&head.status) {
             self.location = head.location().map(|range| bytes[range].into());
         }
@@ -395,6 +435,40 @@ mod tests {
         assert_eq!((reader.content_len(), reader.keeps_alive()), (9, true));
         let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n9\r\nhe";
         assert_eq!(read(chunked, EXPECTED).1.skippable(), 0);
+    }
+
+    #[derive(Default)]
+    struct Kept {
+        heads: Vec<Vec<u8>>,
+        body: Vec<u8>,
+    }
+
+    impl Sink for Kept {
+        fn head(&mut self, _head: &Head, bytes: &[u8]) {
+            self.heads.push(bytes.to_vec());
+        }
+
+        fn content(&mut self, bytes: &[u8]) {
+            self.body.extend_from_slice(bytes);
+        }
+    }
+
+    #[test]
+    fn a_sink_gets_head_and_body_however_the_bytes_are_split() {
+        let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nSet-Cookie: a=b\r\n\r\n";
+        let input = format!("HTTP/1.1 100 Continue\r\n\r\n{head}5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
+        for size in [1, 7, 64, 1000] {
+            let (mut reader, mut kept) = (ResponseReader::default(), Kept::default());
+            let mut memo = HeadMemo::default();
+            for piece in input.as_bytes().chunks(size) {
+                reader
+                    .feed_into(piece, EXPECTED, &mut memo, &mut kept)
+                    .unwrap();
+            }
+            assert_eq!(kept.heads, [head.as_bytes()]);
+            assert_eq!(kept.body, b"hello!");
+            assert!(reader.head().is_some_and(|head| head.sets_cookie));
+        }
     }
 
     #[test]

@@ -134,6 +134,7 @@ pub(crate) fn play(process: &mut Strained, offered: &Offered) -> Seen {
         plan,
         epoch: clock::soon(),
         start_second: 0,
+        inputs: Arc::default(),
     })
     .expect("the load starts");
     // Totals to which the first window's end is compared.

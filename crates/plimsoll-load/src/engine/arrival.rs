@@ -29,6 +29,9 @@ impl Engine {
     /// One request is due.
     #[inline]
     pub(super) fn arrive(&mut self, due: Due, now: u64) {
+        if self.crowd.is_some() {
+            return self.turn(due, now);
+        }
         self.recorder.offered(due.at, now);
         if due.at.saturating_add(self.order.timeout_ns) <= now {
             // A generator this far behind has nothing to tell the target any more.
@@ -46,7 +49,9 @@ impl Engine {
     #[inline]
     pub(super) fn dispatch(&mut self, id: u32, now: u64) {
         let request = &self.requests[id as usize];
-        if request.has_user() {
+        if request.call.is_some() {
+            self.dispatch_call(id, now);
+        } else if request.has_user() {
             match self.users[request.user as usize] {
                 NONE => self.open_for(id, now),
                 connection => self.send_on(connection, id, now),
@@ -98,8 +103,15 @@ impl Engine {
         if self.requests[id as usize].waiting {
             self.leave_waiting(id);
         }
-        self.by_due.remove(&mut self.requests, id);
-        let request = self.requests.remove(id as usize);
+        if let Some(expiry) = self.requests[id as usize].own_expiry() {
+            self.by_expiry.remove(&(expiry, id));
+        } else {
+            self.by_due.remove(&mut self.requests, id);
+        }
+        let mut request = self.requests.remove(id as usize);
+        if let Some(call) = request.call.take() {
+            return self.call_ended(&request, call, outcome, now);
+        }
         let unsent = request.sent == UNSENT;
         self.recorder.ended(Ended {
             outcome,

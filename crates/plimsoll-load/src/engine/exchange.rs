@@ -10,11 +10,13 @@ use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
+use slab::Slab;
 
 use super::opening::ENDED;
 use super::{BUFFER_LEN, Engine};
 use crate::clock::Clock;
 use crate::connection::{Connection, Phase, Request, UNSENT};
+use crate::crowd::{Crowd, Judged, Verdict};
 use crate::job::Order;
 use crate::list::NONE;
 use crate::stamp::StampReader;
@@ -43,6 +45,13 @@ impl Engine {
         request.connection = id;
         if request.sent == UNSENT {
             request.sent = now;
+        }
+        if let Some(call) = &mut request.call {
+            call.begin_answer();
+            if is_last(&self.order, connection) {
+                call.close_after();
+            }
+            connection.keeps_body = call.wants_body();
         }
         self.recorder.current().window.sent += 1;
         self.write(id, now);
@@ -155,20 +164,27 @@ impl Engine {
     /// Takes `count` bytes of the buffer as they are.
     #[inline]
     fn take(&mut self, id: u32, count: usize) -> Taken {
-        let connection = &mut self.connections[id as usize];
         self.recorder.current().window.bytes_in += count as u64;
-        feed(
-            connection,
-            &self.buffer[..count],
-            &self.order,
-            &mut self.memo,
-        )
+        let connection = &mut self.connections[id as usize];
+        let mut intake = Intake {
+            order: &self.order,
+            memo: &mut self.memo,
+            requests: &mut self.requests,
+            crowd: self.crowd.as_deref_mut(),
+        };
+        intake.feed(connection, &self.buffer[..count])
     }
 
     /// Takes `count` bytes of a body that the kernel has thrown away.
     fn skip(&mut self, id: u32, count: usize) -> Taken {
         self.recorder.current().window.bytes_in += count as u64;
-        match self.connections[id as usize].reader.skip(count as u64) {
+        let connection = &mut self.connections[id as usize];
+        if let Some(request) = self.requests.get_mut(connection.request as usize)
+            && let Some(call) = &mut request.call
+        {
+            call.bytes_in += count as u64;
+        }
+        match connection.reader.skip(count as u64) {
             Progress::More => Taken::More,
             Progress::Complete(_) => Taken::Complete { exactly: true },
         }
@@ -183,11 +199,17 @@ impl Engine {
         let mut input = &self.buffer[..count];
         let mut taken = Taken::More;
         let mut plain_len = 0;
+        let mut intake = Intake {
+            order: &self.order,
+            memo: &mut self.memo,
+            requests: &mut self.requests,
+            crowd: self.crowd.as_deref_mut(),
+        };
         while !input.is_empty() {
             let received = session.receive(&mut input, &mut self.plain, |bytes| {
                 plain_len += bytes.len();
                 taken = match taken {
-                    Taken::More => feed(connection, bytes, &self.order, &mut self.memo),
+                    Taken::More => intake.feed(connection, bytes),
                     Taken::Complete { .. } => Taken::Complete { exactly: false },
                     Taken::Failed(outcome) => Taken::Failed(outcome),
                 };
@@ -233,6 +255,9 @@ impl Engine {
             Coding::Gzip => self.recorder.current().window.gzip += 1,
             Coding::Brotli => self.recorder.current().window.brotli += 1,
         }
+        if self.crowd.is_some() {
+            return self.complete_call(id, kept, peer_closed, now);
+        }
         let mut goes_on_for_ever = false;
         if let Some(location) = connection.reader.take_location() {
             if self.follow(request_id, status, &location) {
@@ -267,6 +292,59 @@ impl Engine {
         }
         if let Some(due) = self.source.pop_ready() {
             self.arrive(due, now);
+        }
+    }
+
+    /// An answer to a user is complete.
+    fn complete_call(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {
+        let connection = &mut self.connections[id as usize];
+        let request_id = connection.request;
+        let location = connection.reader.take_location();
+        let request = &mut self.requests[request_id as usize];
+        let (Some(call), Some(crowd)) = (&mut request.call, self.crowd.as_deref_mut()) else {
+            return self.fail(id, Outcome::Protocol, now);
+        };
+        call.status = connection.reader.status();
+        call.coding = connection.reader.coding();
+        let judged = Judged {
+            now,
+            due: request.due,
+            location: location.as_deref(),
+            good: &self.order.good,
+        };
+        let verdict = crowd.judge(request.user, call, &judged);
+        let (status, once, origin) = (call.status, call.once, call.origin);
+        match verdict {
+            Verdict::Follows => {
+                self.recorder.current().window.redirects += 1;
+                if kept && connection.origin == origin {
+                    return self.send_on(id, request_id, now);
+                }
+                connection.request = NONE;
+                request.connection = NONE;
+                self.free_line(id, kept, peer_closed, now);
+                self.dispatch_call(request_id, now);
+            }
+            Verdict::Ended(outcome) => {
+                if !once {
+                    self.recorder.answered(status);
+                }
+                connection.request = NONE;
+                // Before its user goes on, who may use it again at once.
+                self.free_line(id, kept, peer_closed, now);
+                self.end_request(request_id, outcome, now);
+            }
+        }
+        if let Some(due) = self.source.pop_ready() {
+            self.arrive(due, now);
+        }
+    }
+
+    fn free_line(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {
+        if kept {
+            self.keep_line(id, now);
+        } else {
+            self.let_go(id, peer_closed, now);
         }
     }
 
@@ -331,9 +409,10 @@ impl Engine {
         let Some(request) = self.requests.get_mut(request_id as usize) else {
             return self.fail(id, Outcome::Reset, now);
         };
-        let idempotent = match &request.detour {
-            Some(detour) => is_idempotent(&detour.method),
-            None => self.order.idempotent,
+        let idempotent = match (&request.call, &request.detour) {
+            (Some(call), _) => call.idempotent,
+            (None, Some(detour)) => is_idempotent(&detour.method),
+            (None, None) => self.order.idempotent,
         };
         if !kept || begun || request.retried || !idempotent {
             let handshake = connection.tls.is_some() && connection.phase == Phase::Connecting;
@@ -377,7 +456,11 @@ fn receive(
 #[inline]
 fn reading(connection: &Connection) -> (usize, RecvFlags) {
     let skippable = connection.reader.skippable();
-    if skippable >= SKIPPED_LEN_MIN && connection.phase == Phase::Busy && connection.tls.is_none() {
+    if skippable >= SKIPPED_LEN_MIN
+        && connection.phase == Phase::Busy
+        && connection.tls.is_none()
+        && !connection.keeps_body
+    {
         let asked = usize::try_from(skippable).unwrap_or(usize::MAX);
         (asked.min(BUFFER_LEN), RecvFlags::TRUNC)
     } else if connection.reader.head().is_none() {
@@ -398,18 +481,44 @@ enum Taken {
     Failed(Outcome),
 }
 
-#[inline]
-fn feed(connection: &mut Connection, bytes: &[u8], order: &Order, memo: &mut HeadMemo) -> Taken {
-    if connection.phase != Phase::Busy {
-        // Nobody asked. A kept connection that speaks is of no use.
-        return Taken::Failed(Outcome::Protocol);
-    }
-    match connection.reader.feed(bytes, order.expected, memo) {
-        Ok(Progress::More) => Taken::More,
-        Ok(Progress::Complete(taken)) => Taken::Complete {
-            exactly: taken == bytes.len(),
-        },
-        Err(_) => Taken::Failed(Outcome::Protocol),
+/// Where bytes that were read go.
+struct Intake<'a> {
+    order: &'a Order,
+    memo: &'a mut HeadMemo,
+    requests: &'a mut Slab<Request>,
+    crowd: Option<&'a mut Crowd>,
+}
+
+impl Intake<'_> {
+    #[inline]
+    fn feed(&mut self, connection: &mut Connection, bytes: &[u8]) -> Taken {
+        if connection.phase != Phase::Busy {
+            // Nobody asked. A kept connection that speaks is of no use.
+            return Taken::Failed(Outcome::Protocol);
+        }
+        let progress = match &mut self.crowd {
+            None => connection
+                .reader
+                .feed(bytes, self.order.expected, self.memo),
+            Some(crowd) => {
+                let request = self.requests.get_mut(connection.request as usize);
+                let Some(call) = request.and_then(|request| request.call.as_mut()) else {
+                    return Taken::Failed(Outcome::Protocol);
+                };
+                call.bytes_in += bytes.len() as u64;
+                let memo = &mut crowd.memos[call.request as usize];
+                connection
+                    .reader
+                    .feed_into(bytes, call.expected, memo, &mut **call)
+            }
+        };
+        match progress {
+            Ok(Progress::More) => Taken::More,
+            Ok(Progress::Complete(taken)) => Taken::Complete {
+                exactly: taken == bytes.len(),
+            },
+            Err(_) => Taken::Failed(Outcome::Protocol),
+        }
     }
 }
 
@@ -425,6 +534,9 @@ fn payload<'a>(
     connection: &Connection,
     request: &'a Request,
 ) -> (&'a [u8], &'a [u8]) {
+    if let Some(call) = &request.call {
+        return (&call.bytes, &[]);
+    }
     let body = &order.plan.request.body[..];
     match &request.detour {
         None => {

@@ -21,6 +21,12 @@ impl Engine {
             }
             self.give_up(id, now, Outcome::ConnectTimeout);
         }
+        while let Some(&(expiry, id)) = self.by_expiry.first() {
+            if expiry > now {
+                break;
+            }
+            self.give_up(id, now, Outcome::ConnectTimeout);
+        }
         while let Some(id) = first_expired(&self.connecting, &self.connections, now) {
             self.end_with(id, Outcome::ConnectTimeout, now);
         }
@@ -47,7 +53,9 @@ impl Engine {
         } else {
             NEVER
         };
+        let own = self.by_expiry.first().map_or(NEVER, |(expiry, _)| *expiry);
         request
+            .min(own)
             .min(backlog)
             .min(deadline(&self.connecting))
             .min(deadline(&self.closing))
@@ -75,14 +83,28 @@ impl Engine {
     pub(super) fn give_up_everything(&mut self) {
         let now = self.clock.now();
         self.recorder.roll(now);
+        if let Some(crowd) = &mut self.crowd {
+            crowd.ending = true;
+        }
         while let Some(id) = self.by_due.first() {
             self.give_up(id, now, Outcome::Dropped);
+        }
+        while let Some(&(_, id)) = self.by_expiry.first() {
+            self.give_up(id, now, Outcome::Dropped);
+        }
+        if self.crowd.is_some() {
+            // Users who were to go on have asked for nothing yet.
+            return self.close_everything();
         }
         // A generator that fell behind never took these up.
         while let Some(due) = self.source.pop(NEVER - 1) {
             self.recorder.offered(due.at, now);
             self.recorder.drop_at_once(due.at, now);
         }
+        self.close_everything();
+    }
+
+    fn close_everything(&mut self) {
         let open: Vec<u32> = (0_u32..)
             .zip(0..self.connections.capacity())
             .filter_map(|(id, index)| self.connections.contains(index).then_some(id))

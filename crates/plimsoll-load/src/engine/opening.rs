@@ -70,8 +70,10 @@ impl Engine {
     }
 
     fn try_open(&mut self, request: u32, now: u64) -> Result<(), DialFault> {
-        let socket = self.order.transport.dial(&mut self.turn)?;
         let user = self.requests[request as usize].user;
+        let call = self.requests[request as usize].call.as_ref();
+        let (origin, has_call) = (call.map_or(0, |call| call.origin), call.is_some());
+        let socket = self.order.transport_to(origin).dial(&mut self.turn)?;
         if self.stamps.is_some() {
             // Without stamps an answer is as late as it is read: a little later than it came.
             let _ = stamp::ask(&socket);
@@ -79,7 +81,8 @@ impl Engine {
         let deadline = now.saturating_add(self.order.connect_timeout_ns);
         // All ones is the waker's.
         self.generation = (self.generation + 1) % (u32::MAX - 1);
-        let connection = Connection::new(socket, self.generation, request, user, deadline);
+        let mut connection = Connection::new(socket, self.generation, request, user, deadline);
+        connection.origin = origin;
         let entry = self.connections.vacant_entry();
         let id = u32::try_from(entry.key()).expect("connections are far below 2^32");
         let data = u64::from(self.generation) << 32 | u64::from(id);
@@ -94,7 +97,9 @@ impl Engine {
         self.connecting.push_back(&mut self.connections, id);
         let request = &mut self.requests[request as usize];
         request.connection = id;
-        if request.has_user() {
+        if has_call {
+            self.crowd().users[user as usize].lines.push((origin, id));
+        } else if request.has_user() {
             self.users[user as usize] = id;
         }
         Ok(())
@@ -126,7 +131,7 @@ impl Engine {
             let generation = connection.generation;
             self.recorder.connections += 1;
             self.recorder.current().window.connections_opened += 1;
-            match &self.order.transport.tls {
+            match &self.order.transport_to(connection.origin).tls {
                 None => self.make_ready(id, now),
                 Some(tls) => {
                     // Made here rather than at the dial: a connection that is never made costs no handshake.
@@ -180,9 +185,11 @@ impl Engine {
         connection.phase = Phase::Closing;
         connection.request = NONE;
         connection.deadline = now + CLOSING_NS;
-        if let Some(user) = self.users.get_mut(connection.user as usize) {
+        let user = connection.user;
+        if let Some(user) = self.users.get_mut(user as usize) {
             *user = NONE;
         }
+        self.forget_line(user, id);
         self.closing.push_back(&mut self.connections, id);
         self.serve_waiting(now);
     }
@@ -192,7 +199,10 @@ impl Engine {
     pub(super) fn close(&mut self, id: u32, peer_closed: bool) {
         match self.connections[id as usize].phase {
             Phase::Connecting => self.connecting.remove(&mut self.connections, id),
-            Phase::Idle if self.connections[id as usize].user == crate::source::NOBODY => {
+            Phase::Idle
+                if self.crowd.is_some()
+                    || self.connections[id as usize].user == crate::source::NOBODY =>
+            {
                 self.idle.remove(&mut self.connections, id);
             }
             Phase::Closing => self.closing.remove(&mut self.connections, id),
@@ -212,5 +222,6 @@ impl Engine {
         {
             *user = NONE;
         }
+        self.forget_line(connection.user, id);
     }
 }

@@ -6,6 +6,7 @@
 
 mod closed;
 mod connections;
+mod journeys;
 mod outcomes;
 mod redirects;
 mod secure;

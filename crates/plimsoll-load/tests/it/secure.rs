@@ -119,6 +119,7 @@ fn a_bad_ca_file_is_named() {
         plan: plan.into(),
         epoch,
         start_second: 0,
+        inputs: std::sync::Arc::default(),
     })
     .unwrap_err();
     assert!(

@@ -110,6 +110,7 @@ fn a_start_in_the_future_is_waited_for() {
         load: even(100.0, ms(1000)),
         epoch,
         start_second: 1,
+        inputs: std::sync::Arc::default(),
     })
     .unwrap();
     let all = windows(&mut running);

@@ -81,6 +81,7 @@ pub(crate) fn begin(plan: Plan, load: Load) -> Running {
         load,
         epoch: Instant::now(),
         start_second: 0,
+        inputs: Arc::default(),
     })
     .unwrap()
 }

@@ -1,0 +1,228 @@
+//! The users of one loop, and the program they carry out.
+
+mod answers;
+mod calls;
+mod walk;
+
+use std::sync::Arc;
+
+use plimsoll_model::journey::{Inputs, StepId};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::Load;
+use plimsoll_model::seed::Seed;
+use plimsoll_model::window::{FAILURES_MAX, FailureSample};
+use plimsoll_wire::head::HeadMemo;
+use slab::Slab;
+
+use crate::call::Call;
+use crate::job::Order;
+use crate::scenario::feed::{Feeds, Row};
+use crate::scenario::program::Program;
+use crate::scenario::text::NO_ROW;
+use crate::source::Newcomer;
+use crate::user::User;
+use crate::user::jar::Jar;
+
+pub(crate) use answers::{Judged, Verdict};
+pub(crate) use walk::Next;
+
+/// Bytes of a failed answer's body that a message shows.
+pub(crate) const SAMPLE_LEN: usize = 200;
+
+/// Users of one loop at once, at most, over all loops.
+const USERS_MAX: usize = 1 << 20;
+
+/// Calls kept for their buffers.
+const SPARE_MAX: usize = 256;
+
+/// Label of the users' randomness among the seeds derived from a trial's.
+const USERS_LABEL: u64 = 0x7573_6572;
+
+/// All users of a loop.
+pub(crate) struct Crowd {
+    pub(crate) program: Program,
+    inputs: Arc<Inputs>,
+    pub(crate) users: Slab<User>,
+    feeds: Feeds,
+    /// The last head of each request's answers.
+    pub(crate) memos: Vec<HeadMemo>,
+    iterations_left: Option<u64>,
+    /// Iterations of a user whose journey says nothing of them.
+    iterations_each: Option<u64>,
+    users_max: usize,
+    slots: usize,
+    seed: Seed,
+    /// Unix time of run time 0, ns.
+    pub(crate) unix_ns: u64,
+    failures_left: usize,
+    body_len_max: u64,
+    spare: Vec<Box<Call>>,
+    scratch: Vec<u8>,
+    /// The run is being ended: nothing further is begun.
+    pub(crate) ending: bool,
+}
+
+/// What becomes of a user who wants to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    Goes(u32),
+    /// Not let in: no row is left, or too many are here.
+    Lost,
+    /// The plan says that the rows of this feed must suffice.
+    Fault(u32),
+}
+
+impl Crowd {
+    /// The users of loop `index`.
+    pub(crate) fn new(order: &Order, index: u32) -> Option<Box<Self>> {
+        let (scenario, program) = (order.plan.scenario.as_ref()?, order.program.as_ref()?);
+        let cores = order.plan.cores;
+        let rows = order.inputs.rows.iter().map(Vec::len);
+        let (iterations_left, iterations_each) = match &order.load {
+            Load::Users { iterations, .. } => {
+                let (index, cores) = (u64::from(index), u64::from(cores));
+                let share = |all: u64| all / cores + u64::from(index < all % cores);
+                (iterations.map(share), None)
+            }
+            _ => (None, Some(1)),
+        };
+        Some(Box::new(Self {
+            // Regular expressions keep their scratch space per clone: loops then never wait for each other.
+            program: program.clone(),
+            inputs: Arc::clone(&order.inputs),
+            users: Slab::new(),
+            feeds: Feeds::new(&scenario.feeds, rows, index, cores),
+            memos: program
+                .requests
+                .iter()
+                .map(|_| HeadMemo::default())
+                .collect(),
+            iterations_left,
+            iterations_each,
+            users_max: USERS_MAX / cores as usize,
+            slots: scenario.slots.len(),
+            seed: order.seed.derive(USERS_LABEL),
+            unix_ns: 0,
+            failures_left: FAILURES_MAX,
+            body_len_max: order.plan.transport.body_len_max,
+            spare: Vec::new(),
+            scratch: Vec::new(),
+            ending: false,
+        }))
+    }
+
+    /// Lets somebody in.
+    pub(crate) fn enter(&mut self, newcomer: Newcomer) -> Entry {
+        if self.users.len() >= self.users_max {
+            return Entry::Lost;
+        }
+        let way = &self.program.ways[newcomer.journey as usize];
+        let mut random = self.seed.derive(newcomer.number).generator();
+        let mut rows: Box<[u32]> = vec![NO_ROW; self.inputs.rows.len()].into();
+        for &feed in way.feeds.iter().chain(&way.feeds_each) {
+            match self.feeds.take(feed, &mut random) {
+                Row::Taken(row) => rows[feed as usize] = row,
+                Row::NoneLeft => return Entry::Lost,
+                Row::Fault => return Entry::Fault(feed),
+            }
+        }
+        let id = self.users.insert(User {
+            number: newcomer.number,
+            place: newcomer.place,
+            journey: newcomer.journey,
+            at: way.start,
+            iteration: 0,
+            acted: false,
+            counters: vec![0; self.program.levels].into(),
+            slots: vec![Vec::new(); self.slots].into(),
+            rows,
+            jar: Jar::default(),
+            random,
+            lines: Vec::new(),
+            groups: Vec::new(),
+            base: (0, b"/".to_vec()),
+            page: None,
+        });
+        Entry::Goes(u32::try_from(id).expect("users are far below 2^32"))
+    }
+
+    /// A user begins an iteration; `wanted` says whether the load still wants it.
+    pub(crate) fn begin(&mut self, id: u32, wanted: bool) -> Entry {
+        let user = &mut self.users[id as usize];
+        let way = &self.program.ways[user.journey as usize];
+        let each = way.iterations.or(self.iterations_each);
+        let is_done = each.is_some_and(|each| user.iteration >= each);
+        if !wanted || is_done || self.iterations_left == Some(0) {
+            return Entry::Lost;
+        }
+        // The first iteration's rows are taken at the door, where `once` steps may name them.
+        if user.iteration > 0 {
+            for &feed in &way.feeds_each {
+                match self.feeds.take(feed, &mut user.random) {
+                    Row::Taken(row) => user.rows[feed as usize] = row,
+                    Row::NoneLeft => return Entry::Lost,
+                    Row::Fault => return Entry::Fault(feed),
+                }
+            }
+        }
+        if let Some(left) = &mut self.iterations_left {
+            *left -= 1;
+        }
+        user.iteration += 1;
+        user.acted = false;
+        Entry::Goes(id)
+    }
+
+    /// Whether a user has done all the iterations it may.
+    pub(crate) fn is_finished(&self, id: u32) -> bool {
+        let user = &self.users[id as usize];
+        let way = &self.program.ways[user.journey as usize];
+        let each = way.iterations.or(self.iterations_each);
+        self.iterations_left == Some(0) || each.is_some_and(|each| user.iteration >= each)
+    }
+
+    /// A failure told in full, while some may still be.
+    pub(crate) fn sample(&mut self, failure: &Failure<'_>) -> Option<FailureSample> {
+        self.failures_left = self.failures_left.checked_sub(1)?;
+        let reason = if failure.reason.is_empty() {
+            default_reason(failure.outcome, failure.status)
+        } else {
+            failure.reason.to_owned()
+        };
+        Some(FailureSample {
+            at_us: failure.now / 1000,
+            step: failure.step,
+            outcome: failure.outcome,
+            reason,
+            status: failure.status,
+            body: String::from_utf8_lossy(&failure.body[..failure.body.len().min(SAMPLE_LEN)])
+                .into_owned(),
+        })
+    }
+}
+
+/// What is known of a failure.
+pub(crate) struct Failure<'a> {
+    pub(crate) now: u64,
+    pub(crate) step: Option<StepId>,
+    pub(crate) outcome: Outcome,
+    pub(crate) reason: &'a str,
+    pub(crate) status: u16,
+    pub(crate) body: &'a [u8],
+}
+
+fn default_reason(outcome: Outcome, status: u16) -> String {
+    let text = match outcome {
+        Outcome::WrongStatus => return format!("status {status} does not count as good"),
+        Outcome::Timeout => "sent, and not answered within the time-out",
+        Outcome::ConnectRefused => "the target refused the connection",
+        Outcome::ConnectTimeout => "no connection within the time-out",
+        Outcome::Reset => "the connection was closed before any byte of the answer",
+        Outcome::BodyCut => "the connection ended inside the body",
+        Outcome::Protocol => "the answer was not valid HTTP, or longer than allowed",
+        Outcome::Tls => "the TLS handshake or a TLS record failed",
+        Outcome::Dropped => "due and never sent",
+        Outcome::Ok | Outcome::Dns | Outcome::Expectation => outcome.name(),
+    };
+    text.to_owned()
+}

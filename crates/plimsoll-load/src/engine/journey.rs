@@ -1,0 +1,349 @@
+//! Users' turns: who is due goes on until it has to wait for an answer or for time to pass.
+
+use plimsoll_model::outcome::Outcome;
+
+use super::Engine;
+use crate::call::{Call, Role};
+use crate::connection::{Phase, Request, UNSENT};
+use crate::crowd::{Crowd, Entry, Failure, Next};
+use crate::recorder::Ended;
+use crate::source::{Due, NEWCOMER, People, REFUSED_PAUSE_NS};
+use crate::user::OpenGroup;
+
+/// Operations that a user may take in one turn without asking or thinking.
+const OPS_MAX: u32 = 10_000;
+
+/// Pause of a user whose iteration asked for nothing and took no time: it must not make a loop spin.
+const IDLE_PAUSE_NS: u64 = 10_000_000;
+
+impl Engine {
+    /// The users; only called where there are any.
+    pub(super) fn crowd(&mut self) -> &mut Crowd {
+        self.crowd
+            .as_deref_mut()
+            .expect("users have calls and turns only where there is a crowd")
+    }
+
+    /// The moments at which users are due; only called where there are any.
+    fn people(&mut self) -> &mut People {
+        self.source
+            .people()
+            .expect("a crowd comes by its own source")
+    }
+
+    /// A user is due.
+    pub(super) fn turn(&mut self, due: Due, now: u64) {
+        let user = if due.user == NEWCOMER {
+            let Some(newcomer) = self.people().welcome() else {
+                return;
+            };
+            match self.crowd().enter(newcomer) {
+                Entry::Goes(user) => user,
+                Entry::Lost => {
+                    self.recorder.current().window.users_lost += 1;
+                    return self.end_when_over(now);
+                }
+                Entry::Fault(feed) => return self.end_by_fault(feed, now),
+            }
+        } else {
+            due.user
+        };
+        self.recorder.users = self.crowd().users.len() as u64;
+        if let Some(page) = &self.crowd().users[user as usize].page {
+            debug_assert_eq!(page.under_way, 0, "a page is done before its user goes on");
+        }
+        self.go_on(user, due, now);
+    }
+
+    /// Takes a user on to where it has to wait.
+    fn go_on(&mut self, user: u32, due: Due, now: u64) {
+        let mut budget = OPS_MAX;
+        loop {
+            match self.crowd().walk(user, now, &mut budget) {
+                Next::Ask(request) => {
+                    self.be_late(due, now);
+                    return self.ask(user, request, Role::Step, None, due.at, now);
+                }
+                Next::Page(page) => {
+                    self.be_late(due, now);
+                    return self.load_page(user, page, due.at, now);
+                }
+                // From the moment it was due: taking it up late does not lengthen the pause.
+                Next::Think(pause) => {
+                    return self.people().think(user, due.at.saturating_add(pause));
+                }
+                Next::Begin => {
+                    if !self.begin(user, now) {
+                        return;
+                    }
+                }
+                Next::Ended { acted } => {
+                    self.recorder.current().window.iterations += 1;
+                    if !acted {
+                        return self.people().think(user, now + IDLE_PAUSE_NS);
+                    }
+                }
+                Next::Group(id, outcome, busy_ns) => {
+                    self.recorder.current().step_ended(id, outcome, busy_ns, 0);
+                }
+                Next::Lost => return self.lose_the_way(user, now),
+            }
+        }
+    }
+
+    fn be_late(&mut self, due: Due, now: u64) {
+        if due.paced {
+            self.recorder.late(due.at, now);
+        }
+    }
+
+    /// A user begins an iteration. Not when the load does not want it any more, or it has done enough.
+    fn begin(&mut self, user: u32, now: u64) -> bool {
+        let (place, journey) = {
+            let user = &self.crowd().users[user as usize];
+            (user.place, user.journey)
+        };
+        let wanted = self.people().wants(place, journey, now);
+        match self.crowd().begin(user, wanted) {
+            Entry::Goes(_) => return true,
+            Entry::Fault(feed) => self.end_by_fault(feed, now),
+            Entry::Lost => {
+                let is_lost = wanted && !self.crowd().is_finished(user);
+                self.leave(user, !wanted, is_lost, now);
+            }
+        }
+        false
+    }
+
+    /// A user went in circles.
+    fn lose_the_way(&mut self, user: u32, now: u64) {
+        let journey = self.crowd().users[user as usize].journey;
+        let name = self
+            .order
+            .plan
+            .scenario
+            .as_ref()
+            .map(|scenario| &scenario.journeys);
+        let name = name.map_or("", |journeys| &journeys[journey as usize].name);
+        let reason = format!(
+            "a user of {name} took {OPS_MAX} steps without a request or a pause; its iteration was ended"
+        );
+        self.tell_failure(&Failure {
+            now,
+            step: None,
+            outcome: Outcome::Dropped,
+            reason: &reason,
+            status: 0,
+            body: b"",
+        });
+        let groups = self.crowd().break_off(user);
+        self.close_groups(groups, Outcome::Dropped);
+        self.recorder.current().window.iterations += 1;
+        self.people().think(user, now + IDLE_PAUSE_NS);
+    }
+
+    /// A user leaves, its connections with it. Its place is taken again when `vacates`.
+    fn leave(&mut self, user: u32, vacates: bool, is_lost: bool, now: u64) {
+        let gone = self.crowd().users.remove(user as usize);
+        for (_, line) in &gone.lines {
+            self.close(*line, false);
+        }
+        if is_lost {
+            self.recorder.current().window.users_lost += 1;
+        }
+        if vacates && gone.place > 0 {
+            self.people().vacate(gone.place, now);
+        }
+        self.recorder.users = self.crowd().users.len() as u64;
+        self.serve_waiting(now);
+        self.end_when_over(now);
+    }
+
+    /// The load ends early when nobody is left and nobody will come.
+    fn end_when_over(&mut self, now: u64) {
+        if self.crowd().users.is_empty() && self.people().is_over() {
+            self.source.cut(now);
+        }
+    }
+
+    /// The plan's data does not suffice, and it says that it must: the run ends.
+    fn end_by_fault(&mut self, feed: u32, now: u64) {
+        let scenario = self.order.plan.scenario.as_ref();
+        let feed = scenario.and_then(|scenario| scenario.feeds.get(feed as usize));
+        let (name, rows) = feed.map_or(("", 0), |feed| (&feed.name, feed.rows));
+        let fault = format!(
+            "the {rows} rows of the data {name} have run out; give more rows, fewer users, or another end than error"
+        );
+        // Another loop may have said so first.
+        let _ = self.order.fault.set(fault);
+        self.source.cut(now);
+    }
+
+    /// A user asks.
+    pub(super) fn ask(
+        &mut self,
+        user: u32,
+        request: u32,
+        role: Role,
+        named: Option<(u16, Vec<u8>)>,
+        due: u64,
+        now: u64,
+    ) {
+        let mut call = self.crowd().call(user, request, role, named, now);
+        let timeout_ns = self.crowd().program.requests[request as usize].timeout_ns;
+        call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
+        let (expiry, once) = (call.expiry, call.once);
+        let cannot_go = call.bytes.is_empty();
+        if !once {
+            self.recorder.offered(due, now);
+        }
+        let mut request = Request::new(due, user, 0);
+        request.call = Some(call);
+        let id = self.requests.insert(request);
+        let id = u32::try_from(id).expect("requests at once are far below 2^32");
+        match expiry {
+            Some(expiry) => drop(self.by_expiry.insert((expiry, id))),
+            None => self.by_due.push_back(&mut self.requests, id),
+        }
+        let expiry = expiry.unwrap_or(due.saturating_add(self.order.timeout_ns));
+        if cannot_go || expiry <= now {
+            return self.end_request(id, Outcome::Dropped, now);
+        }
+        self.dispatch_call(id, now);
+    }
+
+    /// Sends a call on a connection of its user, or on a new one; or lets it wait.
+    pub(super) fn dispatch_call(&mut self, id: u32, now: u64) {
+        let request = &self.requests[id as usize];
+        let origin = request.call.as_ref().map_or(0, |call| call.origin);
+        let Some(crowd) = &self.crowd else { return };
+        let lines = &crowd.users[request.user as usize].lines;
+        let is_free = |line: u32| self.connections[line as usize].phase == Phase::Idle;
+        let free = lines
+            .iter()
+            .find(|(other, line)| *other == origin && is_free(*line));
+        if let Some(&(_, line)) = free {
+            self.idle.remove(&mut self.connections, line);
+            self.send_on(line, id, now);
+        } else if self.has_room() || self.evict() {
+            self.open_for(id, now);
+        } else {
+            self.wait(id, now);
+        }
+    }
+
+    /// Closes the connection that has been idle for longest, for somebody who has none.
+    fn evict(&mut self) -> bool {
+        if self.backlog_is_full {
+            return false;
+        }
+        let Some(oldest) = self.idle.first() else {
+            return false;
+        };
+        self.close(oldest, false);
+        true
+    }
+
+    /// A user's connection is free; whoever waits may have its place.
+    pub(super) fn keep_line(&mut self, id: u32, now: u64) {
+        self.connections[id as usize].phase = Phase::Idle;
+        self.idle.push_back(&mut self.connections, id);
+        if self.waiting.len() > 0 && self.evict() {
+            self.serve_waiting(now);
+        }
+    }
+
+    /// A call has ended.
+    pub(super) fn call_ended(
+        &mut self,
+        request: &Request,
+        call: Box<Call>,
+        outcome: Outcome,
+        now: u64,
+    ) {
+        let is_unsent = request.sent == UNSENT;
+        if !call.once {
+            self.recorder.ended(Ended {
+                outcome,
+                due: request.due,
+                sent: if is_unsent { now } else { request.sent },
+                done: now,
+            });
+        }
+        if !outcome.is_ok() {
+            self.tell_failure(&Failure {
+                now,
+                step: Some(call.id),
+                outcome,
+                reason: &call.reason,
+                status: call.status,
+                body: &call.body,
+            });
+        }
+        let user = request.user;
+        let response_ns = now.saturating_sub(request.due);
+        if call.role != Role::Page {
+            let second = self.recorder.current();
+            second.step_ended(call.id, outcome, response_ns, call.bytes_in);
+        }
+        let (role, once) = (call.role, call.once);
+        match role {
+            Role::Step => {
+                self.crowd().take_back(call);
+                self.step_done(user, outcome, response_ns, once, is_unsent, now);
+            }
+            Role::Page => self.page_ended(user, call, outcome, is_unsent, now),
+            Role::Resource => self.resource_ended(user, call, outcome, now),
+        }
+    }
+
+    /// A step is done: its user goes on, or what it was about is over.
+    pub(super) fn step_done(
+        &mut self,
+        user: u32,
+        outcome: Outcome,
+        busy_ns: u64,
+        once: bool,
+        is_unsent: bool,
+        now: u64,
+    ) {
+        self.crowd().users[user as usize].count_in_groups(busy_ns, outcome);
+        if outcome.is_ok() {
+            return self.people().be_ready(user, now);
+        }
+        let groups = self.crowd().break_off(user);
+        self.close_groups(groups, outcome);
+        if once {
+            return self.leave(user, false, true, now);
+        }
+        self.recorder.current().window.iterations += 1;
+        if is_unsent {
+            self.people().think(user, now + REFUSED_PAUSE_NS);
+        } else {
+            self.people().be_ready(user, now);
+        }
+    }
+
+    fn close_groups(&mut self, groups: Vec<OpenGroup>, outcome: Outcome) {
+        for group in groups.into_iter().rev().filter(|group| group.asked) {
+            self.recorder
+                .current()
+                .step_ended(group.id, outcome, group.busy_ns, 0);
+        }
+    }
+
+    fn tell_failure(&mut self, failure: &Failure<'_>) {
+        if let Some(sample) = self.crowd().sample(failure) {
+            self.recorder.current().window.failures.push(sample);
+        }
+    }
+
+    /// A connection is no longer its user's.
+    pub(super) fn forget_line(&mut self, user: u32, id: u32) {
+        if let Some(crowd) = &mut self.crowd
+            && let Some(user) = crowd.users.get_mut(user as usize)
+        {
+            user.lines.retain(|(_, line)| *line != id);
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! What users do, made ready for a loop: steps flattened into operations, texts and searches compiled.
+//!
+//! Everything here is fixed once made; what changes from user to user stands in [`crate::user`].
+
+pub(crate) mod answer;
+pub(crate) mod body;
+pub(crate) mod condition;
+pub(crate) mod expect;
+pub(crate) mod extract;
+pub(crate) mod feed;
+pub(crate) mod found;
+pub(crate) mod mix;
+pub(crate) mod origin;
+pub(crate) mod pause;
+pub(crate) mod program;
+pub(crate) mod request;
+pub(crate) mod text;

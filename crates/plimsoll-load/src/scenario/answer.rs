@@ -1,0 +1,109 @@
+//! An answer as captures and expectations see it; what is costly to make of it is made once, and only when asked for.
+
+use std::borrow::Cow;
+use std::cell::OnceCell;
+use std::io::Read as _;
+
+use plimsoll_wire::head::{self, Coding};
+use scraper::Html;
+use serde_json::Value;
+
+/// One complete answer.
+pub(crate) struct Answer<'a> {
+    pub(crate) status: u16,
+    head: &'a [u8],
+    body: Cow<'a, [u8]>,
+    json: OnceCell<Option<Value>>,
+    html: OnceCell<Html>,
+}
+
+impl<'a> Answer<'a> {
+    /// `body` is as it came, in its coding; it is decoded up to `len_max` bytes.
+    pub(crate) fn new(
+        status: u16,
+        head: &'a [u8],
+        body: &'a [u8],
+        coding: Coding,
+        len_max: u64,
+    ) -> Self {
+        Self {
+            status,
+            head,
+            body: decoded(body, coding, len_max),
+            json: OnceCell::new(),
+            html: OnceCell::new(),
+        }
+    }
+
+    /// The first header of a name.
+    pub(crate) fn header(&self, name: &str) -> Option<&'a [u8]> {
+        head::headers(self.head)
+            .find(|(other, _)| other.eq_ignore_ascii_case(name.as_bytes()))
+            .map(|(_, value)| value)
+    }
+
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The body as JSON, when it is.
+    pub(crate) fn json(&self) -> Option<&Value> {
+        self.json
+            .get_or_init(|| serde_json::from_slice(&self.body).ok())
+            .as_ref()
+    }
+
+    /// The body as a page.
+    pub(crate) fn html(&self) -> &Html {
+        self.html
+            .get_or_init(|| Html::parse_document(&String::from_utf8_lossy(&self.body)))
+    }
+}
+
+/// The body without its coding; as it came when it cannot be decoded, which then shows in what is not found.
+fn decoded(body: &[u8], coding: Coding, len_max: u64) -> Cow<'_, [u8]> {
+    let mut plain = Vec::new();
+    let result = match coding {
+        Coding::Other => return Cow::Borrowed(body),
+        Coding::Gzip => flate2::read::MultiGzDecoder::new(body)
+            .take(len_max)
+            .read_to_end(&mut plain),
+        Coding::Brotli => brotli_decompressor::Decompressor::new(body, 4096)
+            .take(len_max)
+            .read_to_end(&mut plain),
+    };
+    if result.is_err() && plain.is_empty() {
+        return Cow::Borrowed(body);
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn a_coded_body_is_decoded_within_its_bound() {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(&[b'x'; 10_000]).unwrap();
+        let coded = encoder.finish().unwrap();
+        let body = |coding, bytes, max| Answer::new(200, b"", bytes, coding, max).body().to_vec();
+        assert_eq!(body(Coding::Gzip, &coded, 1 << 20), [b'x'; 10_000]);
+        assert_eq!(body(Coding::Gzip, &coded, 100), [b'x'; 100]);
+        // 1,000 times `x`, by the reference encoder.
+        let brotli = [
+            0x1b, 0xe7, 0x03, 0xf8, 0x25, 0xf0, 0xa2, 0xb1, 0x40, 0x20, 0x34,
+        ];
+        assert_eq!(body(Coding::Brotli, &brotli, 1 << 20), [b'x'; 1000]);
+        assert_eq!(body(Coding::Gzip, b"plain", 1 << 20), b"plain");
+    }
+
+    #[test]
+    fn headers_are_found_whatever_their_case() {
+        let head = b"HTTP/1.1 200 OK\r\nX-Token: a\r\nx-token: b\r\n\r\n";
+        let answer = Answer::new(200, head, b"", Coding::Other, 1);
+        assert_eq!(answer.header("x-token"), Some(&b"a"[..]));
+        assert_eq!(answer.header("x"), None);
+    }
+}

@@ -1,0 +1,333 @@
+//! Expectations: what makes an answer good.
+
+use plimsoll_model::journey::{self, Expectation};
+use plimsoll_model::plan::GoodStatus;
+use regex::bytes::Regex;
+use serde_json_path::JsonPath;
+
+use super::answer::Answer;
+use super::extract::{json_path, regex, text_of};
+use super::text::{Text, Values};
+use crate::clock::nanoseconds;
+
+/// Longest part of a value that a message shows, bytes.
+const SHOWN_LEN: usize = 80;
+
+/// All expectations of one step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Expectations {
+    status: Vec<GoodStatus>,
+    headers: Vec<(String, Match)>,
+    body: Vec<Match>,
+    json: Vec<(JsonPath, String, Match)>,
+    within_ns: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+enum Match {
+    Present,
+    Absent,
+    Equals(Text),
+    Contains(Text),
+    Lacks(Text),
+    Regex(Regex, String),
+}
+
+impl Expectations {
+    /// # Errors
+    /// What is wrong with an expression.
+    pub(crate) fn new(expectations: &[Expectation]) -> Result<Self, String> {
+        let mut all = Self::default();
+        for expectation in expectations {
+            match expectation {
+                Expectation::Status(good) => all.status.push(good.clone()),
+                Expectation::Header(name, wanted) => {
+                    all.headers.push((name.clone(), Match::new(wanted)?));
+                }
+                Expectation::Body(wanted) => all.body.push(Match::new(wanted)?),
+                Expectation::Json(path, wanted) => {
+                    all.json
+                        .push((json_path(path)?, path.clone(), Match::new(wanted)?));
+                }
+                Expectation::Within(longest) => {
+                    let longest = nanoseconds(*longest);
+                    all.within_ns = Some(all.within_ns.map_or(longest, |old| old.min(longest)));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// Whether there is nothing to hold an answer against; its time is judged apart.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.status.is_empty() && !self.wants_head() && !self.wants_body()
+    }
+
+    /// Whether they alone judge the status.
+    pub(crate) fn judge_status(&self) -> bool {
+        !self.status.is_empty()
+    }
+
+    pub(crate) fn wants_body(&self) -> bool {
+        !self.body.is_empty() || !self.json.is_empty()
+    }
+
+    pub(crate) fn wants_head(&self) -> bool {
+        !self.headers.is_empty()
+    }
+
+    /// Feeds whose columns they name.
+    pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
+        let headers = self.headers.iter().map(|(_, wanted)| wanted);
+        let json = self.json.iter().map(|(_, _, wanted)| wanted);
+        for wanted in headers.chain(json).chain(&self.body) {
+            if let Match::Equals(text) | Match::Contains(text) | Match::Lacks(text) = wanted {
+                text.feeds(found);
+            }
+        }
+    }
+
+    /// Judges the first answer.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub(crate) fn judge(&self, answer: &Answer<'_>, values: &mut Values<'_>) -> Result<(), String> {
+        for good in &self.status {
+            if !good.contains(answer.status) {
+                return Err(format!(
+                    "status {}, expected {}",
+                    answer.status,
+                    ranges(good)
+                ));
+            }
+        }
+        for (name, wanted) in &self.headers {
+            let found = answer.header(name);
+            // As written, or both as paths: servers write whole URLs where plans write paths.
+            let path = found.filter(|_| name == "location").and_then(path_of);
+            let by_path = path.is_some_and(|path| wanted.judge(Some(path), values).is_ok());
+            if let Err(fault) = wanted.judge(found, values)
+                && !by_path
+            {
+                return Err(format!("header {name} {fault}"));
+            }
+        }
+        for wanted in &self.body {
+            if let Err(fault) = wanted.judge(Some(answer.body()), values) {
+                return Err(format!("the body {fault}"));
+            }
+        }
+        for (path, written, wanted) in &self.json {
+            let found = answer.json().and_then(|value| path.query(value).first());
+            let found = found.map(text_of);
+            if let Err(fault) = wanted.judge(found.as_deref(), values) {
+                return Err(format!("{written} {fault}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Judges the time that the whole step took.
+    ///
+    /// # Errors
+    /// What was expected and what was found.
+    pub(crate) fn judge_time(&self, response_ns: u64) -> Result<(), String> {
+        match self.within_ns {
+            Some(longest) if response_ns > longest => Err(format!(
+                "took {:.1} ms, expected {:.1} ms at most",
+                response_ns as f64 / 1e6,
+                longest as f64 / 1e6
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Match {
+    fn new(wanted: &journey::Match) -> Result<Self, String> {
+        Ok(match wanted {
+            journey::Match::Present => Self::Present,
+            journey::Match::Absent => Self::Absent,
+            journey::Match::Equals(text) => Self::Equals(Text::new(text)),
+            journey::Match::Contains(text) => Self::Contains(Text::new(text)),
+            journey::Match::Lacks(text) => Self::Lacks(Text::new(text)),
+            journey::Match::Regex(pattern) => Self::Regex(regex(pattern)?, pattern.clone()),
+        })
+    }
+
+    fn judge(&self, found: Option<&[u8]>, values: &mut Values<'_>) -> Result<(), String> {
+        let fault = |wanted: &str, text: &[u8]| {
+            let is = found.map_or("missing".to_owned(), |found| {
+                format!("is {:?}", shown(found))
+            });
+            Err(format!("{is}, expected {wanted} {:?}", shown(text)))
+        };
+        match (self, found) {
+            (Self::Present, None) => Err("is missing, expected to be there".to_owned()),
+            (Self::Absent, Some(found)) => {
+                Err(format!("is {:?}, expected to be missing", shown(found)))
+            }
+            (Self::Equals(text), found) => {
+                let text = text.filled(values);
+                if found == Some(&text[..]) {
+                    Ok(())
+                } else {
+                    fault("exactly", &text)
+                }
+            }
+            (Self::Contains(text), found) => {
+                let text = text.filled(values);
+                if found.is_some_and(|found| contains(found, &text)) {
+                    Ok(())
+                } else {
+                    fault("to contain", &text)
+                }
+            }
+            (Self::Lacks(text), found) => {
+                let text = text.filled(values);
+                if found.is_some_and(|found| contains(found, &text)) {
+                    fault("not to contain", &text)
+                } else {
+                    Ok(())
+                }
+            }
+            (Self::Regex(regex, pattern), found) => {
+                if found.is_some_and(|found| regex.is_match(found)) {
+                    Ok(())
+                } else {
+                    fault("to match", pattern.as_bytes())
+                }
+            }
+            (Self::Present, Some(_)) | (Self::Absent, None) => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
+    memchr::memmem::find(text, part).is_some()
+}
+
+/// Path and query of a whole URL.
+fn path_of(url: &[u8]) -> Option<&[u8]> {
+    let after = memchr::memmem::find(url, b"://")? + 3;
+    let slash = url[after..].iter().position(|&byte| byte == b'/');
+    Some(slash.map_or(&b"/"[..], |slash| &url[after + slash..]))
+}
+
+/// The start of a value, as text.
+pub(crate) fn shown(bytes: &[u8]) -> String {
+    let cut = bytes.len() > SHOWN_LEN;
+    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(SHOWN_LEN)]);
+    if cut {
+        format!("{text}...")
+    } else {
+        text.into_owned()
+    }
+}
+
+fn ranges(good: &GoodStatus) -> String {
+    let range = |&(low, high): &(u16, u16)| {
+        if low == high {
+            low.to_string()
+        } else {
+            format!("{low}-{high}")
+        }
+    };
+    good.ranges.iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::journey::{Inputs, Match as Wanted, Piece, Text as Written};
+    use plimsoll_model::seed::Seed;
+    use plimsoll_wire::head::Coding;
+    use std::time::Duration;
+
+    const HEAD: &[u8] = b"HTTP/1.1 302 Found\r\nLocation: http://a.example/home?x\r\n\r\n";
+    const BODY: &[u8] = br#"{"state":"open","n":3}"#;
+
+    fn judge(expectation: Expectation) -> Result<(), String> {
+        let answer = Answer::new(302, HEAD, BODY, Coding::Other, 1 << 20);
+        let mut values = Values {
+            slots: &[b"open".to_vec()],
+            rows: &[],
+            inputs: &Inputs::default(),
+            user: 1,
+            iteration: 1,
+            unix_ns: 0,
+            random: &mut Seed(1).generator(),
+        };
+        Expectations::new(&[expectation])?.judge(&answer, &mut values)
+    }
+
+    fn literal(text: &str) -> Written {
+        Written::literal(text)
+    }
+
+    fn header(wanted: Wanted) -> Expectation {
+        Expectation::Header("location".to_owned(), wanted)
+    }
+
+    fn json(path: &str, wanted: Wanted) -> Expectation {
+        Expectation::Json(path.to_owned(), wanted)
+    }
+
+    fn status(low: u16, high: u16) -> Expectation {
+        Expectation::Status(GoodStatus {
+            ranges: vec![(low, high)],
+        })
+    }
+
+    #[test]
+    fn what_is_expected_and_there_is_good() {
+        let slot = Written {
+            pieces: vec![Piece::Slot(0)],
+        };
+        for expectation in [
+            status(302, 302),
+            header(Wanted::Equals(literal("/home?x"))),
+            header(Wanted::Equals(literal("http://a.example/home?x"))),
+            header(Wanted::Regex("^/home".to_owned())),
+            header(Wanted::Present),
+            Expectation::Header("x-none".to_owned(), Wanted::Absent),
+            Expectation::Body(Wanted::Contains(literal("open"))),
+            Expectation::Body(Wanted::Lacks(literal("closed"))),
+            json("$.state", Wanted::Equals(slot)),
+            json("$.n", Wanted::Equals(literal("3"))),
+            json("$.none", Wanted::Absent),
+        ] {
+            assert_eq!(judge(expectation.clone()), Ok(()), "{expectation:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_says_why() {
+        let check = |expectation, message: &str| {
+            assert_eq!(judge(expectation), Err(message.to_owned()));
+        };
+        check(status(200, 299), "status 302, expected 200-299");
+        check(
+            header(Wanted::Equals(literal("/login"))),
+            "header location is \"http://a.example/home?x\", expected exactly \"/login\"",
+        );
+        check(
+            Expectation::Body(Wanted::Lacks(literal("open"))),
+            "the body is \"{\\\"state\\\":\\\"open\\\",\\\"n\\\":3}\", expected not to contain \"open\"",
+        );
+        check(
+            json("$.none", Wanted::Present),
+            "$.none is missing, expected to be there",
+        );
+        check(
+            json("$.none", Wanted::Equals(literal("1"))),
+            "$.none missing, expected exactly \"1\"",
+        );
+        let timed = Expectations::new(&[Expectation::Within(Duration::from_millis(5))]).unwrap();
+        assert_eq!(timed.judge_time(5_000_000), Ok(()));
+        assert_eq!(
+            timed.judge_time(7_250_000),
+            Err("took 7.2 ms, expected 5.0 ms at most".to_owned())
+        );
+    }
+}

@@ -1,0 +1,131 @@
+//! Rows that users take, one loop's part of them: no two loops give out the same row of an ordered feed.
+
+use plimsoll_model::journey::{self, AtEnd, FeedOrder};
+use rand::RngExt as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+/// What a user gets who asks for a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Row {
+    Taken(u32),
+    /// No unique row is left: the user leaves.
+    NoneLeft,
+    /// No unique row is left, and the plan says that this must not be.
+    Fault,
+}
+
+/// All feeds of one loop.
+#[derive(Clone, Debug)]
+pub(crate) struct Feeds {
+    feeds: Vec<Feed>,
+    stride: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Feed {
+    order: FeedOrder,
+    at_end: AtEnd,
+    rows: u64,
+    next: u64,
+}
+
+impl Feeds {
+    /// The part of loop `index` of `count`. `rows` counts the rows of each feed.
+    pub(crate) fn new(
+        feeds: &[journey::Feed],
+        rows: impl Iterator<Item = usize>,
+        index: u32,
+        count: u32,
+    ) -> Self {
+        let feeds = feeds.iter().zip(rows).map(|(feed, rows)| Feed {
+            order: feed.order,
+            at_end: feed.at_end,
+            rows: rows as u64,
+            next: u64::from(index),
+        });
+        Self {
+            feeds: feeds.collect(),
+            stride: u64::from(count),
+        }
+    }
+
+    /// The next row of a feed.
+    pub(crate) fn take(&mut self, feed: u32, random: &mut Xoshiro256PlusPlus) -> Row {
+        let stride = self.stride;
+        let feed = &mut self.feeds[feed as usize];
+        if feed.rows == 0 {
+            return Row::NoneLeft;
+        }
+        let index = if feed.order == FeedOrder::Random {
+            random.random_range(0..feed.rows)
+        } else {
+            let index = feed.next;
+            if index >= feed.rows && feed.order == FeedOrder::Unique {
+                match feed.at_end {
+                    AtEnd::Stop => return Row::NoneLeft,
+                    AtEnd::Error => return Row::Fault,
+                    AtEnd::Recycle => {}
+                }
+            }
+            feed.next += stride;
+            index % feed.rows
+        };
+        Row::Taken(u32::try_from(index).expect("rows are in memory, far below 2^32"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_model::seed::Seed;
+
+    fn feeds(order: FeedOrder, at_end: AtEnd, index: u32) -> Feeds {
+        let feed = journey::Feed {
+            name: "people".to_owned(),
+            path: None,
+            columns: Vec::new(),
+            rows: 5,
+            order,
+            at_end,
+            each_iteration: false,
+        };
+        Feeds::new(&[feed], [5].into_iter(), index, 2)
+    }
+
+    fn take(feeds: &mut Feeds, count: usize) -> Vec<Row> {
+        let mut random = Seed(1).generator();
+        (0..count).map(|_| feeds.take(0, &mut random)).collect()
+    }
+
+    #[test]
+    fn loops_share_no_unique_row() {
+        let mut rows = Vec::new();
+        for index in 0..2 {
+            rows.extend(take(&mut feeds(FeedOrder::Unique, AtEnd::Stop, index), 4));
+        }
+        let taken: Vec<u32> = (0..5).collect();
+        let mut found: Vec<u32> = rows
+            .iter()
+            .filter_map(|row| match row {
+                Row::Taken(row) => Some(*row),
+                _ => None,
+            })
+            .collect();
+        found.sort_unstable();
+        assert_eq!(found, taken);
+        assert_eq!(rows.iter().filter(|row| **row == Row::NoneLeft).count(), 3);
+    }
+
+    #[test]
+    fn the_end_is_as_the_plan_says() {
+        let last = |order, at_end| *take(&mut feeds(order, at_end, 0), 4).last().unwrap();
+        assert_eq!(last(FeedOrder::Unique, AtEnd::Stop), Row::NoneLeft);
+        assert_eq!(last(FeedOrder::Unique, AtEnd::Error), Row::Fault);
+        assert_eq!(last(FeedOrder::Unique, AtEnd::Recycle), Row::Taken(1));
+        assert_eq!(last(FeedOrder::InOrder, AtEnd::Stop), Row::Taken(1));
+        assert!(matches!(
+            last(FeedOrder::Random, AtEnd::Stop),
+            Row::Taken(0..5)
+        ));
+    }
+}

@@ -1,0 +1,212 @@
+//! Origins that users may speak to, and what a URL means among them. Nothing is sent to any other.
+
+use plimsoll_model::plan::{Plan, Target};
+use url::Url;
+
+/// One origin.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) tls: bool,
+    /// Name without port and brackets, lower case: what cookies belong to.
+    pub(crate) host: String,
+    /// `Host: name\r\n`.
+    pub(crate) host_line: Box<[u8]>,
+    /// Its root.
+    root: Url,
+    /// Root by the name the plan gives it in its `Host` header, when that differs.
+    named: Option<Url>,
+}
+
+impl Origin {
+    /// `named` is the `Host` header that the plan sets for it.
+    fn new(target: &Target, named: Option<&str>) -> Option<Self> {
+        let scheme = if target.tls { "https" } else { "http" };
+        let host = if target.host.contains(':') && !target.host.starts_with('[') {
+            format!("[{}]", target.host)
+        } else {
+            target.host.clone()
+        };
+        let root = Url::parse(&format!("{scheme}://{host}:{}/", target.port)).ok()?;
+        let default = &root[url::Position::BeforeHost..url::Position::AfterPort];
+        let host_line = format!("Host: {}\r\n", named.unwrap_or(default));
+        let named = named
+            .and_then(|named| Url::parse(&format!("{scheme}://{named}/")).ok())
+            .filter(|named| named.origin() != root.origin());
+        // A site keeps cookies under the name it is called by.
+        let called = named.as_ref().unwrap_or(&root);
+        let host = called.host_str().unwrap_or_default();
+        Some(Self {
+            tls: target.tls,
+            host: host.trim_matches(['[', ']']).to_ascii_lowercase(),
+            host_line: host_line.into_bytes().into(),
+            root,
+            named,
+        })
+    }
+
+    fn is(&self, url: &Url) -> bool {
+        let origin = url.origin();
+        let is_named = |named: &Url| named.origin() == origin;
+        self.root.origin() == origin || self.named.as_ref().is_some_and(is_named)
+    }
+}
+
+/// All origins of a plan; the first is its target.
+#[derive(Clone, Debug)]
+pub(crate) struct Origins {
+    list: Vec<Origin>,
+}
+
+impl Origins {
+    /// `None` when a host cannot be part of a URL.
+    pub(crate) fn new(plan: &Plan, others: &[Target]) -> Option<Self> {
+        let headers = &plan.request.headers;
+        let named = headers
+            .iter()
+            .rfind(|(name, _)| name.eq_ignore_ascii_case("host"))
+            .map(|(_, value)| value.as_str());
+        let mut list = vec![Origin::new(&plan.target, named)?];
+        for other in others {
+            list.push(Origin::new(other, None)?);
+        }
+        Some(Self { list })
+    }
+
+    pub(crate) fn get(&self, index: u16) -> &Origin {
+        &self.list[usize::from(index)]
+    }
+
+    /// Origin and path with query of `location`, as seen from `path` on the origin `from`.
+    pub(crate) fn resolve(
+        &self,
+        from: u16,
+        path: &[u8],
+        location: &[u8],
+    ) -> Option<(u16, Vec<u8>)> {
+        let base = self
+            .get(from)
+            .root
+            .join(std::str::from_utf8(path).ok()?)
+            .ok()?;
+        let url = base.join(String::from_utf8_lossy(location).trim()).ok()?;
+        let index = if self.get(from).is(&url) {
+            from
+        } else {
+            let index = self.list.iter().position(|origin| origin.is(&url))?;
+            u16::try_from(index).ok()?
+        };
+        let target = &url[url::Position::BeforePath..url::Position::AfterQuery];
+        Some((index, target.as_bytes().to_vec()))
+    }
+
+    /// The origin that `url` starts with, whole, and the rest of it from the path on.
+    pub(crate) fn strip<'a>(&self, url: &'a str) -> Option<(u16, &'a str)> {
+        let after = url.find("://")? + 3;
+        let end = url[after..].find(['/', '?', '#'])? + after;
+        let root = Url::parse(&url[..end]).ok()?;
+        let index = self.list.iter().position(|origin| origin.is(&root))?;
+        Some((u16::try_from(index).ok()?, &url[end..]))
+    }
+}
+
+/// Makes a path with query that was put together from texts fit for a request line: what may not stand in one is
+/// percent-encoded, a fragment is cut off, and it starts with a slash.
+pub(crate) fn tidy(target: &mut Vec<u8>) {
+    let is_fit = |&byte: &u8| byte.is_ascii_graphic() && !b"\"<>\\^`{|}#".contains(&byte);
+    if target.first() == Some(&b'/') && target.iter().all(is_fit) {
+        return;
+    }
+    let mut fit = Vec::with_capacity(target.len() + 16);
+    if target.first() != Some(&b'/') {
+        fit.push(b'/');
+    }
+    for &byte in target.iter().take_while(|&&byte| byte != b'#') {
+        if is_fit(&byte) {
+            fit.push(byte);
+        } else {
+            fit.push(b'%');
+            fit.push(hex(byte >> 4));
+            fit.push(hex(byte & 15));
+        }
+    }
+    *target = fit;
+}
+
+fn hex(digit: u8) -> u8 {
+    b"0123456789ABCDEF"[usize::from(digit)]
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn target(url: &str) -> Target {
+        let url = Url::parse(url).unwrap();
+        Target {
+            url: url.to_string(),
+            tls: url.scheme() == "https",
+            host: url.host_str().unwrap().to_owned(),
+            port: url.port_or_known_default().unwrap(),
+            addresses: vec!["127.0.0.1:1".parse().unwrap()],
+            unix_socket: None,
+        }
+    }
+
+    fn origins() -> Origins {
+        let list = ["http://shop.example/", "https://pay.example:8443/"];
+        let named = [Some("www.shop.example"), None];
+        let list = list
+            .iter()
+            .zip(named)
+            .map(|(url, named)| Origin::new(&target(url), named));
+        Origins {
+            list: list.map(Option::unwrap).collect(),
+        }
+    }
+
+    #[test]
+    fn a_url_is_resolved_among_the_origins_of_the_plan_only() {
+        let check = |location: &str| {
+            let found = origins().resolve(0, b"/a/b?c", location.as_bytes());
+            found.map(|(index, target)| (index, String::from_utf8(target).unwrap()))
+        };
+        let at = |index: u16, target: &str| Some((index, target.to_owned()));
+        assert_eq!(check("d?e=f#g"), at(0, "/a/d?e=f"));
+        assert_eq!(check("/home"), at(0, "/home"));
+        assert_eq!(check("?page=2"), at(0, "/a/b?page=2"));
+        assert_eq!(check("http://www.shop.example/x"), at(0, "/x"));
+        assert_eq!(check("http://shop.example:80"), at(0, "/"));
+        assert_eq!(check("https://pay.example:8443/x"), at(1, "/x"));
+        assert_eq!(check("https://shop.example/"), None);
+        assert_eq!(check("//pay.example/"), None);
+        assert_eq!(check("javascript:void(0)"), None);
+    }
+
+    #[test]
+    fn an_origin_is_called_by_its_name() {
+        let origins = origins();
+        assert_eq!(origins.get(0).host, "www.shop.example");
+        assert_eq!(&*origins.get(0).host_line, b"Host: www.shop.example\r\n");
+        assert_eq!(&*origins.get(1).host_line, b"Host: pay.example:8443\r\n");
+        assert_eq!(
+            origins.strip("https://pay.example:8443/a?b"),
+            Some((1, "/a?b"))
+        );
+        assert_eq!(origins.strip("https://pay.example"), None);
+        assert_eq!(origins.strip("https://evil.example/"), None);
+    }
+
+    #[test]
+    fn a_target_is_made_fit_for_its_line() {
+        let check = |target: &str, expected: &str| {
+            let mut bytes = target.as_bytes().to_vec();
+            tidy(&mut bytes);
+            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+        };
+        check("/a?b=c%20d", "/a?b=c%20d");
+        check("/a b\r\nX: y", "/a%20b%0D%0AX:%20y");
+        check("a#b", "/a");
+        check("", "/");
+        check("/ü", "/%C3%BC");
+    }
+}

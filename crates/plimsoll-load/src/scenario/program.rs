@@ -1,0 +1,384 @@
+//! A scenario as a program: steps flattened into operations with jumps, which any user can be at.
+
+use plimsoll_model::journey::{
+    Inputs, Journey, Pause, RequestStep, Resources, Scenario, Step, StepId, Times,
+};
+use plimsoll_model::plan::Plan;
+
+use super::condition::Condition;
+use super::origin::Origins;
+use super::request::Request;
+use super::text::Text;
+use crate::job::LoadError;
+
+/// Steps that are counted, at most.
+const STEPS_MAX: usize = 1000;
+
+/// One operation.
+#[derive(Clone, Debug)]
+pub(crate) enum Op {
+    /// Asks by the request of this index.
+    Ask(u32),
+    /// Asks for the page of this index.
+    Page(u32),
+    Think(Pause),
+    Set(u32, Text),
+    /// Draws how often what follows is done, into the counter of a level; skips to `after` when never.
+    Repeat {
+        times: Times,
+        level: u32,
+        after: u32,
+    },
+    /// Goes back to `start` until the counter of the level is at 0.
+    Again {
+        level: u32,
+        start: u32,
+    },
+    /// Goes one of several ways: (upper end of its share of 0 to 1, where to).
+    Choose(Box<[(f64, u32)]>),
+    /// Goes on when it holds, else there.
+    Unless(Box<Condition>, u32),
+    Jump(u32),
+    OpenGroup(StepId),
+    CloseGroup,
+    /// An iteration begins.
+    Begin,
+    /// An iteration ends; the next begins there.
+    End(u32),
+}
+
+/// A page and what it needs.
+#[derive(Clone, Debug)]
+pub(crate) struct Page {
+    pub(crate) id: StepId,
+    /// The request for the page itself.
+    pub(crate) page: u32,
+    pub(crate) listed: Vec<u32>,
+    /// The request for whatever the page names.
+    pub(crate) found: Option<u32>,
+    pub(crate) connections: u32,
+}
+
+/// Where the users of a journey begin, and what holds for them.
+#[derive(Clone, Debug)]
+pub(crate) struct Way {
+    pub(crate) start: u32,
+    /// The first iteration's [`Op::Begin`].
+    pub(crate) begin: u32,
+    pub(crate) iterations: Option<u64>,
+    /// Feeds of which each user takes one row for good.
+    pub(crate) feeds: Vec<u32>,
+    /// Feeds of which each iteration takes a row.
+    pub(crate) feeds_each: Vec<u32>,
+    pub(crate) cache: bool,
+}
+
+/// All journeys of a scenario.
+#[derive(Clone, Debug)]
+pub(crate) struct Program {
+    pub(crate) ops: Vec<Op>,
+    pub(crate) ways: Vec<Way>,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) pages: Vec<Page>,
+    pub(crate) origins: Origins,
+    /// Depth to which repetitions stand within one another.
+    pub(crate) levels: usize,
+}
+
+impl Program {
+    /// # Errors
+    /// When something in the scenario cannot be carried out.
+    pub(crate) fn new(
+        plan: &Plan,
+        scenario: &Scenario,
+        inputs: &Inputs,
+    ) -> Result<Self, LoadError> {
+        check(scenario)?;
+        let origins = Origins::new(plan, &scenario.targets).ok_or_else(|| LoadError::Plan {
+            place: "host of a target",
+            found: plan.target.host.clone(),
+            range: "a name or address",
+        })?;
+        let mut builder = Builder {
+            plan,
+            scenario,
+            program: Self {
+                ops: Vec::new(),
+                ways: Vec::new(),
+                requests: Vec::new(),
+                pages: Vec::new(),
+                origins,
+                levels: 0,
+            },
+        };
+        for journey in &scenario.journeys {
+            builder.journey(journey, inputs)?;
+        }
+        Ok(builder.program)
+    }
+}
+
+fn check(scenario: &Scenario) -> Result<(), LoadError> {
+    let fault = |place, found: String, range| {
+        Err(LoadError::Plan {
+            place,
+            found,
+            range,
+        })
+    };
+    if scenario.journeys.is_empty() {
+        return fault("number of journeys", "0".to_owned(), "at least 1");
+    }
+    if let Some(journey) = scenario
+        .journeys
+        .iter()
+        .find(|journey| journey.process.is_some())
+    {
+        return fault(
+            "process of a journey",
+            format!("set for {}", journey.name),
+            "left out: users of processes cannot be carried out yet",
+        );
+    }
+    if scenario.steps.len() > STEPS_MAX {
+        return fault(
+            "number of steps",
+            scenario.steps.len().to_string(),
+            "1 to 1000",
+        );
+    }
+    Ok(())
+}
+
+struct Builder<'a> {
+    plan: &'a Plan,
+    scenario: &'a Scenario,
+    program: Program,
+}
+
+impl Builder<'_> {
+    fn here(&self) -> u32 {
+        index(self.program.ops.len())
+    }
+
+    fn journey(&mut self, journey: &Journey, inputs: &Inputs) -> Result<(), LoadError> {
+        let (first_op, first_request) = (self.here() as usize, self.program.requests.len());
+        self.steps(&journey.once, journey, true, 0)?;
+        let begin = self.here();
+        self.program.ops.push(Op::Begin);
+        self.steps(&journey.steps, journey, false, 0)?;
+        self.program.ops.push(Op::End(begin));
+        let mut named = Vec::new();
+        for request in &self.program.requests[first_request..] {
+            request.feeds(&mut named);
+        }
+        for op in &self.program.ops[first_op..] {
+            match op {
+                Op::Set(_, text) => text.feeds(&mut named),
+                Op::Unless(condition, _) => condition.feeds(&mut named),
+                _ => {}
+            }
+        }
+        for &feed in &named {
+            let rows = inputs.rows.get(feed as usize).map_or(0, Vec::len);
+            if rows == 0 {
+                let name = self
+                    .scenario
+                    .feeds
+                    .get(feed as usize)
+                    .map(|feed| feed.name.clone());
+                return Err(LoadError::Plan {
+                    place: "number of rows of a feed",
+                    found: format!("0 for {}", name.unwrap_or_default()),
+                    range: "at least 1",
+                });
+            }
+        }
+        let each = |feed: &u32| self.scenario.feeds[*feed as usize].each_iteration;
+        let (feeds_each, feeds) = named.into_iter().partition(each);
+        self.program.ways.push(Way {
+            start: index(first_op),
+            begin,
+            iterations: journey.iterations,
+            feeds,
+            feeds_each,
+            cache: journey.cache,
+        });
+        Ok(())
+    }
+
+    fn steps(
+        &mut self,
+        steps: &[Step],
+        journey: &Journey,
+        once: bool,
+        level: u32,
+    ) -> Result<(), LoadError> {
+        for step in steps {
+            self.step(step, journey, once, level)?;
+        }
+        Ok(())
+    }
+
+    fn step(
+        &mut self,
+        step: &Step,
+        journey: &Journey,
+        once: bool,
+        level: u32,
+    ) -> Result<(), LoadError> {
+        match step {
+            Step::Request(request) => {
+                let request = self.request(request, journey, once)?;
+                self.program.ops.push(Op::Ask(request));
+            }
+            Step::Page { page, resources } => self.page(page, resources, journey, once)?,
+            Step::Think(pause) => self.program.ops.push(Op::Think(*pause)),
+            Step::Set(slot, text) => self.program.ops.push(Op::Set(*slot, Text::new(text))),
+            Step::Repeat { times, steps } => {
+                let levels = level as usize + 1;
+                self.program.levels = self.program.levels.max(levels);
+                let repeat = self.here() as usize;
+                // Where it goes on is known when its steps stand.
+                self.program.ops.push(Op::Jump(0));
+                self.steps(steps, journey, once, level + 1)?;
+                let start = index(repeat + 1);
+                self.program.ops.push(Op::Again { level, start });
+                let after = self.here();
+                let times = *times;
+                self.program.ops[repeat] = Op::Repeat {
+                    times,
+                    level,
+                    after,
+                };
+            }
+            Step::Choose(choices) => self.choose(choices, journey, once, level)?,
+            Step::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let condition =
+                    Condition::new(condition).map_err(|fault| step_fault(&journey.name, fault))?;
+                let unless = self.here() as usize;
+                self.program.ops.push(Op::Jump(0));
+                self.steps(then, journey, once, level)?;
+                let jump = self.here() as usize;
+                self.program.ops.push(Op::Jump(0));
+                let other = self.here();
+                self.steps(otherwise, journey, once, level)?;
+                self.program.ops[unless] = Op::Unless(Box::new(condition), other);
+                self.program.ops[jump] = Op::Jump(self.here());
+            }
+            Step::Group { id, steps } => {
+                self.program.ops.push(Op::OpenGroup(*id));
+                self.steps(steps, journey, once, level)?;
+                self.program.ops.push(Op::CloseGroup);
+            }
+        }
+        Ok(())
+    }
+
+    fn choose(
+        &mut self,
+        choices: &[plimsoll_model::journey::Choice],
+        journey: &Journey,
+        once: bool,
+        level: u32,
+    ) -> Result<(), LoadError> {
+        let total: f64 = choices.iter().map(|choice| choice.weight).sum();
+        let valid = choices
+            .iter()
+            .all(|choice| choice.weight.is_finite() && choice.weight >= 0.0);
+        if !valid || total <= 0.0 {
+            return Err(LoadError::Plan {
+                place: "weights of a choice",
+                found: format!("{total} in all in {}", journey.name),
+                range: "numbers from 0, one of them above 0",
+            });
+        }
+        let choose = self.here() as usize;
+        self.program.ops.push(Op::Jump(0));
+        let (mut ways, mut jumps, mut share) = (Vec::new(), Vec::new(), 0.0);
+        for choice in choices {
+            share += choice.weight / total;
+            ways.push((share, self.here()));
+            self.steps(&choice.steps, journey, once, level)?;
+            jumps.push(self.here() as usize);
+            self.program.ops.push(Op::Jump(0));
+        }
+        let after = self.here();
+        for jump in jumps {
+            self.program.ops[jump] = Op::Jump(after);
+        }
+        self.program.ops[choose] = Op::Choose(ways.into());
+        Ok(())
+    }
+
+    fn page(
+        &mut self,
+        page: &RequestStep,
+        resources: &Resources,
+        journey: &Journey,
+        once: bool,
+    ) -> Result<(), LoadError> {
+        let mut compiled = Page {
+            id: page.id,
+            page: self.request(page, journey, once)?,
+            listed: Vec::new(),
+            found: None,
+            connections: resources.connections.clamp(1, 6),
+        };
+        for listed in &resources.listed {
+            compiled.listed.push(self.request(listed, journey, once)?);
+        }
+        if let Some(id) = resources.found {
+            let step = RequestStep {
+                id,
+                method: "GET".to_owned(),
+                url: plimsoll_model::journey::Text::literal("/"),
+                headers: Vec::new(),
+                body: plimsoll_model::journey::Body::Empty,
+                follow: page.follow,
+                timeout: page.timeout,
+                captures: Vec::new(),
+                expectations: Vec::new(),
+            };
+            compiled.found = Some(self.request(&step, journey, once)?);
+            self.program.requests[compiled.page as usize].wants_body = true;
+        }
+        self.program
+            .ops
+            .push(Op::Page(index(self.program.pages.len())));
+        self.program.pages.push(compiled);
+        Ok(())
+    }
+
+    fn request(
+        &mut self,
+        step: &RequestStep,
+        journey: &Journey,
+        once: bool,
+    ) -> Result<u32, LoadError> {
+        let info = self.scenario.steps.get(step.id as usize);
+        let Some(info) = info else {
+            let fault = format!("its id {} is not among the steps", step.id);
+            return Err(step_fault(&journey.name, fault));
+        };
+        let request = Request::new(step, journey, self.plan, &self.program.origins, once)
+            .map_err(|fault| step_fault(&info.label, fault))?;
+        self.program.requests.push(request);
+        Ok(index(self.program.requests.len() - 1))
+    }
+}
+
+fn step_fault(step: &str, fault: String) -> LoadError {
+    LoadError::Step {
+        step: step.to_owned(),
+        fault,
+    }
+}
+
+fn index(index: usize) -> u32 {
+    u32::try_from(index).expect("a plan's parts are far below 2^32")
+}

@@ -1,0 +1,368 @@
+//! Requests: what is constant of their heads made once, the rest filled in for each user.
+
+use plimsoll_model::journey::{self, Journey, RequestStep, StepId};
+use plimsoll_model::plan::Plan;
+use plimsoll_wire::request::is_idempotent;
+
+use super::body::Body;
+use super::expect::Expectations;
+use super::extract::Capture;
+use super::origin::{Origin, Origins, tidy};
+use super::text::{Text, Values, number};
+use crate::clock::nanoseconds;
+use crate::user::jar::{Jar, Site};
+
+/// A compiled request.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) id: StepId,
+    /// Outside of the measured loop.
+    pub(crate) once: bool,
+    pub(crate) method: String,
+    url: Url,
+    lines: Vec<Line>,
+    /// A `Cookie` header that the plan writes itself.
+    cookie: Option<Text>,
+    sets_host: bool,
+    /// A header of the plan says how long the body is.
+    framed: bool,
+    pub(crate) body: Body,
+    pub(crate) follow: u32,
+    pub(crate) timeout_ns: Option<u64>,
+    pub(crate) captures: Vec<Capture>,
+    pub(crate) expectations: Expectations,
+    pub(crate) keeps_cookies: bool,
+    pub(crate) wants_head: bool,
+    pub(crate) wants_body: bool,
+    pub(crate) idempotent: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Url {
+    /// Path and query on an origin.
+    Known(u16, Text, Constant),
+    /// Known when it is filled.
+    Filled(Text),
+}
+
+/// Whether a target is constant, and so has been made fit already.
+type Constant = bool;
+
+/// Headers of a request's head.
+#[derive(Clone, Debug)]
+struct Line {
+    /// Whole lines, or name and colon of one.
+    start: Vec<u8>,
+    value: Option<Text>,
+    /// About the body: left out where a redirect leaves the body out.
+    about_body: bool,
+}
+
+/// Where a request goes.
+pub(crate) struct Aim<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) target: &'a [u8],
+    pub(crate) origin: &'a Origin,
+    /// Length of the body, when there is to be one.
+    pub(crate) body_len: Option<usize>,
+}
+
+impl Request {
+    /// # Errors
+    /// What is wrong with the step.
+    pub(crate) fn new(
+        step: &RequestStep,
+        journey: &Journey,
+        plan: &Plan,
+        origins: &Origins,
+        once: bool,
+    ) -> Result<Self, String> {
+        // Unguessable is not asked for, only that no content holds it by chance.
+        let boundary = format!("plimsoll-{:016x}", plan.seed.derive(u64::from(step.id)).0);
+        let (body, content_type) = Body::new(&step.body, &boundary);
+        let mut headers = merged(plan, journey, step);
+        let has = |headers: &[(String, Text)], name: &str| {
+            headers
+                .iter()
+                .any(|(other, _)| other.eq_ignore_ascii_case(name))
+        };
+        if let Some(kind) = content_type
+            && !has(&headers, "content-type")
+        {
+            headers.push(("Content-Type".to_owned(), Text::literal(kind.as_bytes())));
+        }
+        let cookie = headers
+            .iter()
+            .position(|(name, _)| name.eq_ignore_ascii_case("cookie"))
+            .map(|index| headers.remove(index).1);
+        let captures: Result<Vec<_>, _> = step.captures.iter().map(Capture::new).collect();
+        let captures = captures?;
+        let expectations = Expectations::new(&step.expectations)?;
+        let wants_head = expectations.wants_head() || captures.iter().any(Capture::wants_head);
+        let wants_body = expectations.wants_body() || captures.iter().any(Capture::wants_body);
+        Ok(Self {
+            id: step.id,
+            once,
+            method: checked_method(&step.method)?,
+            url: Url::new(&step.url, origins)?,
+            sets_host: has(&headers, "host"),
+            framed: has(&headers, "content-length") || has(&headers, "transfer-encoding"),
+            lines: lines(headers),
+            cookie,
+            body,
+            follow: step.follow,
+            timeout_ns: step.timeout.map(nanoseconds),
+            captures,
+            expectations,
+            keeps_cookies: journey.cookies,
+            wants_head,
+            wants_body,
+            idempotent: is_idempotent(&step.method),
+        })
+    }
+
+    /// Origin, path and query it goes to; `base` is where its user is.
+    ///
+    /// # Errors
+    /// When that is no origin of the plan.
+    pub(crate) fn target(
+        &self,
+        origins: &Origins,
+        base: (u16, &[u8]),
+        values: &mut Values<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<u16, String> {
+        match &self.url {
+            Url::Known(origin, text, is_constant) => {
+                text.render(values, out);
+                if !is_constant {
+                    tidy(out);
+                }
+                Ok(*origin)
+            }
+            Url::Filled(text) => {
+                let filled = text.filled(values);
+                let (origin, mut target) =
+                    origins.resolve(base.0, base.1, &filled).ok_or_else(|| {
+                        let url = super::expect::shown(&filled);
+                        format!("{url} lies on no origin of the plan; name it among the targets")
+                    })?;
+                tidy(&mut target);
+                *out = target;
+                Ok(origin)
+            }
+        }
+    }
+
+    /// Appends the head.
+    pub(crate) fn head(
+        &self,
+        aim: &Aim<'_>,
+        jar: &Jar,
+        now: u64,
+        values: &mut Values<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        for part in [aim.method.as_bytes(), b" ", aim.target, b" HTTP/1.1\r\n"] {
+            out.extend_from_slice(part);
+        }
+        if !self.sets_host {
+            out.extend_from_slice(&aim.origin.host_line);
+        }
+        for line in &self.lines {
+            if line.about_body && aim.body_len.is_none() {
+                continue;
+            }
+            out.extend_from_slice(&line.start);
+            if let Some(value) = &line.value {
+                let start = out.len();
+                value.render(values, out);
+                one_line(&mut out[start..]);
+                out.extend_from_slice(b"\r\n");
+            }
+        }
+        self.cookies(aim, jar, now, values, out);
+        let usual = matches!(aim.method, "POST" | "PUT" | "PATCH");
+        let len = aim.body_len.unwrap_or(0);
+        if !(self.framed && aim.body_len.is_some()) && (len > 0 || usual) {
+            out.extend_from_slice(b"Content-Length: ");
+            number(out, len as u64);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    fn cookies(
+        &self,
+        aim: &Aim<'_>,
+        jar: &Jar,
+        now: u64,
+        values: &mut Values<'_>,
+        out: &mut Vec<u8>,
+    ) {
+        if self.cookie.is_none() && jar.is_empty() {
+            return;
+        }
+        let start = out.len();
+        out.extend_from_slice(b"Cookie: ");
+        let name_len = out.len() - start;
+        if let Some(own) = &self.cookie {
+            own.render(values, out);
+            one_line(&mut out[start..]);
+        }
+        let own_len = out.len();
+        if own_len > start + name_len {
+            out.extend_from_slice(b"; ");
+        }
+        let site = Site {
+            host: &aim.origin.host,
+            target: aim.target,
+            secure: aim.origin.tls,
+        };
+        if !jar.write(site, now, out) {
+            out.truncate(own_len);
+        }
+        if out.len() == start + name_len {
+            out.truncate(start);
+        } else {
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Feeds whose columns it names.
+    pub(crate) fn feeds(&self, found: &mut Vec<u32>) {
+        match &self.url {
+            Url::Known(_, text, _) | Url::Filled(text) => text.feeds(found),
+        }
+        let values = self.lines.iter().filter_map(|line| line.value.as_ref());
+        let defaults = self
+            .captures
+            .iter()
+            .filter_map(|capture| capture.default.as_ref());
+        values
+            .chain(&self.cookie)
+            .chain(defaults)
+            .for_each(|text| text.feeds(found));
+        self.body.feeds(found);
+        self.expectations.feeds(found);
+    }
+}
+
+impl Url {
+    fn new(url: &journey::Text, origins: &Origins) -> Result<Self, String> {
+        let mut text = url.clone();
+        let mut origin = 0;
+        if let Some(journey::Piece::Literal(start)) = text.pieces.first_mut() {
+            if start.contains("://") && !start.starts_with('/') {
+                // A host with a hole in it is known only when that is filled.
+                let is_whole = start
+                    .split("://")
+                    .nth(1)
+                    .is_some_and(|rest| rest.contains('/'));
+                match origins.strip(start) {
+                    Some((index, rest)) => {
+                        origin = index;
+                        *start = rest.to_owned();
+                    }
+                    None if is_whole => {
+                        return Err(format!(
+                            "{start} lies on no origin of the plan; name it among the targets"
+                        ));
+                    }
+                    None => return Ok(Self::Filled(Text::new(url))),
+                }
+            } else if !start.starts_with('/') || start.starts_with("//") {
+                return Ok(Self::Filled(Text::new(url)));
+            }
+        } else if !text.pieces.is_empty() {
+            return Ok(Self::Filled(Text::new(url)));
+        }
+        let text = Text::new(&text);
+        Ok(match text.constant() {
+            Some(mut target) => {
+                tidy(&mut target);
+                Self::Known(origin, Text::literal(&target), true)
+            }
+            None => Self::Known(origin, text, false),
+        })
+    }
+}
+
+fn checked_method(method: &str) -> Result<String, String> {
+    let is_token = !method.is_empty() && method.bytes().all(|byte| byte.is_ascii_alphabetic());
+    if is_token {
+        Ok(method.to_owned())
+    } else {
+        Err(format!(
+            "{method:?} is no method; write letters, such as GET"
+        ))
+    }
+}
+
+/// All headers, the last of a name winning, at the place of the first. The target's `Host` is not among them.
+fn merged(plan: &Plan, journey: &Journey, step: &RequestStep) -> Vec<(String, Text)> {
+    let mut headers: Vec<(String, Text)> = Vec::new();
+    let of_plan = plan.request.headers.iter();
+    let of_plan = of_plan
+        .filter(|(name, _)| !name.eq_ignore_ascii_case("host"))
+        .map(|(name, value)| (name, Text::literal(value.as_bytes())));
+    let of_users = journey.headers.iter().chain(&step.headers);
+    let of_users = of_users.map(|(name, value)| (name, Text::new(value)));
+    for (name, value) in of_plan.chain(of_users) {
+        match headers
+            .iter_mut()
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+        {
+            Some(header) => header.1 = value,
+            None => headers.push((name.clone(), value)),
+        }
+    }
+    headers
+}
+
+/// Constant headers one after another become one line.
+fn lines(headers: Vec<(String, Text)>) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (name, value) in headers {
+        let about_body = [
+            "content-length",
+            "content-type",
+            "content-encoding",
+            "transfer-encoding",
+        ]
+        .iter()
+        .any(|header| name.eq_ignore_ascii_case(header));
+        let mut start = format!("{name}: ").into_bytes();
+        let Some(mut constant) = value.constant() else {
+            lines.push(Line {
+                start,
+                value: Some(value),
+                about_body,
+            });
+            continue;
+        };
+        one_line(&mut constant);
+        start.extend_from_slice(&constant);
+        start.extend_from_slice(b"\r\n");
+        match lines.last_mut() {
+            Some(last) if last.value.is_none() && last.about_body == about_body => {
+                last.start.extend_from_slice(&start);
+            }
+            _ => lines.push(Line {
+                start,
+                value: None,
+                about_body,
+            }),
+        }
+    }
+    lines
+}
+
+/// A value that holds a line's end would be two headers.
+fn one_line(value: &mut [u8]) {
+    for byte in value {
+        if matches!(byte, b'\r' | b'\n' | 0) {
+            *byte = b' ';
+        }
+    }
+}

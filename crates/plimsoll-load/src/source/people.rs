@@ -1,0 +1,367 @@
+//! Users of journeys: when each comes, who thinks until when, and who is to leave.
+//!
+//! Users that are wanted at once have places, numbered from 1: the user at place g is wanted while the number of users
+//! is at least g. Places are split over loops by stride, and the journey at a place follows from its number, so that
+//! loops agree without speaking to each other.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::iter::Peekable;
+
+use plimsoll_model::journey::{Scenario, UserPhase};
+use plimsoll_model::plan::Load;
+use plimsoll_model::schedule::Schedule;
+use plimsoll_model::seed::Seed;
+
+use super::{Due, NEVER, NEWCOMER, START_GAP_NS};
+use crate::clock::nanoseconds;
+use crate::scenario::mix::{Mix, Turns};
+
+/// Label of the choice of journeys among the seeds derived from a trial's.
+const MIX_LABEL: u64 = 0x006d_6978;
+
+/// A number of users this close below a place fills it: a straight line is not exact.
+const CLOSE: f64 = 1e-9;
+
+/// Somebody new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Newcomer {
+    /// Among all users of all loops, from 1.
+    pub(crate) number: u64,
+    /// From 1; 0 without one.
+    pub(crate) place: u64,
+    pub(crate) journey: u32,
+}
+
+/// The users of one loop.
+pub(crate) struct People {
+    pub(super) end_ns: u64,
+    comes: Comes,
+    /// The next to come, once known.
+    next: Option<(u64, Newcomer)>,
+    count: u64,
+    index: u64,
+    loops: u64,
+    ready: VecDeque<Due>,
+    thinking: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+/// By what users come.
+enum Comes {
+    Places(Places),
+    Sessions {
+        schedule: Box<Peekable<Schedule>>,
+        turns: Turns,
+        start_ns: u64,
+    },
+}
+
+/// How many users are wanted over time.
+struct Places {
+    spans: Vec<Span>,
+    mixes: Vec<Mix>,
+    /// Lowest place never taken yet.
+    fresh: u64,
+    /// Places that were left, lowest first.
+    free: BinaryHeap<Reverse<u64>>,
+    /// When the last user came.
+    last_ns: u64,
+    /// Nobody is asked for before.
+    now_ns: u64,
+}
+
+/// A straight stretch.
+struct Span {
+    from: f64,
+    to: f64,
+    start_ns: u64,
+    end_ns: u64,
+    /// Index of its mix.
+    mix: usize,
+}
+
+impl People {
+    /// Part `index` of `loops` of a load that starts at `start_ns`; `None` when a mix has no weights.
+    pub(crate) fn new(
+        load: &Load,
+        scenario: &Scenario,
+        seed: Seed,
+        start_ns: u64,
+        index: u32,
+        loops: u32,
+    ) -> Option<Self> {
+        let weights: Vec<f64> = scenario
+            .journeys
+            .iter()
+            .map(|journey| journey.weight)
+            .collect();
+        // The same in all loops: the sequence is one, and each loop takes its part.
+        let turns = |weights: &[f64]| Turns::new(weights, seed.derive(MIX_LABEL));
+        let comes = match load {
+            Load::Users { phases, .. } => {
+                let mut mixes = vec![Mix::new(turns(&weights)?)];
+                let mut spans = Vec::with_capacity(phases.len());
+                let mut at = start_ns;
+                for phase in phases {
+                    let end_ns = at.saturating_add(nanoseconds(phase.lasting));
+                    spans.push(Span::new(phase, at, end_ns, mixes.len()));
+                    if !phase.mix.is_empty() {
+                        mixes.push(Mix::new(turns(&phase.mix)?));
+                    }
+                    at = end_ns;
+                }
+                Comes::Places(Places {
+                    spans,
+                    mixes,
+                    fresh: u64::from(index) + 1,
+                    free: BinaryHeap::new(),
+                    last_ns: 0,
+                    now_ns: start_ns,
+                })
+            }
+            Load::Sessions { phases, spacing } => {
+                let (part, parts) = (u64::from(index), u64::from(loops));
+                let schedule = Schedule::part(phases.clone(), *spacing, seed, part, parts);
+                let mut turns = turns(&weights)?;
+                // Up to this loop's first.
+                turns.skip(u64::from(index));
+                Comes::Sessions {
+                    schedule: Box::new(schedule.peekable()),
+                    turns,
+                    start_ns,
+                }
+            }
+            Load::Open { .. } | Load::Closed { .. } => return None,
+        };
+        Some(Self {
+            end_ns: start_ns.saturating_add(nanoseconds(load.lasting())),
+            comes,
+            next: None,
+            count: 0,
+            index: u64::from(index),
+            loops: u64::from(loops),
+            ready: VecDeque::new(),
+            thinking: BinaryHeap::new(),
+        })
+    }
+
+    /// When the next user comes, [`NEVER`] when none will.
+    pub(crate) fn next_comes(&mut self) -> u64 {
+        if self.next.is_none() {
+            self.next = self.find_next();
+        }
+        self.next.map_or(NEVER, |(at, _)| at)
+    }
+
+    fn find_next(&mut self) -> Option<(u64, Newcomer)> {
+        let number = self.index + 1 + self.count * self.loops;
+        match &mut self.comes {
+            Comes::Places(places) => {
+                let (at, place) = places.next(self.loops)?;
+                let journey = places.journey(place, at);
+                Some((
+                    at,
+                    Newcomer {
+                        number,
+                        place,
+                        journey,
+                    },
+                ))
+            }
+            Comes::Sessions {
+                schedule,
+                turns,
+                start_ns,
+            } => {
+                let arrival = schedule.next()?;
+                let journey = turns.next();
+                turns.skip(self.loops - 1);
+                Some((
+                    *start_ns + arrival.due_ns,
+                    Newcomer {
+                        number,
+                        place: 0,
+                        journey,
+                    },
+                ))
+            }
+        }
+    }
+
+    /// Takes in the next user.
+    pub(crate) fn welcome(&mut self) -> Option<Newcomer> {
+        let (at, newcomer) = self.next.take()?;
+        self.count += 1;
+        if let Comes::Places(places) = &mut self.comes {
+            places.take(newcomer.place, at, self.loops);
+        }
+        Some(newcomer)
+    }
+
+    /// Whether a user is still wanted where it is at `now`.
+    pub(crate) fn wants(&mut self, place: u64, journey: u32, now: u64) -> bool {
+        match &mut self.comes {
+            Comes::Sessions { .. } => true,
+            Comes::Places(places) => {
+                places.wanted(now) + CLOSE >= place as f64 && places.journey(place, now) == journey
+            }
+        }
+    }
+
+    /// A user has left its place, which may be taken again from `now` on.
+    pub(crate) fn vacate(&mut self, place: u64, now: u64) {
+        if let Comes::Places(places) = &mut self.comes {
+            places.free.push(Reverse(place));
+            places.now_ns = places.now_ns.max(now);
+            self.next = None;
+        }
+    }
+
+    /// Whether nobody will come any more, and users come by places.
+    pub(crate) fn is_over(&mut self) -> bool {
+        matches!(self.comes, Comes::Places(_)) && self.next_comes() >= self.end_ns
+    }
+
+    /// A user goes on at a moment, at once or after thinking.
+    #[inline]
+    pub(crate) fn think(&mut self, user: u32, until: u64) {
+        self.thinking.push(Reverse((until, user)));
+    }
+
+    /// A user has its answer, and goes on.
+    #[inline]
+    pub(crate) fn be_ready(&mut self, user: u32, now: u64) {
+        self.ready.push_back(Due {
+            at: now,
+            user,
+            paced: false,
+        });
+    }
+
+    #[inline]
+    pub(crate) fn next_due(&mut self) -> u64 {
+        let ready = self.ready.front().map_or(NEVER, |due| due.at);
+        let thinking = self.thinking.peek().map_or(NEVER, |next| next.0.0);
+        ready.min(thinking).min(self.next_comes())
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<Due> {
+        let ready = self.ready.front().map_or(NEVER, |due| due.at);
+        let thinking = self.thinking.peek().map_or(NEVER, |next| next.0.0);
+        let comes = self.next_comes();
+        if ready <= thinking && ready <= comes {
+            return self.ready.pop_front();
+        }
+        if thinking <= comes {
+            let Reverse((at, user)) = self.thinking.pop()?;
+            return Some(Due {
+                at,
+                user,
+                paced: true,
+            });
+        }
+        Some(Due {
+            at: comes,
+            user: NEWCOMER,
+            paced: true,
+        })
+    }
+
+    #[inline]
+    pub(super) fn pop_ready(&mut self) -> Option<Due> {
+        let end_ns = self.end_ns;
+        self.ready.pop_front_if(|due| due.at < end_ns)
+    }
+}
+
+impl Span {
+    fn new(phase: &UserPhase, start_ns: u64, end_ns: u64, mixes: usize) -> Self {
+        Self {
+            from: phase.from,
+            to: phase.to,
+            start_ns,
+            end_ns,
+            mix: if phase.mix.is_empty() { 0 } else { mixes },
+        }
+    }
+
+    fn at(&self, moment: u64) -> f64 {
+        let length = (self.end_ns - self.start_ns).max(1) as f64;
+        let share = (moment.saturating_sub(self.start_ns) as f64 / length).clamp(0.0, 1.0);
+        (self.to - self.from).mul_add(share, self.from)
+    }
+
+    /// The first moment from `from_ns` on at which a place is wanted.
+    fn reaches(&self, place: f64, from_ns: u64) -> Option<u64> {
+        let from_ns = from_ns.max(self.start_ns);
+        if from_ns >= self.end_ns {
+            return None;
+        }
+        if self.at(from_ns) + CLOSE >= place {
+            return Some(from_ns);
+        }
+        if self.to + CLOSE < place {
+            return None;
+        }
+        // It rises to the place: the line is below it now, and not at its end.
+        let share = (place - self.from) / (self.to - self.from);
+        let length = (self.end_ns - self.start_ns) as f64;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a span, from 0 to 1"
+        )]
+        let moment = self.start_ns + (share.clamp(0.0, 1.0) * length).ceil() as u64;
+        (moment < self.end_ns).then_some(moment.max(from_ns))
+    }
+}
+
+impl Places {
+    fn span(&self, moment: u64) -> Option<&Span> {
+        let index = self.spans.partition_point(|span| span.end_ns <= moment);
+        self.spans.get(index).or(self.spans.last())
+    }
+
+    /// Users wanted at a moment.
+    fn wanted(&self, moment: u64) -> f64 {
+        self.span(moment).map_or(0.0, |span| span.at(moment))
+    }
+
+    fn journey(&mut self, place: u64, moment: u64) -> u32 {
+        let mix = self.span(moment).map_or(0, |span| span.mix);
+        self.mixes[mix].at(place)
+    }
+
+    /// The lowest free place, and when it is wanted.
+    fn next(&self, loops: u64) -> Option<(u64, u64)> {
+        let free = self.free.peek().map_or(NEVER, |place| place.0);
+        let place = self.fresh.min(free);
+        debug_assert!(loops > 0, "somebody carries the load out");
+        let wanted = self
+            .spans
+            .iter()
+            .find_map(|span| span.reaches(place as f64, self.now_ns))?;
+        // Those who come together come one after the other, and do not overflow the target's backlog.
+        let after = self.last_ns.saturating_add(START_GAP_NS);
+        let at = if self.last_ns > 0 && wanted < after {
+            after
+        } else {
+            wanted
+        };
+        Some((at, place))
+    }
+
+    fn take(&mut self, place: u64, at: u64, loops: u64) {
+        if place == self.fresh {
+            self.fresh += loops;
+        } else {
+            self.free.pop();
+        }
+        self.last_ns = at.max(1);
+        self.now_ns = self.now_ns.max(at);
+    }
+}
+
+#[cfg(test)]
+mod tests;

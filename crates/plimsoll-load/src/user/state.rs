@@ -1,0 +1,94 @@
+//! One user.
+
+use plimsoll_model::journey::StepId;
+use plimsoll_model::outcome::Outcome;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::jar::Jar;
+use crate::scenario::text::Values;
+
+use plimsoll_model::journey::Inputs;
+
+/// One simulated person. Small, for there may be tens of thousands.
+#[derive(Debug)]
+pub(crate) struct User {
+    /// Its number among all users of all loops, from 1.
+    pub(crate) number: u64,
+    /// Its place among those wanted at once, from 1; 0 for a session.
+    pub(crate) place: u64,
+    pub(crate) journey: u32,
+    /// The next operation.
+    pub(crate) at: u32,
+    /// Iterations begun.
+    pub(crate) iteration: u64,
+    /// It has asked or thought since its iteration began.
+    pub(crate) acted: bool,
+    /// What is left of each repetition it is in, by level.
+    pub(crate) counters: Box<[u32]>,
+    pub(crate) slots: Box<[Vec<u8>]>,
+    /// Row taken of each feed.
+    pub(crate) rows: Box<[u32]>,
+    pub(crate) jar: Jar,
+    pub(crate) random: Xoshiro256PlusPlus,
+    /// Its connections, with their origins.
+    pub(crate) lines: Vec<(u16, u32)>,
+    pub(crate) groups: Vec<OpenGroup>,
+    /// Where it is: origin, path and query of its last answer.
+    pub(crate) base: (u16, Vec<u8>),
+    pub(crate) page: Option<Box<PageRun>>,
+}
+
+/// A group that a user is in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OpenGroup {
+    pub(crate) id: StepId,
+    /// Time from requests' being due to their ends, ns: without thinking.
+    pub(crate) busy_ns: u64,
+    pub(crate) asked: bool,
+    pub(crate) outcome: Outcome,
+}
+
+/// A page that is being loaded.
+#[derive(Debug)]
+pub(crate) struct PageRun {
+    /// Index in the program's pages.
+    pub(crate) page: u32,
+    pub(crate) due: u64,
+    /// Resources still to be asked for, last first: request, and target when the page named it.
+    pub(crate) left: Vec<(u32, Option<(u16, Vec<u8>)>)>,
+    pub(crate) under_way: u32,
+    pub(crate) outcome: Outcome,
+    pub(crate) once: bool,
+    pub(crate) bytes_in: u64,
+}
+
+impl User {
+    /// What fills the holes of its texts, and its cookies beside it.
+    pub(crate) fn values<'a>(
+        &'a mut self,
+        inputs: &'a Inputs,
+        unix_ns: u64,
+    ) -> (Values<'a>, &'a Jar) {
+        let values = Values {
+            slots: &self.slots,
+            rows: &self.rows,
+            inputs,
+            user: self.number,
+            iteration: self.iteration,
+            unix_ns,
+            random: &mut self.random,
+        };
+        (values, &self.jar)
+    }
+
+    /// A request, a page included, took so long and ended so.
+    pub(crate) fn count_in_groups(&mut self, busy_ns: u64, outcome: Outcome) {
+        for group in &mut self.groups {
+            group.busy_ns += busy_ns;
+            group.asked = true;
+            if group.outcome.is_ok() {
+                group.outcome = outcome;
+            }
+        }
+    }
+}

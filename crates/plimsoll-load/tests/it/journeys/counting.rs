@@ -1,0 +1,125 @@
+//! Ways through the program, groups, and what is counted where.
+
+use plimsoll_model::journey::{Choice, Condition, Operator, Piece, Step, Text, Times};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_testkit::origin::site;
+
+use super::written::{Written, ask, ends, iterations, literal, step, text, think};
+use crate::trial::{assert_all, ms};
+
+#[test]
+fn steps_are_repeated_and_chosen() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let (a, b, c) = (
+        written.get("/items"),
+        written.get("/items"),
+        written.get("/items"),
+    );
+    let slot = written.slot("n");
+    let choice = |weight, steps| Choice { weight, steps };
+    written.journey(
+        Vec::new(),
+        vec![
+            Step::Repeat {
+                times: Times { min: 3, max: 3 },
+                steps: vec![ask(a)],
+            },
+            Step::Repeat {
+                times: Times { min: 0, max: 0 },
+                steps: vec![Step::Set(slot, Text::literal("never"))],
+            },
+            Step::Choose(vec![
+                choice(1.0, vec![Step::Set(slot, Text::literal("left")), ask(b)]),
+                choice(1.0, vec![Step::Set(slot, Text::literal("right"))]),
+            ]),
+            Step::If {
+                condition: Condition {
+                    left: text(vec![Piece::Slot(slot)]),
+                    operator: Operator::Equal,
+                    right: Text::literal("right"),
+                    negated: false,
+                },
+                then: vec![ask(c)],
+                otherwise: Vec::new(),
+            },
+        ],
+    );
+    let total = written.run(site.address(), iterations(4.0, 200));
+    assert_all(&total, Outcome::Ok);
+    let (left, right) = (ends(&total, 1).0, ends(&total, 2).0);
+    assert_eq!((ends(&total, 0).0, left + right), (600, 200));
+    assert!((60..=140).contains(&left), "{left} of 200 went left");
+}
+
+#[test]
+fn a_group_takes_as_long_as_its_steps_without_thinking() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let group = written.step("buying");
+    let (a, b) = (written.get("/slow/20"), written.get("/slow/20"));
+    let steps = vec![ask(a), think(ms(100)), ask(b), think(ms(100))];
+    written.journey(Vec::new(), vec![Step::Group { id: group, steps }]);
+    let total = written.run(site.address(), iterations(2.0, 6));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!((ends(&total, group), total.offered), ((6, 6), 12));
+    let median = step(&total, group).response.quantile(0.5).unwrap();
+    assert!((40_000..100_000).contains(&median), "{median} us");
+}
+
+#[test]
+fn a_group_fails_with_what_is_in_it() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let group = written.step("buying");
+    let (a, b) = (written.get("/items"), written.get("/status/500"));
+    let steps = vec![ask(a), ask(b)];
+    written.journey(Vec::new(), vec![Step::Group { id: group, steps }]);
+    let total = written.run(site.address(), iterations(1.0, 3));
+    assert_eq!(step(&total, group).outcomes.get(Outcome::WrongStatus), 3);
+    assert_eq!((total.offered, total.iterations), (6, 3));
+}
+
+#[test]
+fn headers_bodies_and_cookies_are_sent_as_written() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let slot = written.slot("echo");
+    let visit = written.get("/login");
+    let mut echo = written.post(
+        "/echo?x",
+        vec![("a b", text(vec![literal("c&d "), Piece::User]))],
+    );
+    echo.headers = vec![
+        (
+            "x-user".to_owned(),
+            text(vec![literal("u\r\nX-Evil: "), Piece::User]),
+        ),
+        ("Cookie".to_owned(), Text::literal("mine=1")),
+    ];
+    echo.expectations = [
+        "POST /echo?x HTTP/1.1\r\n",
+        "\r\nHost: 127.0.0.1:",
+        "\r\nX-User: u  X-Evil: 1\r\n",
+        "\r\nX-All: yes\r\n",
+        "\r\nCookie: mine=1\r\n",
+        "\r\nContent-Type: application/x-www-form-urlencoded\r\n",
+        "\r\nContent-Length: 11\r\n",
+        "\r\n\r\na+b=c%26d+1",
+    ]
+    .iter()
+    .map(|part| super::written::contains(Text::literal(*part)))
+    .collect();
+    echo.captures = vec![super::written::capture(slot, "x")];
+    let mut below = written.request("PUT", "/login/../echo");
+    below.url = Text::literal("/echo/login");
+    written
+        .journey(Vec::new(), vec![ask(visit), ask(echo), ask(below)])
+        .headers = vec![
+        ("X-User".to_owned(), Text::literal("nobody")),
+        ("X-All".to_owned(), Text::literal("yes")),
+    ];
+    let total = written.run(site.address(), iterations(1.0, 1));
+    assert!(total.failures.is_empty(), "{:#?}", total.failures);
+    assert_all(&total, Outcome::Ok);
+}

@@ -1,0 +1,146 @@
+//! How runs of users end, and what cannot be begun.
+
+use std::time::Duration;
+
+use plimsoll_model::journey::{Step, Text, Times};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_testkit::origin::site;
+
+use super::written::{Written, ask, finish, iterations, users};
+use crate::trial::{assert_all, even, ms, plan};
+
+fn asking(url: &str) -> Written {
+    let mut written = Written::default();
+    let step = written.get(url);
+    written.journey(Vec::new(), vec![ask(step)]);
+    written
+}
+
+#[test]
+fn what_is_under_way_at_the_end_drains() {
+    let site = site::start().unwrap();
+    let total = asking("/slow/300").run(site.address(), users(3.0, ms(100)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.offered, 3);
+}
+
+#[test]
+fn an_abort_ends_what_is_under_way() {
+    let site = site::start().unwrap();
+    let mut running = asking("/slow/60000").begin(site.address(), users(3.0, ms(60_000)));
+    let first = running.next_window().unwrap();
+    assert_eq!((first.in_flight, first.users), (3, 3));
+    running.abort();
+    let rest = super::written::finish_rest(&mut running);
+    assert_eq!(first.offered + rest.offered, 3);
+    assert_eq!(rest.outcomes.get(Outcome::Timeout), 3);
+}
+
+#[test]
+fn the_load_ends_with_its_iterations() {
+    let site = site::start().unwrap();
+    let total = asking("/items").run(site.address(), iterations(7.0, 50));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(
+        (total.offered, total.iterations, total.users_lost),
+        (50, 50, 0)
+    );
+}
+
+#[test]
+fn a_journey_may_end_by_itself() {
+    let site = site::start().unwrap();
+    let mut written = asking("/items");
+    written.scenario.journeys[0].iterations = Some(4);
+    let total = written.run(site.address(), users(3.0, Duration::from_secs(30)));
+    assert_eq!(
+        (total.offered, total.iterations, total.users_lost),
+        (12, 12, 0)
+    );
+}
+
+#[test]
+fn an_iteration_without_a_request_does_not_spin() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let slot = written.slot("n");
+    written.journey(Vec::new(), vec![Step::Set(slot, Text::literal("1"))]);
+    let total = written.run(site.address(), users(1.0, ms(200)));
+    assert!(
+        (1..=21).contains(&total.iterations),
+        "{} with pauses of 10 ms",
+        total.iterations
+    );
+    let mut written = Written::default();
+    let slot = written.slot("n");
+    written.journey(
+        Vec::new(),
+        vec![Step::Repeat {
+            times: Times {
+                min: u32::MAX,
+                max: u32::MAX,
+            },
+            steps: vec![Step::Set(slot, Text::literal("1"))],
+        }],
+    );
+    let total = written.run(site.address(), users(1.0, ms(200)));
+    assert!((1..=21).contains(&total.iterations), "{}", total.iterations);
+    assert!(
+        total.failures[0]
+            .reason
+            .contains("10000 steps without a request")
+    );
+}
+
+#[test]
+fn more_users_than_connections_take_turns() {
+    let site = site::start().unwrap();
+    let mut plan = plan(site.address());
+    plan.transport.connections_max = 2;
+    let total = finish(
+        &mut asking("/items")
+            .try_begin(plan, iterations(6.0, 60))
+            .unwrap(),
+    );
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.offered, 60);
+}
+
+#[test]
+fn what_cannot_be_carried_out_is_said_before_the_start() {
+    let site = site::start().unwrap();
+    let check = |written: Written, load, message: &str| {
+        let fault = written.try_begin(plan(site.address()), load).unwrap_err();
+        assert_eq!(fault.to_string(), message);
+    };
+    let load = || users(1.0, ms(100));
+    let mut process = asking("/");
+    process.scenario.journeys[0].process = Some(vec!["node".to_owned()]);
+    check(
+        process,
+        load(),
+        "process of a journey is set for journey 0, must be left out: users of processes cannot be carried out yet",
+    );
+    check(
+        Written::default(),
+        load(),
+        "number of journeys is 0, must be at least 1",
+    );
+    check(
+        asking("http://other.example/x"),
+        load(),
+        "cannot carry out the step GET: http://other.example/x lies on no origin of the plan; name it among the targets",
+    );
+    check(
+        asking("/"),
+        even(1.0, ms(1)),
+        "load is of requests with journeys, must be users or sessions",
+    );
+    let mut weightless = asking("/");
+    weightless.scenario.journeys[0].weight = 0.0;
+    check(
+        weightless,
+        load(),
+        "weights of the journeys is none above 0 or one below, must be numbers from 0, one of them above 0",
+    );
+}

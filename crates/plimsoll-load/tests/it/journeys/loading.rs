@@ -1,0 +1,63 @@
+//! Pages and their resources.
+
+use plimsoll_model::journey::{Resources, Step};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_testkit::origin::site;
+
+use super::written::{Written, ask, ends, iterations, step};
+
+#[test]
+fn a_page_is_done_when_all_it_needs_is() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let page = written.get("/page");
+    let slow = written.get("/slow/40");
+    let found = written.step("resources");
+    let after = written.get("/items");
+    let resources = Resources {
+        listed: vec![slow],
+        found: Some(found),
+        connections: 6,
+    };
+    let page = Box::new(page);
+    written.journey(Vec::new(), vec![Step::Page { page, resources }, ask(after)]);
+    let total = written.run(site.address(), iterations(1.0, 5));
+    // The page, one listed and four found resources (one of them missing), and what comes after.
+    assert_eq!(total.offered, 5 * 7);
+    assert_eq!(ends(&total, 0), (5, 5));
+    assert_eq!(ends(&total, 1), (5, 5));
+    assert_eq!(ends(&total, found), (15, 20));
+    assert_eq!(step(&total, found).outcomes.get(Outcome::WrongStatus), 5);
+    assert_eq!((ends(&total, 3), total.iterations), ((5, 5), 5));
+    // Those on another host are left alone.
+    assert_eq!(site.count("GET /d.png"), 0);
+    let fastest = step(&total, 0).response.quantile(0.0).unwrap();
+    assert!(
+        fastest >= 40_000,
+        "the page's time is that of its last resource: {fastest} us"
+    );
+    let slowest = step(&total, found).response.quantile(0.5).unwrap();
+    assert!(
+        slowest < 40_000,
+        "resources are loaded side by side: {slowest} us"
+    );
+    assert!((2..=6).contains(&site.accepted()), "{}", site.accepted());
+}
+
+#[test]
+fn a_page_that_fails_needs_nothing() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let page = Box::new(written.get("/status/500"));
+    let found = written.step("resources");
+    let listed = vec![written.get("/items")];
+    let resources = Resources {
+        listed,
+        found: Some(found),
+        connections: 6,
+    };
+    written.journey(Vec::new(), vec![Step::Page { page, resources }]);
+    let total = written.run(site.address(), iterations(1.0, 2));
+    assert_eq!((total.offered, site.count("GET /items")), (2, 0));
+    assert_eq!((ends(&total, 0), total.iterations), ((0, 2), 2));
+}

@@ -1,0 +1,81 @@
+//! Time: thinking, being due, coming and leaving.
+
+use std::time::Duration;
+
+use plimsoll_model::journey::UserPhase;
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::Load;
+use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_testkit::origin::site;
+
+use super::written::{Written, ask, ends, finish, think, users};
+use crate::trial::{assert_all, ms, windows};
+
+fn browsing(pause: Duration) -> Written {
+    let mut written = Written::default();
+    let step = written.get("/items");
+    written.journey(Vec::new(), vec![ask(step), think(pause)]);
+    written
+}
+
+#[test]
+fn users_ask_when_they_have_thought() {
+    let site = site::start().unwrap();
+    let total = browsing(ms(100)).run(site.address(), users(10.0, ms(1000)));
+    assert_all(&total, Outcome::Ok);
+    // Ten users, each once per think time plus answer: at most 100, and hardly fewer.
+    assert!((50..=100).contains(&total.offered), "{}", total.offered);
+    // All requests but those of newcomers follow a pause, and newcomers come by the clock, too.
+    assert_eq!(total.lag.count(), total.offered);
+}
+
+#[test]
+fn what_follows_an_answer_at_once_is_no_matter_of_the_generator() {
+    let site = site::start().unwrap();
+    let total = browsing(ms(0)).run(site.address(), users(3.0, ms(200)));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!(total.lag.count(), 3);
+    assert!(total.offered > 100, "{}", total.offered);
+}
+
+#[test]
+fn users_leave_at_the_end_of_their_iteration_when_fewer_are_wanted() {
+    let site = site::start().unwrap();
+    let phase = |from, to, lasting| UserPhase {
+        from,
+        to,
+        lasting: ms(lasting),
+        mix: Vec::new(),
+    };
+    let load = Load::Users {
+        phases: vec![phase(8.0, 8.0, 1200), phase(2.0, 2.0, 1900)],
+        iterations: None,
+    };
+    let mut running = browsing(ms(50)).begin(site.address(), load);
+    let seconds: Vec<u64> = windows(&mut running)
+        .iter()
+        .map(|window| window.users)
+        .collect();
+    assert_eq!(seconds[..3], [8, 2, 2]);
+}
+
+#[test]
+fn sessions_come_at_their_rate_go_through_and_leave() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let (first, second) = (written.get("/items"), written.get("/items"));
+    written
+        .journey(vec![ask(first)], vec![ask(second)])
+        .iterations = Some(2);
+    written.scenario.steps[0].once = true;
+    let load = Load::Sessions {
+        phases: vec![Phase::constant(50.0, ms(1000))],
+        spacing: Spacing::Even,
+    };
+    let mut running = written.begin(site.address(), load);
+    let total = finish(&mut running);
+    assert_all(&total, Outcome::Ok);
+    assert_eq!((ends(&total, 0), ends(&total, 1)), ((50, 50), (100, 100)));
+    assert_eq!((total.iterations, total.lag.count()), (100, 50));
+    assert_eq!((site.accepted(), total.users), (50, 0));
+}
