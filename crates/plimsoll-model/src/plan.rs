@@ -28,6 +28,9 @@ pub struct Plan {
     pub transport: Transport,
     /// How much load.
     pub load: Load,
+    /// Look for the load line in place of carrying out `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub find: Option<Find>,
     /// What counts as good; `None` when the run judges nothing.
     pub objective: Option<Objective>,
     /// Statuses that count as good.
@@ -145,6 +148,43 @@ pub enum Load {
         /// Spread of the moments at which they come.
         spacing: Spacing,
     },
+}
+
+/// The search that stands in a plan (`find:`). With users or sessions as its unit, [`Plan::scenario`] says what they
+/// do. [`Plan::load`] then says how they come, not how many: the spread of sessions, the mix of journeys, and how many
+/// users at most come in a second, by the steepest rise of its phases; without a rise, 50.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Find {
+    /// What is searched for.
+    pub unit: LoadUnit,
+    /// Load of the first trial of the search, in the unit; `None` derives it from the response time.
+    pub from: Option<f64>,
+    /// Highest load to try, in the unit; `None` for as high as the generator goes.
+    pub to: Option<f64>,
+}
+
+/// What a load is counted in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoadUnit {
+    /// Requests due per second.
+    #[default]
+    RequestsPerSecond,
+    /// Users at once.
+    Users,
+    /// Users that come per second.
+    SessionsPerSecond,
+}
+
+impl LoadUnit {
+    /// The unit behind a number: `req/s`, `users`, `sessions/s`.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Self::RequestsPerSecond => "req/s",
+            Self::Users => "users",
+            Self::SessionsPerSecond => "sessions/s",
+        }
+    }
 }
 
 /// Statuses that count as good.

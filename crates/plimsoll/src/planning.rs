@@ -76,6 +76,7 @@ fn plan(
         target: resolved.target,
         request,
         scenario: None,
+        find: None,
         transport: Transport {
             timeout: connection.timeout,
             connect_timeout: connection.connect_timeout.unwrap_or(connection.timeout),

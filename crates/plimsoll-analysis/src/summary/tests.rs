@@ -31,6 +31,7 @@ fn plan(lasting: Duration) -> Plan {
             redirects_max: 0,
         },
         scenario: None,
+        find: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(30),

@@ -231,6 +231,7 @@ fn plan(address: SocketAddr, offered: &Offered) -> Plan {
             redirects_max: 0,
         },
         scenario: None,
+        find: None,
         transport: Transport {
             timeout: BOUND,
             connect_timeout: BOUND,

@@ -36,6 +36,7 @@ pub(crate) fn plan(address: SocketAddr) -> Plan {
             redirects_max: 0,
         },
         scenario: None,
+        find: None,
         transport: Transport {
             timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),
