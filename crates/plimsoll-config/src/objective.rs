@@ -22,6 +22,24 @@ enum Subject {
 /// # Errors
 /// The first part that cannot be read, with its column.
 pub fn objective(text: &str) -> Result<Objective, Problem> {
+    let objective = threshold(text)?;
+    if objective.latency.iter().any(|bound| bound.quantile >= 1.0) {
+        let at = text.to_lowercase().find("max").unwrap_or(0);
+        return Err(Problem::new(
+            text,
+            at..(at + 3).min(text.len()),
+            "the slowest answer of all is chance: a load line cannot rest on it",
+            "a percentile such as p99.9; `max` in thresholds and abort rules",
+        ));
+    }
+    Ok(objective)
+}
+
+/// Reads an objective of a part of the load, judged over all of its answers: `max < 2s` may stand in it too.
+///
+/// # Errors
+/// The first part that cannot be read, with its column.
+pub fn threshold(text: &str) -> Result<Objective, Problem> {
     let mut objective = Objective {
         latency: Vec::new(),
         errors_max: None,
@@ -108,9 +126,19 @@ fn subject(part: &str, written: &str) -> Result<Subject, Problem> {
     match lower.as_str() {
         "errors" | "error" | "rate" | "http_req_failed" => return Ok(Subject::Errors),
         "median" | "med" => return Ok(Subject::Quantile(0.5)),
+        "max" => return Ok(Subject::Quantile(1.0)),
         _ => {}
     }
     let span = 0..written.len();
+    if matches!(lower.as_str(), "avg" | "mean" | "average") {
+        let fault = "an average says nothing about those who wait long";
+        return Err(Problem::new(
+            part,
+            span,
+            fault,
+            "med or a percentile, such as med < 200ms, p95 < 500ms",
+        ));
+    }
     let Some(number) = lower.strip_prefix('p') else {
         let fault = "this is neither a percentile nor errors";
         return Err(Problem::new(part, span, fault, VALID).with_nearest(&WORDS));
@@ -158,6 +186,21 @@ mod tests {
         assert_eq!(objective.latency[1].within_us, 1_500_000);
         assert!((objective.latency[1].quantile - 0.999).abs() < 1e-12);
         assert_eq!(objective.errors_max, None);
+    }
+
+    #[test]
+    fn the_slowest_answer_is_for_thresholds() {
+        let read = threshold("max<2000, med<200").unwrap();
+        assert!((read.latency[0].quantile - 1.0).abs() < 1e-12);
+        assert_eq!(read.to_string(), "max < 2000ms, p50 < 200ms");
+        let problem = objective("med < 1s, max < 2s").unwrap_err();
+        assert_eq!(problem.span, 10..13);
+        assert!(
+            objective("avg<200")
+                .unwrap_err()
+                .to_string()
+                .contains("med")
+        );
     }
 
     #[test]

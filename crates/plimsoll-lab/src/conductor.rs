@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use plimsoll_load::Job;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
+use plimsoll_model::journey::Inputs;
 use plimsoll_model::plan::{Facts, Load, Plan};
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
@@ -50,6 +51,8 @@ impl SharedLog {
 pub struct Assignment {
     /// What to do.
     pub plan: Plan,
+    /// Rows and files that the plan's users take from; never stored.
+    pub inputs: Arc<Inputs>,
     /// `run` or `limit`, for the header.
     pub command: &'static str,
     /// Wall-clock start, RFC 3339.
@@ -88,6 +91,7 @@ pub struct Finished {
 #[derive(Debug)]
 pub struct Conductor {
     plan: Arc<Plan>,
+    inputs: Arc<Inputs>,
     clock: RunClock,
     log: SharedLog,
     probes: Option<Probes>,
@@ -115,6 +119,7 @@ impl Conductor {
         let probes = Probes::start(assignment.probes, clock, log.clone())?;
         Ok(Self {
             plan: Arc::new(assignment.plan),
+            inputs: assignment.inputs,
             clock,
             log,
             probes: Some(probes),
@@ -126,6 +131,11 @@ impl Conductor {
     /// The plan.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
+    }
+
+    /// Rows and files that the plan's users take from.
+    pub fn inputs(&self) -> &Arc<Inputs> {
+        &self.inputs
     }
 
     /// Time since the start of the run.
@@ -194,7 +204,7 @@ impl Conductor {
             epoch: self.clock.epoch(),
             start_second,
             seed,
-            inputs: Arc::default(),
+            inputs: Arc::clone(&self.inputs),
         })?;
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));

@@ -9,7 +9,7 @@ use crate::histogram::Histogram;
 /// At least a share `quantile` of all requests must be answered well within `within_us`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyBound {
-    /// Share of requests, above 0 and below 1 (0.95 for p95).
+    /// Share of requests, above 0 and below 1 (0.95 for p95); 1, every request, in thresholds only.
     pub quantile: f64,
     /// Response time in µs, counted from the moment the request was due.
     pub within_us: u64,
@@ -57,8 +57,11 @@ impl LatencyBound {
         answers.bad(self.within_us) as f64 <= self.bad_allowed(answers.total() as f64)
     }
 
-    /// The quantile as people write it: `p95`, `p99.9`.
+    /// The quantile as people write it: `p95`, `p99.9`, `max`.
     pub fn quantile_name(&self) -> String {
+        if self.quantile >= 1.0 {
+            return "max".to_owned();
+        }
         let percent = (self.quantile * 1e6).round() / 1e4;
         format!("p{percent}")
     }

@@ -43,11 +43,11 @@ pub(crate) enum Colour {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Send a load to a URL and measure the answers
+    /// Send a load to a URL, or carry out a plan file, and measure the answers
     Run(Box<RunArguments>),
     /// Find the load line: the highest rate that meets the objective
     Limit(Box<LimitArguments>),
-    /// List, without load, what on this host will bind first
+    /// Check a plan file; or list, without load, what on this host will bind first
     Check(CheckArguments),
     /// Make the report of a run again
     Report(ReportArguments),
@@ -62,13 +62,16 @@ pub(crate) enum Command {
 
 /// How much load, for how long.
 #[derive(Debug, Args)]
-#[command(group = ArgGroup::new("load").args(["rate", "connections", "phase"]))]
+#[command(group = ArgGroup::new("load").args(["rate", "users", "connections", "phase"]))]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) transport: TransportArguments,
     /// Arrivals per second that do not wait for answers: 1000/s, or a way from one rate to another: 50/s..1500/s
     #[arg(long, value_name = "RATE", value_parser = rate_range, help_heading = "Load")]
     pub(crate) rate: Option<RateRange>,
+    /// Users of a plan's journeys that are there at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = "Load")]
+    pub(crate) users: Option<u32>,
     /// Users that each wait for their answer before they ask again [default: 64, when no rate is given]
     #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Load")]
     pub(crate) connections: Option<u32>,
@@ -81,18 +84,18 @@ pub(crate) struct RunArguments {
     /// How long each step lasts
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, requires = "step", conflicts_with = "lasting", help_heading = "Load")]
     pub(crate) every: Option<Duration>,
-    /// How long [default: 10s]
+    /// How long [default: 10s]; a plan's load is cut short by it
     #[arg(long = "for", short = 't', value_name = "TIME", value_parser = duration_above_zero, conflicts_with = "phase", help_heading = "Load")]
     pub(crate) lasting: Option<Duration>,
     /// Pause of each user between an answer and the next request
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0", conflicts_with_all = ["rate", "phase"], help_heading = "Load")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0", conflicts_with_all = ["rate", "users", "phase"], help_heading = "Load")]
     pub(crate) think: Duration,
-    /// How arrivals are spread
-    #[arg(long, value_enum, default_value_t = SpacingArgument::Poisson, help_heading = "Load")]
-    pub(crate) spacing: SpacingArgument,
-    /// Leading time that is recorded and not judged
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0s", help_heading = "Load")]
-    pub(crate) warmup: Duration,
+    /// How arrivals are spread [default: poisson]
+    #[arg(long, value_enum, help_heading = "Load")]
+    pub(crate) spacing: Option<SpacingArgument>,
+    /// Leading time that is recorded and not judged [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = duration, help_heading = "Load")]
+    pub(crate) warmup: Option<Duration>,
     /// What counts as good, such as 'p95 < 500ms, errors < 1%'; without it nothing is judged
     #[arg(long, value_name = "OBJECTIVE", value_parser = objective, help_heading = "Judgement")]
     pub(crate) objective: Option<Objective>,
@@ -116,9 +119,9 @@ pub(crate) enum SpacingArgument {
 pub(crate) struct LimitArguments {
     #[command(flatten)]
     pub(crate) transport: TransportArguments,
-    /// What counts as good
-    #[arg(long, value_name = "OBJECTIVE", value_parser = objective, default_value = "p95 < 500ms, errors < 1%", help_heading = "Search")]
-    pub(crate) objective: Objective,
+    /// What counts as good [default: p95 < 500ms, errors < 1%]
+    #[arg(long, value_name = "OBJECTIVE", value_parser = objective, help_heading = "Search")]
+    pub(crate) objective: Option<Objective>,
     /// At most 4 minutes, with a wider interval
     #[arg(long, conflicts_with = "thorough", help_heading = "Search")]
     pub(crate) quick: bool,
@@ -134,9 +137,9 @@ pub(crate) struct LimitArguments {
     /// Pause of a user between an answer and the next request; shows the line in users too
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Search")]
     pub(crate) think: Option<Duration>,
-    /// How arrivals are spread
-    #[arg(long, value_enum, default_value_t = SpacingArgument::Poisson, help_heading = "Search")]
-    pub(crate) spacing: SpacingArgument,
+    /// How arrivals are spread [default: poisson]
+    #[arg(long, value_enum, help_heading = "Search")]
+    pub(crate) spacing: Option<SpacingArgument>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }
@@ -151,15 +154,15 @@ pub(crate) struct OutputArguments {
     /// Folder for the run file and the report
     #[arg(long, value_name = "DIR", default_value = "./plimsoll")]
     pub(crate) out: PathBuf,
-    /// Short name for the files [default: the target's host]
+    /// Short name for the files [default: the plan's name, or the target's host]
     #[arg(long, value_name = "NAME", value_parser = short_name)]
     pub(crate) name: Option<String>,
     /// Write a JUnit file for CI
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
-    /// Bounds of the answer classes in the report: fast below the first, slow above the second
-    #[arg(long, value_name = "TIME,TIME", value_parser = classes, default_value = "800ms,1200ms")]
-    pub(crate) classes: Classes,
+    /// Bounds of the answer classes in the report: fast below the first, slow above the second [default: 800ms,1200ms]
+    #[arg(long, value_name = "TIME,TIME", value_parser = classes)]
+    pub(crate) classes: Option<Classes>,
     /// No progress
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -168,9 +171,12 @@ pub(crate) struct OutputArguments {
 /// Which machine to look at.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
-    /// The service
-    #[arg(value_name = "URL")]
+    /// The service; or a plan file (YAML), all problems of which are named: exit 0 or 2
+    #[arg(value_name = "URL|PLAN")]
     pub(crate) url: String,
+    /// Where the plan's requests go, in place of its `target:`
+    #[arg(long, value_name = "URL")]
+    pub(crate) target: Option<String>,
     /// Its process, when it cannot be found by the port it listens on
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Vec<u32>,
@@ -240,7 +246,8 @@ pub(crate) struct GenerateArguments {
     /// What to generate
     #[arg(value_enum)]
     pub(crate) what: Generated,
-    /// Folder to write into
+    /// Folder to write into; with `schema` the name of a schema, which is printed
+    #[arg(value_name = "FOLDER|NAME")]
     pub(crate) folder: PathBuf,
 }
 
@@ -252,4 +259,6 @@ pub(crate) enum Generated {
     Man,
     /// The reference pages and JSON schemas of the documentation
     Reference,
+    /// The JSON schema of plan, run or limit
+    Schema,
 }

@@ -1,4 +1,6 @@
-//! `plimsoll check`: what on this host will bind first, without sending any load.
+//! `plimsoll check`: whether a plan file is right, or what on this host will bind first; neither sends any load.
+
+use std::collections::BTreeMap;
 
 use plimsoll_probe::ProbePlan;
 use plimsoll_probe::advice::{self, Advice};
@@ -9,10 +11,14 @@ use crate::arguments::CheckArguments;
 use crate::exit::Exit;
 use crate::explain::Fault;
 use crate::screen::{Screen, print};
-use crate::target;
+use crate::{plan_file, target};
 
 /// Lists current and advised values.
 pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, Fault> {
+    if plan_file::is_plan(&arguments.url) {
+        return check_plan(arguments);
+    }
+    plan_file::read_if_plan(&arguments.url, arguments.target.as_deref())?;
     let plan = probe_plan(arguments)?;
     let advice = advice::check(&plan);
     if arguments.json {
@@ -35,6 +41,36 @@ fn json(advice: &[Advice]) -> serde_json::Value {
         })
     };
     json!({ "format_version": "1.0", "limits": advice.iter().map(row).collect::<Vec<_>>() })
+}
+
+/// Whether a plan file can be carried out: a line of what it holds, or its problems and exit code 2.
+fn check_plan(arguments: &CheckArguments) -> Result<Exit, Fault> {
+    let file = &arguments.url;
+    let plan = plan_file::read(file, arguments.target.as_deref())?.plan;
+    let scenario = plan.scenario.unwrap_or_default();
+    if arguments.json {
+        let whole = json!({
+            "format_version": "1.0",
+            "plan": plan.name,
+            "target": plan.target,
+            "journeys": scenario.journeys.iter().map(|one| &one.name).collect::<Vec<_>>(),
+            "steps": scenario.steps.iter().map(|step| &step.label).collect::<Vec<_>>(),
+            "data": scenario.feeds.iter().map(|feed| (feed.name.clone(), feed.rows)).collect::<BTreeMap<_, _>>(),
+        });
+        print(&format!("{whole:#}\n"));
+        return Ok(Exit::Met);
+    }
+    let counted =
+        |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut parts = vec![
+        counted(scenario.journeys.len(), "journey"),
+        counted(scenario.steps.len(), "step"),
+    ];
+    for feed in &scenario.feeds {
+        parts.push(format!("{} rows of {}", feed.rows, feed.name));
+    }
+    print(&format!("{file} is a valid plan: {}\n", parts.join(", ")));
+    Ok(Exit::Met)
 }
 
 /// The limits in the order in which they will bind; those that may stay as they are in one line at the end.

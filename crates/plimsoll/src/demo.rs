@@ -104,8 +104,8 @@ fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Fini
         "--name",
         &name,
     ])?;
-    let plan = planning::limit_plan(&limit)?;
-    let assignment = planning::assignment(plan, "limit", &limit.transport, &limit.output);
+    let planned = planning::limit_plan(&limit)?;
+    let assignment = planning::assignment(planned, "limit", &limit.transport, &limit.output);
     let order = LimitOrder {
         ambition: Ambition::Within(BUDGET),
         ..LimitOrder::default()

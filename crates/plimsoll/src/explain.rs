@@ -11,6 +11,8 @@ use crate::exit::Exit;
 #[derive(Debug)]
 pub(crate) struct Fault {
     exit: Exit,
+    /// Lines before the message, one for each problem of a file.
+    details: Vec<String>,
     message: String,
     remedy: Option<String>,
 }
@@ -19,6 +21,7 @@ impl Fault {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
+            details: Vec::new(),
             message: message.into(),
             remedy: None,
         }
@@ -26,6 +29,12 @@ impl Fault {
 
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
+    }
+
+    /// Adds the problems that the message sums up.
+    pub(crate) fn details(mut self, details: Vec<String>) -> Self {
+        self.details = details;
+        self
     }
 
     /// Adds what to do about it.
@@ -41,6 +50,9 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in &self.details {
+            writeln!(f, "{line}")?;
+        }
         write!(f, "error: {}", self.message)?;
         match &self.remedy {
             Some(remedy) => write!(f, "\n  help: {remedy}"),

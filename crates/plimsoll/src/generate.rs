@@ -9,15 +9,20 @@ use plimsoll_model::reading::SeriesKind;
 use crate::arguments::{Cli, GenerateArguments, Generated};
 use crate::exit::Exit;
 use crate::explain::Fault;
+use crate::screen::print;
 
 /// Writes into the folder.
 pub(crate) fn generate(arguments: &GenerateArguments) -> Result<Exit, Fault> {
     let folder = &arguments.folder;
+    if arguments.what == Generated::Schema {
+        return schema(&folder.to_string_lossy());
+    }
     std::fs::create_dir_all(folder).map_err(|error| write_fault(folder, &error))?;
     match arguments.what {
         Generated::Completions => completions(folder)?,
         Generated::Man => man_pages(folder)?,
         Generated::Reference => reference(folder)?,
+        Generated::Schema => {}
     }
     Ok(Exit::Met)
 }
@@ -69,10 +74,36 @@ fn man_page(command: &Command, name: &str, folder: &Path) -> Result<(), Fault> {
     write(&path, page)
 }
 
+/// Name of the schema of plan files, as of the others.
+const PLAN_SCHEMA: &str = "plan.schema.json";
+
+/// Prints one schema.
+fn schema(name: &str) -> Result<Exit, Fault> {
+    let wanted = format!("{name}.schema.json");
+    if wanted == PLAN_SCHEMA {
+        print(&plimsoll_config::plan::schema());
+        return Ok(Exit::Met);
+    }
+    match plimsoll_report::json::schemas()
+        .into_iter()
+        .find(|(have, _)| *have == wanted)
+    {
+        Some((_, schema)) => {
+            print(&schema);
+            Ok(Exit::Met)
+        }
+        None => {
+            Err(Fault::usage(format!("there is no schema `{name}`")).remedy("plan, run or limit"))
+        }
+    }
+}
+
 fn reference(folder: &Path) -> Result<(), Fault> {
     for (name, schema) in plimsoll_report::json::schemas() {
         write(&folder.join(name), schema)?;
     }
+    write(&folder.join(PLAN_SCHEMA), plimsoll_config::plan::schema())?;
+    write(&folder.join("plan.md"), plimsoll_config::plan::reference())?;
     write(&folder.join("commands.md"), commands())?;
     write(&folder.join("series.md"), series())
 }

@@ -1,39 +1,77 @@
 //! `plimsoll limit`.
 
+use plimsoll_config::plan::Effort;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
 
-use crate::arguments::LimitArguments;
+use crate::arguments::{LimitArguments, OutputArguments, TransportArguments};
 use crate::exit::Exit;
 use crate::explain::Fault;
 use crate::outcome::{self, Wanted};
-use crate::planning;
+use crate::planning::{self, Planned};
 use crate::screen::{Live, Screen};
 use crate::signals;
 
 /// Finds the load line, or decides whether it is high enough.
 pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, Fault> {
-    let plan = planning::limit_plan(arguments)?;
-    let assignment = planning::assignment(plan, "limit", &arguments.transport, &arguments.output);
-    let wanted = Wanted {
-        json: arguments.output.json,
-        html: Some(assignment.log_path.with_extension("html")),
-        junit: arguments.output.junit.clone(),
-    };
-    let ambition = match (arguments.quick, arguments.thorough) {
-        (true, _) => Ambition::Quick,
-        (_, true) => Ambition::Thorough,
-        _ => Ambition::Standard,
-    };
+    let planned = planning::limit_plan(arguments)?;
     let order = LimitOrder {
-        ambition,
+        ambition: match (arguments.quick, arguments.thorough) {
+            (true, _) => Ambition::Quick,
+            (_, true) => Ambition::Thorough,
+            _ => ambition(planned.effort),
+        },
         at_least: arguments.at_least,
         users: arguments.users,
         think: arguments.think,
     };
+    find(
+        planned,
+        order,
+        &arguments.transport,
+        &arguments.output,
+        screen,
+    )
+}
+
+/// The search that a plan file asks `run` for.
+pub(crate) fn search(
+    planned: Planned,
+    transport: &TransportArguments,
+    output: &OutputArguments,
+    screen: Screen,
+) -> Result<Exit, Fault> {
+    let order = LimitOrder {
+        ambition: ambition(planned.effort),
+        ..LimitOrder::default()
+    };
+    find(planned, order, transport, output, screen)
+}
+
+fn ambition(effort: Effort) -> Ambition {
+    match effort {
+        Effort::Quick => Ambition::Quick,
+        Effort::Standard => Ambition::Standard,
+        Effort::Thorough => Ambition::Thorough,
+    }
+}
+
+fn find(
+    planned: Planned,
+    order: LimitOrder,
+    transport: &TransportArguments,
+    output: &OutputArguments,
+    screen: Screen,
+) -> Result<Exit, Fault> {
+    let assignment = planning::assignment(planned, "limit", transport, output);
+    let wanted = Wanted {
+        json: output.json,
+        html: Some(assignment.log_path.with_extension("html")),
+        junit: output.junit.clone(),
+    };
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
-    let mut live = Live::new(arguments.output.quiet);
+    let mut live = Live::new(output.quiet);
     let finished = plimsoll_lab::limit::limit(assignment, order, stop, &mut live)?;
     live.clear();
     outcome::deliver(&finished, &wanted, screen)

@@ -12,6 +12,7 @@ mod export;
 mod generate;
 mod limit;
 mod outcome;
+mod plan_file;
 mod planning;
 mod report;
 mod request;

@@ -1,105 +1,274 @@
-//! From what was typed to a plan: everything resolved, nothing left open.
+//! From what was typed, and a plan file if one was named, to a plan: everything resolved, nothing left open.
 
-use std::path::PathBuf;
+mod load;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::load as config_load;
+use plimsoll_config::plan::{Effort, LoadPlan};
 use plimsoll_lab::conductor::Assignment;
+use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
-use plimsoll_model::plan::{Facts, Load, Plan, Transport};
-use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::plan::{Facts, Find, Load, Plan, Target, Transport};
 use plimsoll_model::seed::Seed;
 use plimsoll_probe::ProbePlan;
 
-use crate::arguments::{
-    LimitArguments, OutputArguments, RunArguments, SpacingArgument, TransportArguments,
-};
+use crate::arguments::{LimitArguments, OutputArguments, RunArguments, TransportArguments};
 use crate::exit::Exit;
 use crate::explain::Fault;
+use crate::plan_file::{self, Written};
 use crate::{request, target};
 
-/// Length of a run that does not say.
-const LASTING_DEFAULT: Duration = Duration::from_secs(10);
-/// Users of a closed loop that does not say.
-const CONNECTIONS_DEFAULT: u32 = 64;
+const TIMEOUT_DEFAULT: Duration = Duration::from_secs(30);
+const CONNECTIONS_MAX_DEFAULT: u32 = 10_000;
+const BODY_LEN_MAX_DEFAULT: u64 = 1 << 30;
+const CLASSES_MS_DEFAULT: [u64; 2] = [800, 1200];
+/// Objective of a search that does not say.
+const OBJECTIVE_DEFAULT: &str = "p95 < 500ms, errors < 1%";
+
+/// A plan with the data that stands outside it.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    pub(crate) plan: Plan,
+    pub(crate) inputs: Arc<Inputs>,
+    /// How much time the answer of a search is worth, when the plan file says it.
+    pub(crate) effort: Effort,
+}
+
+/// What a command adds to the flags that all share.
+struct Asked {
+    load: Load,
+    find: Option<Find>,
+    objective: Option<Objective>,
+    warmup: Option<Duration>,
+    effort: Effort,
+}
 
 /// The plan of `plimsoll run`.
-pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Plan, Fault> {
-    let load = run_load(arguments)?;
-    if arguments.warmup >= load.lasting() {
+pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, Fault> {
+    let transport = &arguments.transport;
+    let written = plan_file::read_if_plan(&transport.url, transport.target.as_deref())?;
+    let asked = match &written {
+        None => Asked {
+            load: load::of_flags(arguments)?,
+            find: None,
+            objective: arguments.objective.clone(),
+            warmup: arguments.warmup,
+            effort: Effort::default(),
+        },
+        Some(written) => run_of_file(arguments, written)?,
+    };
+    let whole = asked.load.lasting();
+    let is_search = asked.find.is_some();
+    let planned = plan(transport, &arguments.output, written, asked)?;
+    if !is_search && planned.plan.warmup >= whole {
         return Err(Fault::usage("the warm-up is as long as the whole run")
             .remedy("give a longer --for or a shorter --warmup"));
     }
-    let mut plan = plan(
-        &arguments.transport,
-        &arguments.output,
-        load,
-        arguments.objective.clone(),
-    )?;
-    plan.warmup = arguments.warmup;
-    Ok(plan)
+    Ok(planned)
+}
+
+fn run_of_file(arguments: &RunArguments, written: &Written) -> Result<Asked, Fault> {
+    let objective = arguments
+        .objective
+        .clone()
+        .or_else(|| written.plan.objective.clone());
+    let mut asked = Asked {
+        load: load::of_file(arguments, &written.plan)?,
+        find: None,
+        objective,
+        warmup: arguments.warmup,
+        effort: Effort::default(),
+    };
+    if let Some(LoadPlan::Find(search)) = &written.plan.load
+        && !load::is_given(arguments)
+    {
+        asked.find = Some(search.find);
+        asked.effort = search.effort;
+        let own = arguments
+            .objective
+            .clone()
+            .or_else(|| search.objective.clone());
+        asked.objective = own.or(asked.objective).or_else(default_objective);
+    }
+    Ok(asked)
 }
 
 /// The plan of `plimsoll limit`; its load is that of each trial.
-pub(crate) fn limit_plan(arguments: &LimitArguments) -> Result<Plan, Fault> {
-    let load = Load::Open {
-        phases: Vec::new(),
-        spacing: spacing(arguments.spacing),
+pub(crate) fn limit_plan(arguments: &LimitArguments) -> Result<Planned, Fault> {
+    let transport = &arguments.transport;
+    let written = plan_file::read_if_plan(&transport.url, transport.target.as_deref())?;
+    let mut asked = Asked {
+        load: load::of_trials(arguments.spacing),
+        find: None,
+        objective: arguments.objective.clone(),
+        warmup: None,
+        effort: Effort::default(),
     };
-    plan(
-        &arguments.transport,
-        &arguments.output,
-        load,
-        Some(arguments.objective.clone()),
-    )
+    if let Some(written) = &written {
+        match &written.plan.load {
+            Some(LoadPlan::Find(search)) => {
+                asked.load = search.load.clone();
+                asked.find = Some(search.find);
+                asked.effort = search.effort;
+                asked.objective = asked.objective.or_else(|| search.objective.clone());
+            }
+            // Its users come as in the trials; how many is what is searched.
+            Some(LoadPlan::Fixed(fixed)) if written.plan.scenario.is_some() => {
+                asked.load = fixed.clone();
+            }
+            _ => {}
+        }
+        load::spread(&mut asked.load, arguments.spacing);
+        asked.objective = asked.objective.or_else(|| written.plan.objective.clone());
+    }
+    asked.objective = asked.objective.or_else(default_objective);
+    plan(transport, &arguments.output, written, asked)
+}
+
+fn default_objective() -> Option<Objective> {
+    plimsoll_config::objective::objective(OBJECTIVE_DEFAULT).ok()
 }
 
 fn plan(
     transport: &TransportArguments,
     output: &OutputArguments,
-    load: Load,
-    objective: Option<Objective>,
-) -> Result<Plan, Fault> {
-    let resolved = target::resolve(transport)?;
-    let request = request::request_plan(transport, &resolved)?;
-    let connection = &transport.connection;
-    let name = output
-        .name
-        .clone()
-        .unwrap_or_else(|| file_name(&resolved.target.host));
-    let seed = match transport.generator.seed {
+    written: Option<Written>,
+    asked: Asked,
+) -> Result<Planned, Fault> {
+    let url = written
+        .as_ref()
+        .map_or(&transport.url, |written| &written.plan.target);
+    let resolved = target::resolve(url, transport)?;
+    let headers = written
+        .as_ref()
+        .map_or(&[][..], |written| &written.plan.headers);
+    let request = request::request_plan(transport, &resolved, headers)?;
+    let host_name = file_name(&resolved.target.host);
+    let plan_name = written.as_ref().map(|written| written.plan.name.clone());
+    let file = written.as_ref().map(|written| &written.plan);
+    let seed = match transport.generator.seed.or(file.and_then(|file| file.seed)) {
         Some(seed) => seed,
         None => getrandom::u64().map_err(|error| Fault::new(Exit::Internal, error.to_string()))?,
     };
-    Ok(Plan {
-        name,
+    let classes_ms = output
+        .classes
+        .map(|classes| classes.0)
+        .or(file.and_then(|file| file.classes_ms));
+    let good = transport
+        .request
+        .good
+        .clone()
+        .or_else(|| file?.good.clone());
+    let warmup = asked.warmup.or(file.and_then(|file| file.warmup));
+    let cores = transport
+        .generator
+        .cores
+        .or(file.and_then(|file| file.cores));
+    let tick = transport.generator.tick.or(file.and_then(|file| file.tick));
+    let way = transport_of(transport, written.as_ref());
+    let (scenario, inputs) = match written {
+        Some(written) => scenario_of(written, transport)?,
+        None => (None, Inputs::default()),
+    };
+    let plan = Plan {
+        name: output.name.clone().or(plan_name).unwrap_or(host_name),
         target: resolved.target,
         request,
-        scenario: None,
-        find: None,
-        transport: Transport {
-            timeout: connection.timeout,
-            connect_timeout: connection.connect_timeout.unwrap_or(connection.timeout),
-            connections_max: connection.max_connections,
-            requests_per_connection: if connection.no_keepalive {
-                1
-            } else {
-                connection.requests_per_connection
-            },
-            sources: connection.source.clone(),
-            ca_file: connection.cacert.clone(),
-            insecure: connection.insecure,
-            body_len_max: connection.max_body,
-        },
-        load,
-        objective,
-        good: transport.request.good.clone(),
+        scenario,
+        transport: way,
+        load: asked.load,
+        find: asked.find,
+        objective: asked.objective,
+        good: good.unwrap_or_default(),
         seed: Seed(seed),
-        cores: transport.generator.cores,
-        tick: transport.generator.tick,
-        warmup: Duration::ZERO,
-        classes_ms: output.classes.0,
+        cores: cores.unwrap_or(1),
+        tick,
+        warmup: warmup.unwrap_or_default(),
+        classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
+    };
+    Ok(Planned {
+        plan,
+        inputs: Arc::new(inputs),
+        effort: asked.effort,
     })
+}
+
+/// The scenario of a plan file, the hosts that its steps name looked up.
+fn scenario_of(
+    written: Written,
+    transport: &TransportArguments,
+) -> Result<(Option<Scenario>, Inputs), Fault> {
+    let Some(mut scenario) = written.plan.scenario else {
+        return Ok((None, Inputs::default()));
+    };
+    let said = &transport.request;
+    let flag = [
+        ("--request", said.request.is_some()),
+        ("--data", said.data.is_some()),
+        ("--location", said.location),
+        ("--urls", said.urls.is_some()),
+    ];
+    if let Some((flag, _)) = flag.iter().find(|(_, is_given)| *is_given) {
+        return Err(
+            Fault::usage(format!("{flag} says what is sent, and so does the plan"))
+                .remedy("change the plan's steps, or give a URL in place of the plan"),
+        );
+    }
+    let targets: Result<Vec<Target>, Fault> = written
+        .plan
+        .origins
+        .iter()
+        .map(|origin| {
+            let (line, column) = origin.place;
+            let place = format!("{}:{line}:{column}: named here first", transport.url);
+            target::resolve_other(&origin.url, transport)
+                .map_err(|fault| fault.details(vec![place]))
+        })
+        .collect();
+    scenario.targets = targets?;
+    Ok((Some(scenario), written.plan.inputs))
+}
+
+/// How connections are made: as flags say, then the plan, then by default.
+fn transport_of(transport: &TransportArguments, written: Option<&Written>) -> Transport {
+    let said = &transport.connection;
+    let plan = written
+        .map(|written| written.plan.transport.clone())
+        .unwrap_or_default();
+    let timeout = said.timeout.or(plan.timeout).unwrap_or(TIMEOUT_DEFAULT);
+    let requests = if said.no_keepalive {
+        Some(1)
+    } else {
+        said.requests_per_connection
+            .or(plan.requests_per_connection)
+    };
+    let folder = written.map_or(Path::new(""), |written| &written.folder);
+    let ca_of_plan = plan.ca_file.map(|path| folder.join(path));
+    Transport {
+        timeout,
+        connect_timeout: said
+            .connect_timeout
+            .or(plan.connect_timeout)
+            .unwrap_or(timeout),
+        connections_max: said
+            .max_connections
+            .or(plan.connections_max)
+            .unwrap_or(CONNECTIONS_MAX_DEFAULT),
+        requests_per_connection: requests.unwrap_or(0),
+        sources: if said.source.is_empty() {
+            plan.sources
+        } else {
+            said.source.clone()
+        },
+        ca_file: said.cacert.clone().or(ca_of_plan),
+        insecure: said.insecure || plan.insecure,
+        body_len_max: said
+            .max_body
+            .or(plan.body_len_max)
+            .unwrap_or(BODY_LEN_MAX_DEFAULT),
+    }
 }
 
 /// A host name as part of a file name.
@@ -119,41 +288,6 @@ fn file_name(host: &str) -> String {
         .to_owned()
 }
 
-fn spacing(argument: SpacingArgument) -> Spacing {
-    match argument {
-        SpacingArgument::Poisson => Spacing::Poisson,
-        SpacingArgument::Even => Spacing::Even,
-    }
-}
-
-fn run_load(arguments: &RunArguments) -> Result<Load, Fault> {
-    let lasting = arguments.lasting.unwrap_or(LASTING_DEFAULT);
-    let spacing = spacing(arguments.spacing);
-    if !arguments.phase.is_empty() {
-        return Ok(Load::Open {
-            phases: arguments.phase.clone(),
-            spacing,
-        });
-    }
-    let Some(range) = arguments.rate else {
-        let connections = arguments.connections.unwrap_or(CONNECTIONS_DEFAULT);
-        return Ok(Load::Closed {
-            connections,
-            think: arguments.think,
-            lasting,
-        });
-    };
-    let phases = match (arguments.step, arguments.every) {
-        (Some(step), Some(every)) => {
-            let text = format!("{}/s..{}/s", range.from, range.to);
-            config_load::steps(&text, range, step, every)
-                .map_err(|problem| Fault::usage(problem.to_string()))?
-        }
-        _ => vec![Phase::ramp(range.from, range.to, lasting)],
-    };
-    Ok(Load::Open { phases, spacing })
-}
-
 /// What the probes look at.
 pub(crate) fn probe_plan(plan: &Plan, pids: &[u32], names: &[String]) -> ProbePlan {
     ProbePlan {
@@ -167,7 +301,7 @@ pub(crate) fn probe_plan(plan: &Plan, pids: &[u32], names: &[String]) -> ProbePl
 
 /// The plan with where to keep its run.
 pub(crate) fn assignment(
-    plan: Plan,
+    planned: Planned,
     command: &'static str,
     transport: &TransportArguments,
     output: &OutputArguments,
@@ -176,10 +310,10 @@ pub(crate) fn assignment(
     let stamp = now
         .to_zoned(jiff::tz::TimeZone::UTC)
         .strftime("%Y%m%dT%H%M%S%.3fZ");
-    let file = format!("{stamp}-{}.run", plan.name);
+    let file = format!("{stamp}-{}.run", planned.plan.name);
     Assignment {
         probes: probe_plan(
-            &plan,
+            &planned.plan,
             &transport.generator.pid,
             &transport.generator.process,
         ),
@@ -187,7 +321,8 @@ pub(crate) fn assignment(
         started_at: now.to_string(),
         versions: versions(),
         command,
-        plan,
+        plan: planned.plan,
+        inputs: planned.inputs,
     }
 }
 

@@ -19,6 +19,7 @@ const BODY_LEN_MAX: u64 = 64 << 20;
 pub(crate) fn request_plan(
     arguments: &TransportArguments,
     resolved: &Resolved,
+    plan_headers: &[(String, String)],
 ) -> Result<RequestPlan, Fault> {
     let request = &arguments.request;
     let body = body(request)?;
@@ -29,10 +30,13 @@ pub(crate) fn request_plan(
         None => "GET".to_owned(),
     };
     let (paths, order) = match &request.urls {
-        Some(file) => (paths_of(file, arguments)?, order(request.urls_order)),
+        Some(file) => (
+            paths_of(file, &resolved.target.url)?,
+            order(request.urls_order),
+        ),
         None => (vec![resolved.path.clone()], PathOrder::Circular),
     };
-    let headers = headers(request, resolved)?;
+    let headers = headers(request, resolved, plan_headers)?;
     let redirects_max = if request.location {
         request.max_redirs
     } else {
@@ -91,6 +95,7 @@ fn body(request: &RequestArguments) -> Result<Vec<u8>, Fault> {
 fn headers(
     request: &RequestArguments,
     resolved: &Resolved,
+    plan_headers: &[(String, String)],
 ) -> Result<Vec<(String, String)>, Fault> {
     let mut headers = vec![
         ("Host".to_owned(), host_value(resolved)),
@@ -116,9 +121,17 @@ fn headers(
         let token = base64::engine::general_purpose::STANDARD.encode(user);
         headers.push(("Authorization".to_owned(), format!("Basic {token}")));
     }
-    let ours = headers.len();
-    for line in &request.header {
-        let (name, value) = header_line(line)?;
+    let lines: Result<Vec<_>, Fault> = request
+        .header
+        .iter()
+        .map(|line| header_line(line))
+        .collect();
+    let mut ours = headers.len();
+    // A plan's headers replace ours; those of the command line replace both.
+    for (place, (name, value)) in plan_headers.iter().cloned().chain(lines?).enumerate() {
+        if place == plan_headers.len() {
+            ours = headers.len();
+        }
         if let Some(place) = headers[..ours.min(headers.len())]
             .iter()
             .position(|(have, _)| have.eq_ignore_ascii_case(&name))
@@ -176,7 +189,7 @@ fn header_line(line: &str) -> Result<(String, String), Fault> {
 }
 
 /// Paths of a file of URLs; every faulty line is named.
-fn paths_of(file: &std::path::Path, arguments: &TransportArguments) -> Result<Vec<String>, Fault> {
+fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, Fault> {
     let fault = |error: std::io::Error| {
         Fault::usage(format!(
             "cannot read the URLs from {}: {error}",
@@ -191,7 +204,7 @@ fn paths_of(file: &std::path::Path, arguments: &TransportArguments) -> Result<Ve
     }
     let bytes = std::fs::read(file).map_err(fault)?;
     let text = String::from_utf8_lossy(&bytes);
-    let base = target::parse(&arguments.url)?;
+    let base = target::parse(target)?;
     let mut paths = Vec::new();
     let mut faults = Vec::new();
     for (index, line) in text.lines().enumerate() {

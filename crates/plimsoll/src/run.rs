@@ -6,14 +6,17 @@ use crate::arguments::RunArguments;
 use crate::exit::Exit;
 use crate::explain::Fault;
 use crate::outcome::{self, Wanted};
-use crate::planning;
 use crate::screen::{Live, Screen};
 use crate::signals;
+use crate::{limit, planning};
 
 /// Sends a load and measures the answers.
 pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, Fault> {
-    let plan = planning::run_plan(arguments)?;
-    let assignment = planning::assignment(plan, "run", &arguments.transport, &arguments.output);
+    let planned = planning::run_plan(arguments)?;
+    if planned.plan.find.is_some() {
+        return limit::search(planned, &arguments.transport, &arguments.output, screen);
+    }
+    let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
     let wanted = Wanted {
         json: arguments.output.json,
         html: arguments

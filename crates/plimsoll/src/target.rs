@@ -20,9 +20,9 @@ pub(crate) struct Resolved {
     pub(crate) credentials: Option<String>,
 }
 
-/// Parses the URL and resolves its host.
-pub(crate) fn resolve(arguments: &TransportArguments) -> Result<Resolved, Fault> {
-    let url = parse(&arguments.url)?;
+/// Parses a URL and resolves its host.
+pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Resolved, Fault> {
+    let url = parse(text)?;
     let host = url
         .host_str()
         .unwrap_or_default()
@@ -53,6 +53,30 @@ pub(crate) fn resolve(arguments: &TransportArguments) -> Result<Resolved, Fault>
         path: path_of(&url),
         credentials: credentials(&url),
     })
+}
+
+/// Another origin that a plan's steps name: flags about the target's address do not mean it.
+pub(crate) fn resolve_other(text: &str, arguments: &TransportArguments) -> Result<Target, Fault> {
+    let url = parse(text)?;
+    let host = url
+        .host_str()
+        .unwrap_or_default()
+        .trim_matches(['[', ']'])
+        .to_owned();
+    let port = url.port_or_known_default().unwrap_or(80);
+    let connection = &arguments.connection;
+    let target = Target {
+        url: without_secrets(&url),
+        tls: url.scheme() == "https",
+        addresses: look_up(&host, port, connection.ipv4, connection.ipv6)?,
+        host,
+        port,
+        unix_socket: None,
+    };
+    if !connection.i_own_this {
+        confirm_ownership(&target)?;
+    }
+    Ok(target)
 }
 
 /// The first address of a URL's host.

@@ -12,9 +12,12 @@ use super::{duration_above_zero, good_status, size};
 /// The request and the way to the target.
 #[derive(Debug, Args)]
 pub(crate) struct TransportArguments {
-    /// Where requests go: http://host:port/path or https://…
-    #[arg(value_name = "URL")]
+    /// Where requests go: http://host:port/path or https://…; or a plan file (YAML), which flags override
+    #[arg(value_name = "URL|PLAN")]
     pub(crate) url: String,
+    /// Where the plan's requests go, in place of its `target:`
+    #[arg(long, value_name = "URL")]
+    pub(crate) target: Option<String>,
     #[command(flatten)]
     pub(crate) request: RequestArguments,
     #[command(flatten)]
@@ -62,9 +65,9 @@ pub(crate) struct RequestArguments {
     /// Order in which the URLs of the file are asked for
     #[arg(long, value_enum, default_value_t = UrlsOrder::Circular, requires = "urls")]
     pub(crate) urls_order: UrlsOrder,
-    /// Statuses that count as good
-    #[arg(long, value_name = "SET", value_parser = good_status, default_value = "2xx,3xx")]
-    pub(crate) good: GoodStatus,
+    /// Statuses that count as good [default: 2xx,3xx]
+    #[arg(long, value_name = "SET", value_parser = good_status)]
+    pub(crate) good: Option<GoodStatus>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -82,21 +85,21 @@ pub(crate) enum UrlsOrder {
 )]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct ConnectionArguments {
-    /// A request not answered this long after it was due has failed
-    #[arg(long, short = 'm', value_name = "TIME", value_parser = duration_above_zero, default_value = "30s", visible_alias = "max-time")]
-    pub(crate) timeout: Duration,
+    /// A request not answered this long after it was due has failed [default: 30s]
+    #[arg(long, short = 'm', value_name = "TIME", value_parser = duration_above_zero, visible_alias = "max-time")]
+    pub(crate) timeout: Option<Duration>,
     /// A connection not made in this time has failed [default: the time-out]
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
     pub(crate) connect_timeout: Option<Duration>,
     /// A new connection for each request
     #[arg(long, conflicts_with = "requests_per_connection")]
     pub(crate) no_keepalive: bool,
-    /// Requests on one connection before it is closed; 0 for no bound
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(crate) requests_per_connection: u32,
-    /// Connections open at most; further arrivals wait, and the wait counts
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
-    pub(crate) max_connections: u32,
+    /// Requests on one connection before it is closed; 0 for no bound [default: 0]
+    #[arg(long, value_name = "N")]
+    pub(crate) requests_per_connection: Option<u32>,
+    /// Connections open at most; further arrivals wait, and the wait counts [default: 10000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) max_connections: Option<u32>,
     /// Connect to this address instead of the URL's; several are used in turn
     #[arg(long, value_name = "IP:PORT", conflicts_with = "unix_socket")]
     pub(crate) address: Vec<SocketAddr>,
@@ -118,9 +121,9 @@ pub(crate) struct ConnectionArguments {
     /// Accept any certificate; the report says so
     #[arg(long, short = 'k')]
     pub(crate) insecure: bool,
-    /// Longest body accepted
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1GiB")]
-    pub(crate) max_body: u64,
+    /// Longest body accepted [default: 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_body: Option<u64>,
     /// The target is mine: load may be sent to a public address
     #[arg(long)]
     pub(crate) i_own_this: bool,
@@ -129,9 +132,9 @@ pub(crate) struct ConnectionArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Generator")]
 pub(crate) struct GeneratorArguments {
-    /// Event loops
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
-    pub(crate) cores: u32,
+    /// Event loops [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) cores: Option<u32>,
     /// Send what is due within this time in one go: cheaper, up to this much late
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero)]
     pub(crate) tick: Option<Duration>,

@@ -7,5 +7,6 @@ mod disk;
 mod kill;
 mod limit;
 mod nginx;
+mod plan;
 mod run;
 mod support;

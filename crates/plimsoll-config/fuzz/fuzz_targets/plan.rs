@@ -1,0 +1,35 @@
+//! Any text is read as a plan or refused with places inside it; the reader never panics and takes bounded memory.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_config::plan::{self, FileFault, Given, Surroundings};
+
+/// Every file is the same few rows, every variable is set.
+struct Anything;
+
+impl Surroundings for Anything {
+    fn file(&self, _path: &str, _len_max: u64) -> Result<Vec<u8>, FileFault> {
+        Ok(b"name,value\na,1\n".to_vec())
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+}
+
+fuzz_target!(|text: &str| {
+    let given = Given {
+        target: None,
+        name: "fuzz".to_owned(),
+    };
+    let Err(faults) = plan::read(text, &given, &Anything) else {
+        return;
+    };
+    assert!(!faults.list().is_empty());
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines: Vec<&str> = text.split('\n').collect();
+    for fault in faults.list() {
+        let line = lines[fault.line - 1];
+        assert!((1..=line.chars().count() + 1).contains(&fault.column), "{fault}");
+    }
+});

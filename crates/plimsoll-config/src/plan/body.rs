@@ -1,0 +1,323 @@
+//! What a request carries: texts, files, forms, multipart, JSON, GraphQL.
+
+use plimsoll_model::journey::{Body, Function, Part as MultiPart, Piece, Text};
+
+use super::desk::Fields;
+use super::names::{FILE_LEN_MAX, Reach, Scene, joined};
+use super::template::{Part, Spot};
+use super::tree::{Kind, Node};
+use super::words::{BODY_FILE, GRAPHQL, PART};
+
+const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];
+const JSON_TYPE: &str = "application/json";
+
+impl Scene<'_> {
+    /// The body that a step says, if any.
+    pub(crate) fn body(&mut self, fields: &Fields<'_>, reach: &Reach) -> Option<Body> {
+        if fields.among(&BODIES).is_empty() {
+            return Some(Body::Empty);
+        }
+        let (key, node) = self.desk.exactly_one(fields, &BODIES)?;
+        match key.text.as_str() {
+            "form" => self.form(node, reach),
+            "multipart" => self.multipart(node, reach),
+            "json" => self.json_body(node, reach),
+            "graphql" => self.graphql(node, reach),
+            _ => self.text_body(node, reach),
+        }
+    }
+
+    fn text_body(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
+        if !matches!(node.kind, Kind::Map(_)) {
+            let text = self.text(node, reach)?;
+            return Some(Body::Text {
+                content_type: None,
+                text,
+            });
+        }
+        let fields = self.desk.fields(node, &BODY_FILE)?;
+        let Some(file) = fields.get("file") else {
+            self.desk
+                .fault(node, "the file is missing", "{ file: NAME }");
+            return None;
+        };
+        let path = self.desk.word(file, "the name of a file")?;
+        let content_type = match fields.get("type") {
+            Some(node) => Some(self.desk.word(node, "a type such as text/plain")?),
+            None => None,
+        };
+        let is_template = fields
+            .get("template")
+            .is_some_and(|node| self.desk.switch(node) == Some(true));
+        let text = if is_template {
+            self.template_file(file, &path, reach)?
+        } else {
+            joined(vec![self.file(file.span.start, &path)?])
+        };
+        Some(Body::Text { content_type, text })
+    }
+
+    fn template_file(&mut self, node: &Node, path: &str, reach: &Reach) -> Option<Text> {
+        let content = self.desk.file(node, path, FILE_LEN_MAX)?;
+        let Ok(text) = String::from_utf8(content) else {
+            let fault = format!("`{path}` is not text");
+            self.desk
+                .fault(node, fault, "UTF-8, or no `template: true`");
+            return None;
+        };
+        self.text_at(Spot::of_file(node, &text, path), reach)
+    }
+
+    fn form(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
+        let entries = self.desk.entries(node, "fields and values")?;
+        let mut fields = Vec::new();
+        for (key, value) in entries {
+            for item in self.desk.one_or_more(value) {
+                let text = self.text(item, reach);
+                fields.extend(text.map(|text| (key.text.clone(), text)));
+            }
+        }
+        Some(Body::Form(fields))
+    }
+
+    fn multipart(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
+        let entries = self.desk.entries(node, "fields and values")?;
+        let mut parts = Vec::new();
+        for (key, value) in entries {
+            let part = if matches!(value.kind, Kind::Map(_)) {
+                self.part(&key.text, value, reach)
+            } else {
+                self.text(value, reach).map(|content| MultiPart {
+                    name: key.text.clone(),
+                    file_name: None,
+                    content_type: None,
+                    content,
+                })
+            };
+            parts.extend(part);
+        }
+        Some(Body::Multipart(parts))
+    }
+
+    fn part(&mut self, name: &str, node: &Node, reach: &Reach) -> Option<MultiPart> {
+        let desk = self.desk;
+        let fields = desk.fields(node, &PART)?;
+        let (key, value) = desk.exactly_one(&fields, &["file", "text"])?;
+        let mut file_name = None;
+        let content = if key.text == "file" {
+            let path = desk.word(value, "the name of a file")?;
+            let own = path.rsplit(['/', '\\']).next().unwrap_or_default();
+            file_name = Some(own.to_owned());
+            joined(vec![self.file(value.span.start, &path)?])
+        } else {
+            self.text(value, reach)?
+        };
+        if let Some(node) = fields.get("name") {
+            file_name = Some(desk.word(node, "a file name")?);
+        }
+        let content_type = match fields.get("type") {
+            Some(node) => Some(desk.word(node, "a type such as image/png")?),
+            None => None,
+        };
+        Some(MultiPart {
+            name: name.to_owned(),
+            file_name,
+            content_type,
+            content,
+        })
+    }
+
+    fn json_body(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
+        let pieces = match &node.kind {
+            Kind::Scalar { text, plain } if !plain || json_literal(text).is_none() => {
+                self.json_as_written(node, text, reach)?
+            }
+            _ => self.json_value(node, reach)?,
+        };
+        Some(Body::Text {
+            content_type: Some(JSON_TYPE.to_owned()),
+            text: joined(pieces),
+        })
+    }
+
+    /// A text that is JSON itself: holes between quotes are escaped, others stand as they are.
+    fn json_as_written(&mut self, node: &Node, text: &str, reach: &Reach) -> Option<Vec<Piece>> {
+        let spot = Spot::of(node, text);
+        let parts = spot.parts(self.desk)?;
+        let mut sample = String::new();
+        let mut within = false;
+        let mut pieces = Vec::new();
+        for part in parts {
+            match part {
+                Part::Literal(literal) => {
+                    within = ends_within_quotes(&literal, within);
+                    sample.push_str(&literal);
+                    pieces.push(Piece::Literal(literal));
+                }
+                Part::Hole(expression) => {
+                    // Outside quotes a hole may be a number as well as a list.
+                    sample.push('0');
+                    let piece = self.pieces(spot, vec![Part::Hole(expression)], reach)?;
+                    pieces.extend(
+                        piece
+                            .into_iter()
+                            .map(|piece| if within { escaped(piece) } else { piece }),
+                    );
+                }
+            }
+        }
+        if let Err(error) = serde_json::from_str::<serde_json::Value>(&sample) {
+            let fault = format!("this text is not JSON: {error}");
+            self.desk.fault(
+                node,
+                fault,
+                "JSON as it is to be sent, or a map or list of YAML",
+            );
+            return None;
+        }
+        Some(pieces)
+    }
+
+    /// A value of YAML as JSON.
+    fn json_value(&mut self, node: &Node, reach: &Reach) -> Option<Vec<Piece>> {
+        match &node.kind {
+            Kind::Scalar { text, plain } => {
+                if let Some(literal) = plain.then(|| json_literal(text)).flatten() {
+                    return Some(vec![Piece::Literal(literal)]);
+                }
+                self.json_text(node, text, reach)
+            }
+            Kind::List(items) => {
+                let mut pieces = vec![literal("[")];
+                for (place, item) in items.iter().enumerate() {
+                    if place > 0 {
+                        pieces.push(literal(","));
+                    }
+                    pieces.extend(self.json_value(item, reach)?);
+                }
+                pieces.push(literal("]"));
+                Some(pieces)
+            }
+            Kind::Map(entries) => {
+                let mut pieces = vec![literal("{")];
+                for (place, (key, value)) in entries.iter().enumerate() {
+                    let comma = if place > 0 { "," } else { "" };
+                    let name = serde_json::Value::from(key.text.as_str());
+                    pieces.push(Piece::Literal(format!("{comma}{name}:")));
+                    pieces.extend(self.json_value(value, reach)?);
+                }
+                pieces.push(literal("}"));
+                Some(pieces)
+            }
+        }
+    }
+
+    fn json_text(&mut self, node: &Node, text: &str, reach: &Reach) -> Option<Vec<Piece>> {
+        let spot = Spot::of(node, text);
+        let parts = spot.parts(self.desk)?;
+        let mut pieces = vec![literal("\"")];
+        for piece in self.pieces(spot, parts, reach)? {
+            pieces.push(match piece {
+                Piece::Literal(text) => {
+                    let quoted = serde_json::Value::from(text).to_string();
+                    Piece::Literal(quoted[1..quoted.len() - 1].to_owned())
+                }
+                piece => escaped(piece),
+            });
+        }
+        pieces.push(literal("\""));
+        Some(pieces)
+    }
+
+    fn graphql(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
+        let fields = self.desk.fields(node, &GRAPHQL)?;
+        let Some(query) = fields.get("query") else {
+            self.desk
+                .fault(node, "the query is missing", "query, variables, operation");
+            return None;
+        };
+        let text = self.desk.scalar(query, "a GraphQL query")?;
+        let mut pieces = vec![literal("{\"query\":")];
+        pieces.extend(self.json_text(query, text, reach)?);
+        if let Some(variables) = fields.get("variables") {
+            self.desk.entries(variables, "names and values")?;
+            pieces.push(literal(",\"variables\":"));
+            pieces.extend(self.json_value(variables, reach)?);
+        }
+        if let Some(operation) = fields.get("operation") {
+            let text = self.desk.scalar(operation, "a name")?;
+            pieces.push(literal(",\"operationName\":"));
+            pieces.extend(self.json_text(operation, text, reach)?);
+        }
+        pieces.push(literal("}"));
+        Some(Body::Text {
+            content_type: Some(JSON_TYPE.to_owned()),
+            text: joined(pieces),
+        })
+    }
+}
+
+fn literal(text: &str) -> Piece {
+    Piece::Literal(text.to_owned())
+}
+
+fn escaped(piece: Piece) -> Piece {
+    Piece::Call(Function::Json, vec![joined(vec![piece])])
+}
+
+/// Whether a JSON text is within quotes behind `text`.
+fn ends_within_quotes(text: &str, within: bool) -> bool {
+    let mut within = within;
+    let mut escaped = false;
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if within => escaped = true,
+            b'"' => within = !within,
+            _ => {}
+        }
+    }
+    within
+}
+
+/// What a plain scalar means in JSON, when it is no text (the core schema of YAML 1.2).
+fn json_literal(text: &str) -> Option<String> {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Some("null".to_owned()),
+        "true" | "True" | "TRUE" => return Some("true".to_owned()),
+        "false" | "False" | "FALSE" => return Some("false".to_owned()),
+        _ => {}
+    }
+    let in_number = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
+    if !text.contains(|c: char| c.is_ascii_digit()) || !text.chars().all(in_number) {
+        return None;
+    }
+    if serde_json::from_str::<serde_json::Number>(text).is_ok() {
+        return Some(text.to_owned());
+    }
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole.to_string());
+    }
+    let number = text.parse::<f64>().ok()?;
+    serde_json::Number::from_f64(number).map(|number| number.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_scalars_are_what_yaml_says() {
+        let check =
+            |text: &str, json: Option<&str>| assert_eq!(json_literal(text).as_deref(), json);
+        check("12", Some("12"));
+        check("007", Some("7"));
+        check("+5", Some("5"));
+        check("1.50", Some("1.50"));
+        check("~", Some("null"));
+        check("1.2.3", None);
+        check("2024-01-01", None);
+        check("yes", None);
+        check("-", None);
+    }
+}

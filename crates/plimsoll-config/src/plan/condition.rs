@@ -1,0 +1,201 @@
+//! What decides: `{{ stock }} > 0`.
+
+use std::ops::Range;
+
+use plimsoll_model::journey::{Condition, Operator, Piece, Text};
+
+use super::answer::regex_at;
+use super::names::{Reach, Scene};
+use super::template::Spot;
+use super::tree::Node;
+
+const VALID: &str = "one comparison such as {{ stock }} > 0, with ==, !=, <, <=, >, >=, contains or matches, or \
+                     {{ name }} alone";
+
+/// Signs and words that compare, the longer before those that they begin with; the last tells of the opposite.
+const OPERATORS: [(&str, Operator, bool); 13] = [
+    ("==", Operator::Equal, false),
+    ("!=", Operator::Equal, true),
+    ("<=", Operator::LessOrEqual, false),
+    (">=", Operator::GreaterOrEqual, false),
+    ("=~", Operator::Matches, false),
+    ("!~", Operator::Matches, true),
+    ("<", Operator::Less, false),
+    (">", Operator::Greater, false),
+    ("=", Operator::Equal, false),
+    (" not contains ", Operator::Contains, true),
+    (" contains ", Operator::Contains, false),
+    (" not matches ", Operator::Matches, true),
+    (" matches ", Operator::Matches, false),
+];
+
+impl Scene<'_> {
+    /// Reads a condition.
+    pub(crate) fn condition(&mut self, node: &Node, reach: &Reach) -> Option<Condition> {
+        let text = self.desk.scalar(node, VALID)?;
+        let spot = Spot::of(node, text);
+        let (negated, start) = negation(text);
+        let found = operators(text, start);
+        if found.len() > 1 || has_words(text, start) {
+            let at = found.get(1).map_or(start, |(range, _, _)| range.start);
+            let words = ("this compares more than once".to_owned(), VALID.to_owned());
+            spot.note(self.desk, at, words, None);
+            return None;
+        }
+        let Some((range, operator, opposite)) = found.into_iter().next() else {
+            let left = self.side(spot, start..text.len(), reach)?;
+            self.must_vary(node, &[&left])?;
+            return Some(Condition {
+                left,
+                operator: Operator::Truthy,
+                right: Text::default(),
+                negated,
+            });
+        };
+        let left = self.side(spot, start..range.start, reach);
+        let right = self.side(spot, range.end..text.len(), reach);
+        let (left, right) = (left?, right?);
+        self.must_vary(node, &[&left, &right])?;
+        if operator == Operator::Matches {
+            let Some(expression) = right.as_literal() else {
+                let fault = "a regular expression must be known before the run".to_owned();
+                spot.note(self.desk, range.end, (fault, VALID.to_owned()), None);
+                return None;
+            };
+            regex_at(
+                self.desk,
+                spot.place(self.desk, range.end),
+                expression.to_owned(),
+            )?;
+        }
+        Some(Condition {
+            left,
+            operator,
+            right,
+            negated: negated != opposite,
+        })
+    }
+
+    /// One side, without the space and the quotes around it.
+    fn side(&mut self, spot: Spot<'_>, range: Range<usize>, reach: &Reach) -> Option<Text> {
+        let written = &spot.text[range.clone()];
+        let start = range.start + (written.len() - written.trim_start().len());
+        let end = start + written.trim().len();
+        let trimmed = &spot.text[start..end];
+        let quoted = trimmed.len() >= 2
+            && ['\'', '"']
+                .iter()
+                .any(|quote| trimmed.starts_with(*quote) && trimmed.ends_with(*quote));
+        let part = if quoted {
+            start + 1..end - 1
+        } else {
+            start..end
+        };
+        if trimmed.is_empty() {
+            let words = ("one side is missing".to_owned(), VALID.to_owned());
+            spot.note(self.desk, start, words, None);
+            return None;
+        }
+        self.text_at(spot.part(part), reach)
+    }
+
+    fn must_vary(&self, node: &Node, sides: &[&Text]) -> Option<()> {
+        let constant = |text: &&&Text| {
+            text.pieces
+                .iter()
+                .all(|piece| matches!(piece, Piece::Literal(_)))
+        };
+        if sides.iter().filter(constant).count() == sides.len() {
+            self.desk
+                .fault(node, "nothing in this condition can vary", VALID);
+            return None;
+        }
+        Some(())
+    }
+}
+
+/// Whether `not` or `!` stands before it, and where it begins.
+fn negation(text: &str) -> (bool, usize) {
+    for sign in ["not ", "!"] {
+        if let Some(rest) = text.trim_start().strip_prefix(sign) {
+            return (true, text.len() - rest.len());
+        }
+    }
+    (false, 0)
+}
+
+/// Bytes of the text that stand neither in a hole nor in quotes.
+fn outside(text: &str, start: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut from = start;
+    let mut at = start;
+    while at < text.len() {
+        let rest = &text[at..];
+        let skipped = if rest.starts_with("{{") {
+            rest.find("}}").map_or(rest.len(), |end| end + 2)
+        } else if let Some(quote @ (b'\'' | b'"')) = rest.bytes().next() {
+            rest[1..]
+                .find(char::from(quote))
+                .map_or(rest.len(), |end| end + 2)
+        } else {
+            at += rest.chars().next().map_or(1, char::len_utf8);
+            continue;
+        };
+        ranges.push(from..at);
+        at += skipped;
+        from = at;
+    }
+    ranges.push(from..text.len());
+    ranges
+}
+
+fn operators(text: &str, start: usize) -> Vec<(Range<usize>, Operator, bool)> {
+    let mut found = Vec::new();
+    for range in outside(text, start) {
+        let mut at = range.start;
+        while at < range.end {
+            let rest = &text[at..range.end];
+            match OPERATORS.iter().find(|(sign, _, _)| rest.starts_with(sign)) {
+                Some((sign, operator, opposite)) => {
+                    found.push((at..at + sign.len(), *operator, *opposite));
+                    at += sign.len();
+                }
+                None => at += rest.chars().next().map_or(1, char::len_utf8),
+            }
+        }
+    }
+    found
+}
+
+/// Whether comparisons are joined.
+fn has_words(text: &str, start: usize) -> bool {
+    outside(text, start).into_iter().any(|range| {
+        let part = &text[range];
+        [" and ", " or ", "&&", "||"]
+            .iter()
+            .any(|word| part.contains(word))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operators_are_found_outside_holes_and_quotes() {
+        let check = |text: &str, expected: &[&str]| {
+            let found = operators(text, 0);
+            let signs: Vec<&str> = found
+                .iter()
+                .map(|(range, _, _)| &text[range.clone()])
+                .collect();
+            assert_eq!(signs, expected, "{text}");
+        };
+        check("{{ a }} >= 0", &[">="]);
+        check("{{ pick('<', '>') }} == 'a<b'", &["=="]);
+        check("{{ a }} contains x", &[" contains "]);
+        check("{{ a }}", &[]);
+        check("{{ a }} > 1 < 2", &[">", "<"]);
+        check("\u{20ac}{{", &[]);
+    }
+}

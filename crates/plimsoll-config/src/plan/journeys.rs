@@ -1,0 +1,290 @@
+//! Kinds of users: the journeys of a plan, or the one journey that the plan itself is.
+
+use std::collections::BTreeSet;
+
+use plimsoll_model::journey::{Journey, Text};
+
+use super::desk::{Desk, Fields};
+use super::names::{Reach, Scene, index};
+use super::steps::{Walk, can_take_time, names_set};
+use super::tree::{Key, Node};
+use super::words::JOURNEY;
+
+/// Connections per user and origin of a journey with pages, as browsers have them.
+const CONNECTIONS_WITH_PAGES: u32 = 6;
+/// Words of a journey that may stand in the plan itself.
+const OWN_WORDS: [&str; 7] = [
+    "once",
+    "steps",
+    "iterations",
+    "cookies",
+    "cache",
+    "connections",
+    "process",
+];
+/// Names that templates take for themselves.
+const TAKEN: [&str; 2] = ["user", "iteration"];
+
+/// Whether a name can stand in a template.
+pub(crate) fn check_name(desk: &Desk<'_>, key: &Key) -> bool {
+    let name = key.text.as_str();
+    let inside = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+    let is_name =
+        name.starts_with(|c: char| c.is_alphabetic() || c == '_') && name.chars().all(inside);
+    if !is_name {
+        let fault = format!("`{name}` cannot be named in a template");
+        desk.note(
+            key.span.start,
+            fault,
+            "letters, digits, `_` and `-`, a letter first",
+            None,
+        );
+    } else if TAKEN.contains(&name) {
+        let fault = format!("`{name}` is the number of the {name}");
+        desk.note(key.span.start, fault, "another name", None);
+        return false;
+    }
+    is_name
+}
+
+/// Reads all journeys of a plan; none for a plan of a URL alone.
+pub(crate) fn journeys(scene: &mut Scene<'_>, plan: &Fields<'_>, name: &str) -> Vec<Journey> {
+    let own = plan.among(&OWN_WORDS);
+    let Some((key, node)) = plan.entry("journeys") else {
+        if own.is_empty() {
+            return Vec::new();
+        }
+        return vec![journey(scene, plan, name, 0, plan.get("headers"))];
+    };
+    for (own, _) in own {
+        let fault = format!("`{}` belongs into one of the journeys", own.text);
+        scene.desk.note(
+            own.span.start,
+            fault,
+            "journeys: { NAME: { steps: [...] } }",
+            None,
+        );
+    }
+    let entries = scene
+        .desk
+        .entries(node, "journeys by name")
+        .unwrap_or_default();
+    if entries.is_empty() {
+        scene.desk.note(
+            key.span.start,
+            "there is no journey",
+            "one journey at least",
+            None,
+        );
+    }
+    let mut journeys = Vec::new();
+    for (place, (key, node)) in entries.iter().enumerate() {
+        // One that cannot be read keeps its place, so that the others keep their index.
+        journeys.push(match scene.desk.fields(node, &JOURNEY) {
+            Some(fields) => journey(scene, &fields, &key.text, index(place), plan.get("headers")),
+            None => Journey {
+                name: key.text.clone(),
+                ..Journey::default()
+            },
+        });
+    }
+    journeys
+}
+
+fn journey(
+    scene: &mut Scene<'_>,
+    fields: &Fields<'_>,
+    name: &str,
+    place: u32,
+    plan_headers: Option<&Node>,
+) -> Journey {
+    let desk = scene.desk;
+    let known = known_slots(scene, fields);
+    let any_order = Reach {
+        known: known.clone(),
+        set: None,
+    };
+    let own_headers = fields
+        .get("headers")
+        .filter(|own| !plan_headers.is_some_and(|plan| std::ptr::eq(*own, plan)));
+    let headers = headers(scene, plan_headers, own_headers, &any_order);
+    let mut walk = Walk {
+        scene,
+        journey: place,
+        once: true,
+        groups: Vec::new(),
+        reach: Reach {
+            known,
+            set: Some(BTreeSet::new()),
+        },
+        has_page: false,
+    };
+    let once = fields
+        .get("once")
+        .map(|node| walk.steps(node))
+        .unwrap_or_default();
+    walk.once = false;
+    let steps = fields
+        .get("steps")
+        .map(|node| walk.steps(node))
+        .unwrap_or_default();
+    let connections_default = if walk.has_page {
+        CONNECTIONS_WITH_PAGES
+    } else {
+        1
+    };
+    let process = fields
+        .get("process")
+        .and_then(|node| process(desk, fields, node));
+    let weight = fields.get("weight").and_then(|node| weight(desk, node));
+    let mut iterations = fields
+        .get("iterations")
+        .and_then(|node| desk.count(node, 1..=u64::from(u32::MAX)));
+    check_steps(desk, fields, &steps);
+    if steps.is_empty() && fields.get("process").is_none() {
+        // What is done once needs no loop around nothing.
+        iterations = Some(1);
+    }
+    let switch = |word: &str, otherwise: bool| {
+        let read = fields.get(word).and_then(|node| desk.switch(node));
+        read.unwrap_or(otherwise)
+    };
+    let connections = fields
+        .get("connections")
+        .and_then(|node| desk.count32(node, 1..=6));
+    Journey {
+        name: name.to_owned(),
+        weight: weight.unwrap_or(1.0),
+        once,
+        steps,
+        iterations,
+        cookies: switch("cookies", true),
+        cache: switch("cache", false),
+        headers,
+        connections: connections.unwrap_or(connections_default),
+        process,
+    }
+}
+
+/// Slots of everything that the journey captures or sets, so that a name used too early is told from an unknown one.
+fn known_slots(scene: &mut Scene<'_>, fields: &Fields<'_>) -> BTreeSet<u32> {
+    let mut names = Vec::new();
+    for word in ["once", "steps"] {
+        if let Some(node) = fields.get(word) {
+            names_set(node, &mut names);
+        }
+    }
+    let mut known = BTreeSet::new();
+    for key in names {
+        if !check_name(scene.desk, key) {
+            continue;
+        }
+        if scene.feeds.iter().any(|feed| feed.name == key.text) {
+            let fault = format!("`{}` is the name of data already", key.text);
+            scene.desk.note(key.span.start, fault, "another name", None);
+            continue;
+        }
+        known.insert(scene.slot(&key.text));
+    }
+    known
+}
+
+/// The plan's headers and the journey's, which replace those of the same name.
+fn headers(
+    scene: &mut Scene<'_>,
+    plan: Option<&Node>,
+    own: Option<&Node>,
+    reach: &Reach,
+) -> Vec<(String, Text)> {
+    let mut headers = plan
+        .map(|node| scene.headers(node, reach))
+        .unwrap_or_default();
+    for (name, value) in own
+        .map(|node| scene.headers(node, reach))
+        .unwrap_or_default()
+    {
+        headers.retain(|(have, _)| !have.eq_ignore_ascii_case(&name));
+        headers.push((name, value));
+    }
+    headers
+}
+
+fn weight(desk: &Desk<'_>, node: &Node) -> Option<f64> {
+    let weight = desk.number(node)?;
+    if weight <= 0.0 {
+        desk.fault(
+            node,
+            "this weight gives the journey no users",
+            "above 0; leave the journey out otherwise",
+        );
+        return None;
+    }
+    Some(weight)
+}
+
+fn process(desk: &Desk<'_>, fields: &Fields<'_>, node: &Node) -> Option<Vec<String>> {
+    for (key, _) in fields.among(&["once", "steps"]) {
+        let fault = format!("`{}` and `process` cannot stand together", key.text);
+        desk.note(
+            key.span.start,
+            fault,
+            "steps, or a process that says them",
+            None,
+        );
+    }
+    let items = desk.one_or_more(node);
+    let words: Vec<Option<String>> = items
+        .iter()
+        .map(|item| desk.text(item, "a word of the command"))
+        .collect();
+    let words: Vec<String> = words.into_iter().collect::<Option<_>>()?;
+    match words.as_slice() {
+        [] => desk.fault(node, "the command is missing", "[python3, user.py]"),
+        [one] if one.contains(char::is_whitespace) => {
+            let list = one.split_whitespace().collect::<Vec<_>>().join(", ");
+            desk.fault(
+                node,
+                "a command and its arguments are a list",
+                format!("[{list}]"),
+            );
+        }
+        [first, ..] if first.is_empty() => {
+            desk.fault(node, "the command is missing", "[python3, user.py]")
+        }
+        _ => return Some(words),
+    }
+    None
+}
+
+fn check_steps(desk: &Desk<'_>, fields: &Fields<'_>, steps: &[plimsoll_model::journey::Step]) {
+    if fields.get("process").is_some() {
+        return;
+    }
+    match fields.entry("steps") {
+        None if fields.get("once").is_none() => {
+            desk.fault(
+                fields.node,
+                "this journey has no steps",
+                "steps, once or process",
+            );
+        }
+        Some((key, node)) if steps.is_empty() => {
+            // Steps that could not be read are noted already.
+            if matches!(&node.kind, super::tree::Kind::List(items) if items.is_empty())
+                || node.is_null()
+            {
+                desk.note(
+                    key.span.start,
+                    "there is no step",
+                    "one step at least",
+                    None,
+                );
+            }
+        }
+        Some((key, _)) if !can_take_time(steps) => {
+            let fault = "nothing here takes any time";
+            desk.note(key.span.start, fault, "one request or pause at least", None);
+        }
+        _ => {}
+    }
+}

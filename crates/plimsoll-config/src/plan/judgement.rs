@@ -1,0 +1,163 @@
+//! What counts as good: objectives, of all or of parts, and when a run ends early.
+
+use std::time::Duration;
+
+use plimsoll_model::journey::{Abort, Journey, Scope, StepInfo, Threshold};
+use plimsoll_model::objective::Objective;
+
+use super::desk::Desk;
+use super::tree::{Key, Node};
+use super::words::ABORT;
+use crate::problem::nearest;
+use crate::{Problem, objective as objectives};
+
+const VALID: &str = "an objective such as `p95 < 800ms, errors < 1%`";
+const SCOPES_VALID: &str = "everything, journey NAME, step LABEL or group NAME";
+/// Over how long an objective is missed before a run ends early, when it does not say.
+const OVER_DEFAULT: Duration = Duration::from_secs(10);
+const OVER_MAX: Duration = Duration::from_hours(1);
+
+/// One objective, or a list of its parts.
+pub(crate) fn objective(desk: &Desk<'_>, node: &Node) -> Option<Objective> {
+    parts(desk, node, objectives::objective)
+}
+
+fn parts(
+    desk: &Desk<'_>,
+    node: &Node,
+    read: fn(&str) -> Result<Objective, Problem>,
+) -> Option<Objective> {
+    let mut whole = Objective {
+        latency: Vec::new(),
+        errors_max: None,
+    };
+    let mut is_whole = true;
+    for item in desk.one_or_more(node) {
+        match desk.value(item, VALID, read) {
+            Some(part) => {
+                whole.latency.extend(part.latency);
+                if whole.errors_max.is_some() && part.errors_max.is_some() {
+                    desk.fault(item, "errors are bounded twice", "one bound on errors");
+                    is_whole = false;
+                }
+                whole.errors_max = whole.errors_max.or(part.errors_max);
+            }
+            None => is_whole = false,
+        }
+    }
+    if is_whole && whole.latency.is_empty() && whole.errors_max.is_none() {
+        desk.fault(node, "nothing is written", VALID);
+        return None;
+    }
+    is_whole.then_some(whole)
+}
+
+/// Objectives of parts.
+pub(crate) fn thresholds(
+    desk: &Desk<'_>,
+    node: &Node,
+    journeys: &[Journey],
+    steps: &[StepInfo],
+) -> Vec<Threshold> {
+    let mut thresholds = Vec::new();
+    for (key, value) in desk.entries(node, SCOPES_VALID).unwrap_or_default() {
+        let scope = scope(desk, key, journeys, steps);
+        let objective = parts(desk, value, objectives::threshold);
+        if let (Some(scope), Some(objective)) = (scope, objective) {
+            thresholds.push(Threshold { scope, objective });
+        }
+    }
+    thresholds
+}
+
+fn scope(desk: &Desk<'_>, key: &Key, journeys: &[Journey], steps: &[StepInfo]) -> Option<Scope> {
+    let written = key.text.trim();
+    if written == "everything" {
+        return Some(Scope::Everything);
+    }
+    let Some((word, name)) = written.split_once(' ') else {
+        let fault = format!("the scope `{written}` is not known");
+        let near = nearest(written, &["everything", "journey", "step", "group"]);
+        desk.note(key.span.start, fault, SCOPES_VALID, near);
+        return None;
+    };
+    let name = name.trim();
+    let names: Vec<&str> = match word {
+        "journey" => journeys
+            .iter()
+            .map(|journey| journey.name.as_str())
+            .collect(),
+        "step" => steps.iter().map(|step| step.label.as_str()).collect(),
+        "group" => steps
+            .iter()
+            .flat_map(|step| step.groups.iter().map(String::as_str))
+            .collect(),
+        _ => {
+            let fault = format!("the scope `{word}` is not known");
+            let near = nearest(word, &["everything", "journey", "step", "group"]);
+            desk.note(key.span.start, fault, SCOPES_VALID, near);
+            return None;
+        }
+    };
+    let Some(place) = names.iter().position(|have| *have == name) else {
+        let mut known = names;
+        known.sort_unstable();
+        known.dedup();
+        desk.unknown(&key.span, &format!("the {word}"), name, &known);
+        return None;
+    };
+    Some(match word {
+        "journey" => Scope::Journey(super::names::index(place)),
+        "step" => Scope::Step(name.to_owned()),
+        _ => Scope::Group(name.to_owned()),
+    })
+}
+
+/// When the run ends early.
+pub(crate) fn aborts(desk: &Desk<'_>, node: &Node) -> Vec<Abort> {
+    let mut aborts = Vec::new();
+    for item in desk.one_or_more(node) {
+        let Some(fields) = desk.fields(item, &ABORT) else {
+            continue;
+        };
+        let Some(when) = fields.get("when") else {
+            desk.fault(
+                item,
+                "`when` is missing",
+                "{ when: 'errors > 50%', over: 10s }",
+            );
+            continue;
+        };
+        let objective = desk.value(when, "what must not be, such as errors > 50%", opposite);
+        let over = match fields.get("over") {
+            Some(node) => desk.duration_above_zero(node),
+            None => Some(OVER_DEFAULT),
+        };
+        if over.is_some_and(|over| over < Duration::from_secs(1) || over > OVER_MAX) {
+            desk.fault(item, "answers are judged by the second", "1s to 1h");
+            continue;
+        }
+        if let (Some(objective), Some(over)) = (objective, over) {
+            aborts.push(Abort { objective, over });
+        }
+    }
+    aborts
+}
+
+/// What must hold, from what must not be: `errors > 50%`.
+fn opposite(text: &str) -> Result<Objective, Problem> {
+    const VALID: &str = "a comparison with `>`, such as errors > 50% or p95 > 5s";
+    let Some(at) = text.find(['<', '>']) else {
+        return Err(Problem::new(
+            text,
+            0..text.len(),
+            "there is no `>` here",
+            VALID,
+        ));
+    };
+    if text[at..].starts_with('<') {
+        let fault = "a run would end because it is good";
+        return Err(Problem::new(text, at..at + 1, fault, VALID));
+    }
+    objectives::threshold(&text.replace('>', "<")).map_err(|problem| problem.within(text, 0))
+}

@@ -1,0 +1,459 @@
+//! How much load, in people's words.
+
+use std::time::Duration;
+
+use plimsoll_model::journey::{Journey, UserPhase};
+use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::{Find, Load, LoadUnit};
+use plimsoll_model::schedule::{Phase, Spacing};
+
+use super::desk::{Desk, Fields};
+use super::judgement;
+use super::tree::{Key, Kind, Node};
+use super::words::{FIND, LOAD, PHASE};
+use crate::load::{PHASES_MAX, RateRange, rate_range};
+
+/// How long a load of so many iterations may last when it does not say.
+const HOLD_OF_ITERATIONS: Duration = Duration::from_hours(1);
+const USERS_MAX: f64 = 10_000_000.0;
+const KINDS: [&str; 6] = ["users", "rate", "sessions", "connections", "phases", "find"];
+
+/// What `load:` asks for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LoadPlan {
+    /// A load that is carried out.
+    Fixed(Load),
+    /// The highest load within an objective.
+    Find(FindPlan),
+}
+
+/// What is searched, and how much the answer is worth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FindPlan {
+    /// Unit and range.
+    pub find: Find,
+    /// How users or requests come; how many is what is searched.
+    pub load: Load,
+    /// What counts as good; `None` for the plan's objective.
+    pub objective: Option<Objective>,
+    /// How much time the answer is worth.
+    pub effort: Effort,
+}
+
+/// How much time an answer is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// At most 4 minutes.
+    Quick,
+    /// At most 15 minutes.
+    #[default]
+    Standard,
+    /// An hour at most.
+    Thorough,
+}
+
+/// Reads `load:`. Without journeys, arrivals are requests.
+pub(crate) fn load(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option<LoadPlan> {
+    if matches!(node.kind, Kind::List(_)) {
+        return phases(desk, node, journeys, Spacing::default()).map(LoadPlan::Fixed);
+    }
+    let fields = desk.fields(node, &LOAD)?;
+    let spacing = match fields.get("spacing") {
+        Some(node) => desk.one_of(
+            node,
+            &[("poisson", Spacing::Poisson), ("even", Spacing::Even)],
+        )?,
+        None => Spacing::default(),
+    };
+    let (key, value) = desk.exactly_one(&fields, &KINDS)?;
+    let kind = key.text.as_str();
+    let allowed: &[&str] = match kind {
+        "users" => &["within", "hold", "for", "iterations"],
+        "rate" | "sessions" => &["for", "spacing"],
+        "connections" => &["for", "think"],
+        _ => &["spacing"],
+    };
+    desk.only(&fields, kind, allowed, &LOAD);
+    needs_steps(desk, key, kind, journeys)?;
+    let reader = Reader {
+        desk,
+        fields,
+        journeys,
+        spacing,
+    };
+    let fixed = match kind {
+        "users" => reader.users(value),
+        "connections" => reader.connections(value),
+        "phases" => phases(desk, value, journeys, spacing),
+        "find" => return find(desk, value, journeys, spacing).map(LoadPlan::Find),
+        _ => reader.arrivals(value),
+    };
+    fixed.map(LoadPlan::Fixed)
+}
+
+/// Users and sessions go through steps; connections do not.
+fn needs_steps(desk: &Desk<'_>, key: &Key, kind: &str, journeys: &[Journey]) -> Option<()> {
+    let (fault, valid) = match (kind, journeys.is_empty()) {
+        ("users" | "sessions", true) => (
+            format!("`{kind}` go through steps, and this plan has none"),
+            "rate or connections, or a plan with journeys",
+        ),
+        ("connections", false) => (
+            "journeys are gone through by users".to_owned(),
+            "users, rate, sessions, phases or find",
+        ),
+        _ => return Some(()),
+    };
+    desk.note(key.span.start, fault, valid, None);
+    None
+}
+
+fn arrivals(journeys: &[Journey], phases: Vec<Phase>, spacing: Spacing) -> Load {
+    if journeys.is_empty() {
+        Load::Open { phases, spacing }
+    } else {
+        Load::Sessions { phases, spacing }
+    }
+}
+
+struct Reader<'d, 'a, 'n> {
+    desk: &'d Desk<'a>,
+    fields: Fields<'n>,
+    journeys: &'d [Journey],
+    spacing: Spacing,
+}
+
+impl Reader<'_, '_, '_> {
+    fn lasting(&self, word: &str) -> Option<Duration> {
+        match self.fields.get(word) {
+            Some(node) => self.desk.duration_above_zero(node),
+            None => {
+                let fault = "how long is not said";
+                self.desk.fault(
+                    self.fields.node,
+                    fault,
+                    format!("{word}: a duration such as 5m"),
+                );
+                None
+            }
+        }
+    }
+
+    fn users(&self, node: &Node) -> Option<Load> {
+        let desk = self.desk;
+        let users = desk.count32(node, 1..=10_000_000).map(f64::from);
+        let within = match self.fields.get("within") {
+            Some(node) => desk.duration(node)?,
+            None => Duration::ZERO,
+        };
+        let iterations = match self.fields.get("iterations") {
+            Some(node) => Some(desk.count(node, 1..=u64::MAX)?),
+            None => None,
+        };
+        let is_bounded = iterations.is_some()
+            || self
+                .journeys
+                .iter()
+                .all(|journey| journey.iterations.is_some());
+        let hold = match (self.fields.get("hold"), self.fields.entry("for")) {
+            (Some(_), Some((key, _))) => {
+                let fault = "`hold` and `for` cannot stand together";
+                let valid = "hold (once all users are there) or for (all of it)";
+                desk.note(key.span.start, fault, valid, None);
+                return None;
+            }
+            (Some(node), None) => desk.duration_above_zero(node)?,
+            (None, Some((_, node))) => {
+                let whole = desk.duration_above_zero(node)?;
+                if whole < within {
+                    desk.fault(
+                        node,
+                        "the load ends before all users have come",
+                        "longer than within",
+                    );
+                    return None;
+                }
+                whole.saturating_sub(within)
+            }
+            (None, None) if is_bounded => HOLD_OF_ITERATIONS,
+            (None, None) => self.lasting("hold")?,
+        };
+        let users = users?;
+        let phase = |from, lasting| UserPhase {
+            from,
+            to: users,
+            lasting,
+            mix: Vec::new(),
+        };
+        let phases = [phase(0.0, within), phase(users, hold)];
+        let phases = phases.into_iter().filter(|phase| !phase.lasting.is_zero());
+        Some(Load::Users {
+            phases: phases.collect(),
+            iterations,
+        })
+    }
+
+    fn connections(&self, node: &Node) -> Option<Load> {
+        let connections = self.desk.count32(node, 1..=1_000_000);
+        let think = match self.fields.get("think") {
+            Some(node) => self.desk.duration(node)?,
+            None => Duration::ZERO,
+        };
+        let lasting = self.lasting("for");
+        Some(Load::Closed {
+            connections: connections?,
+            think,
+            lasting: lasting?,
+        })
+    }
+
+    fn arrivals(&self, node: &Node) -> Option<Load> {
+        let range = self.desk.value(node, RATE_VALID, rate_range);
+        let lasting = self.lasting("for");
+        let RateRange { from, to } = range?;
+        Some(arrivals(
+            self.journeys,
+            vec![Phase::ramp(from, to, lasting?)],
+            self.spacing,
+        ))
+    }
+}
+
+const RATE_VALID: &str = "a rate such as 300/s, or a range such as 50/s..300/s";
+const USERS_VALID: &str = "a number such as 100, or a range such as 0..100";
+
+/// One phase as read.
+enum Stretch {
+    Users(UserPhase),
+    Arrivals(Phase),
+}
+
+fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) -> Option<Load> {
+    let items = desk.list(node, "phases, such as { users: 100, for: 1m }");
+    if items.is_empty() || items.len() > PHASES_MAX {
+        desk.fault(
+            node,
+            format!("there are {} phases", items.len()),
+            "1 to 10,000 phases",
+        );
+        return None;
+    }
+    let mut users = Vec::new();
+    let mut rates = Vec::new();
+    let mut is_whole = true;
+    let mut level = 0.0;
+    for item in items {
+        match phase(desk, item, journeys, level) {
+            Some(Stretch::Users(phase)) => {
+                level = phase.to;
+                users.push(phase);
+            }
+            Some(Stretch::Arrivals(phase)) => {
+                level = phase.to;
+                rates.push(phase);
+            }
+            None => is_whole = false,
+        }
+        if !users.is_empty() && !rates.is_empty() {
+            let fault = "users and arrivals are mixed";
+            desk.fault(
+                item,
+                fault,
+                "phases of users, or phases of rate and sessions",
+            );
+            return None;
+        }
+    }
+    match (is_whole, users.is_empty()) {
+        (false, _) => None,
+        (true, true) => Some(arrivals(journeys, rates, spacing)),
+        (true, false) => Some(Load::Users {
+            phases: users,
+            iterations: None,
+        }),
+    }
+}
+
+fn phase(desk: &Desk<'_>, node: &Node, journeys: &[Journey], level: f64) -> Option<Stretch> {
+    let fields = desk.fields(node, &PHASE)?;
+    let lasting = match fields.get("for") {
+        Some(node) => desk.duration_above_zero(node),
+        None => {
+            desk.fault(node, "how long is not said", "for: a duration such as 5m");
+            None
+        }
+    };
+    let (key, value) = desk.exactly_one(&fields, &["users", "rate", "sessions", "spike"])?;
+    let is_users = match key.text.as_str() {
+        "users" => true,
+        "spike" => !desk.scalar(value, "5000, or 500/s")?.contains('/'),
+        _ => false,
+    };
+    needs_steps(
+        desk,
+        key,
+        if is_users { "users" } else { key.text.as_str() },
+        journeys,
+    )?;
+    if !is_users {
+        if let Some((mix, _)) = fields.entry("mix") {
+            let fault = "a mix that changes is for users only";
+            desk.note(
+                mix.span.start,
+                fault,
+                "users, or weights of the journeys",
+                None,
+            );
+        }
+        let text = desk.text(value, RATE_VALID)?;
+        // A pause is a phase without arrivals.
+        let range = match text.trim() {
+            "0" | "0/s" => RateRange { from: 0.0, to: 0.0 },
+            _ => desk.value(value, RATE_VALID, rate_range)?,
+        };
+        return Some(Stretch::Arrivals(Phase::ramp(
+            range.from, range.to, lasting?,
+        )));
+    }
+    let range = users_range(desk, value, level);
+    let mix = match fields.get("mix") {
+        Some(node) => mix(desk, node, journeys)?,
+        None => Vec::new(),
+    };
+    let (from, to) = range?;
+    Some(Stretch::Users(UserPhase {
+        from,
+        to,
+        lasting: lasting?,
+        mix,
+    }))
+}
+
+/// `100`, `0..100`, `..100` from the level before.
+fn users_range(desk: &Desk<'_>, node: &Node, level: f64) -> Option<(f64, f64)> {
+    let text = desk.text(node, USERS_VALID)?;
+    let read = |part: &str| {
+        let count: Option<u32> = part.trim().replace('_', "").parse().ok();
+        count.map(f64::from).filter(|count| *count <= USERS_MAX)
+    };
+    let range = match text.split_once("..") {
+        None => read(&text).map(|users| (users, users)),
+        Some(("", to)) => read(to).map(|to| (level, to)),
+        Some((from, to)) => read(from).zip(read(to)),
+    };
+    if range.is_none() {
+        let fault = format!("`{text}` is not a number of users");
+        desk.fault(node, fault, format!("{USERS_VALID}; at most 10,000,000"));
+    }
+    range
+}
+
+/// Weights by index of the journeys; who is not named gets none.
+fn mix(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option<Vec<f64>> {
+    let names: Vec<&str> = journeys
+        .iter()
+        .map(|journey| journey.name.as_str())
+        .collect();
+    let mut weights = vec![0.0; journeys.len()];
+    let mut is_whole = true;
+    for (key, value) in desk.entries(node, "journeys and weights")? {
+        let weight = desk.number(value);
+        match names.iter().position(|name| *name == key.text) {
+            Some(place) => weights[place] = weight.unwrap_or_default(),
+            None => {
+                desk.unknown(&key.span, "the journey", &key.text, &names);
+                is_whole = false;
+            }
+        }
+        is_whole &= weight.is_some();
+    }
+    if is_whole && weights.iter().sum::<f64>() <= 0.0 {
+        desk.fault(
+            node,
+            "nobody is left in this mix",
+            "one weight above 0 at least",
+        );
+        return None;
+    }
+    is_whole.then_some(weights)
+}
+
+fn find(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) -> Option<FindPlan> {
+    if let Kind::Scalar { text, .. } = &node.kind {
+        let words = ["users", "sessions", "rate"].map(|word| (word, ()));
+        desk.one_of(node, &words)?;
+        let key = Key {
+            text: text.clone(),
+            span: node.span.clone(),
+        };
+        needs_steps(desk, &key, text, journeys)?;
+        return Some(searched(text, journeys, spacing));
+    }
+    let fields = desk.fields(node, &FIND)?;
+    let (key, value) = desk.exactly_one(&fields, &["users", "sessions", "rate"])?;
+    needs_steps(desk, key, &key.text, journeys)?;
+    let mut found = searched(&key.text, journeys, spacing);
+    if desk.text(value, "true, or a range")? != "true" {
+        let (from, to) = if found.find.unit == LoadUnit::Users {
+            users_range(desk, value, 1.0)?
+        } else {
+            let range = desk.value(value, RATE_VALID, rate_range)?;
+            (range.from, range.to)
+        };
+        if from >= to || from <= 0.0 {
+            desk.fault(
+                value,
+                "this leaves nothing to search",
+                "an ascending range, or true",
+            );
+            return None;
+        }
+        (found.find.from, found.find.to) = (Some(from), Some(to));
+    }
+    if let Some(node) = fields.get("objective") {
+        found.objective = Some(judgement::objective(desk, node)?);
+    }
+    let switch = |word: &str| fields.get(word).and_then(|node| desk.switch(node)) == Some(true);
+    found.effort = match (switch("quick"), switch("thorough")) {
+        (true, true) => {
+            desk.fault(
+                node,
+                "`quick` and `thorough` cannot stand together",
+                "one of them",
+            );
+            return None;
+        }
+        (true, false) => Effort::Quick,
+        (false, true) => Effort::Thorough,
+        (false, false) => Effort::Standard,
+    };
+    Some(found)
+}
+
+/// A search within no bounds. With steps, a rate is one of users, as in `load: { rate: … }`.
+fn searched(word: &str, journeys: &[Journey], spacing: Spacing) -> FindPlan {
+    let (unit, load) = match word {
+        "users" => {
+            let (phases, iterations) = (Vec::new(), None);
+            (LoadUnit::Users, Load::Users { phases, iterations })
+        }
+        _ if journeys.is_empty() => (
+            LoadUnit::RequestsPerSecond,
+            arrivals(journeys, Vec::new(), spacing),
+        ),
+        _ => (
+            LoadUnit::SessionsPerSecond,
+            arrivals(journeys, Vec::new(), spacing),
+        ),
+    };
+    FindPlan {
+        find: Find {
+            unit,
+            from: None,
+            to: None,
+        },
+        load,
+        objective: None,
+        effort: Effort::default(),
+    }
+}

@@ -1,0 +1,368 @@
+//! What the names in templates mean: captured values, columns of data, functions.
+
+use std::collections::BTreeSet;
+
+use plimsoll_model::journey::{Feed, Function, Piece, Slot, StepId, StepInfo, Text};
+
+use super::desk::Desk;
+use super::target::{Base, Origin};
+use super::template::{Does, Expression, FUNCTIONS, Part, Spot, function_names};
+use super::tree::Node;
+use crate::problem::nearest;
+
+/// Longest file that a template puts in, bytes.
+pub(crate) const FILE_LEN_MAX: u64 = 16 << 20;
+/// Longest `random_string`.
+const RANDOM_LEN_MAX: u64 = 65_536;
+
+/// What all journeys of a plan share while it is read.
+pub(crate) struct Scene<'a> {
+    pub(crate) desk: &'a Desk<'a>,
+    pub(crate) base: Option<Base>,
+    pub(crate) steps: Vec<StepInfo>,
+    pub(crate) slots: Vec<String>,
+    pub(crate) feeds: Vec<Feed>,
+    pub(crate) rows: Vec<Vec<Vec<String>>>,
+    pub(crate) files: Vec<String>,
+    pub(crate) contents: Vec<Vec<u8>>,
+    pub(crate) origins: Vec<Origin>,
+}
+
+/// What a journey's texts may name.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reach {
+    /// Slots that some step of the journey sets.
+    pub(crate) known: BTreeSet<Slot>,
+    /// Slots that may be set by now; `None` where the order is not known.
+    pub(crate) set: Option<BTreeSet<Slot>>,
+}
+
+impl<'a> Scene<'a> {
+    pub(crate) fn new(desk: &'a Desk<'a>, base: Option<Base>) -> Self {
+        Self {
+            desk,
+            base,
+            steps: Vec::new(),
+            slots: Vec::new(),
+            feeds: Vec::new(),
+            rows: Vec::new(),
+            files: Vec::new(),
+            contents: Vec::new(),
+            origins: Vec::new(),
+        }
+    }
+
+    /// The slot of a name, made when it is new.
+    pub(crate) fn slot(&mut self, name: &str) -> Slot {
+        place_in(&mut self.slots, name)
+    }
+
+    /// A counted step; its id.
+    pub(crate) fn count_step(&mut self, info: StepInfo) -> StepId {
+        self.steps.push(info);
+        index(self.steps.len() - 1)
+    }
+
+    /// A text that templates put in and that is not stored with the plan.
+    pub(crate) fn input(
+        &mut self,
+        name: &str,
+        content: impl FnOnce() -> Option<Vec<u8>>,
+    ) -> Option<Piece> {
+        if let Some(known) = self.files.iter().position(|have| have == name) {
+            return Some(Piece::File(index(known)));
+        }
+        let content = content()?;
+        self.files.push(name.to_owned());
+        self.contents.push(content);
+        Some(Piece::File(index(self.files.len() - 1)))
+    }
+
+    /// The content of a file as a piece.
+    pub(crate) fn file(&mut self, at: usize, path: &str) -> Option<Piece> {
+        let desk = self.desk;
+        self.input(path, || desk.file_at(at, path, FILE_LEN_MAX))
+    }
+
+    /// The text of a node with its holes.
+    pub(crate) fn text(&mut self, node: &Node, reach: &Reach) -> Option<Text> {
+        let text = self
+            .desk
+            .scalar(node, "a text, in quotes when it is more than a word")?;
+        self.text_at(Spot::of(node, text), reach)
+    }
+
+    /// A text with its holes.
+    pub(crate) fn text_at(&mut self, spot: Spot<'_>, reach: &Reach) -> Option<Text> {
+        let parts = spot.parts(self.desk)?;
+        let pieces = self.pieces(spot, parts, reach)?;
+        Some(joined(pieces))
+    }
+
+    /// The pieces of a text; all faults in it are noted.
+    pub(crate) fn pieces(
+        &mut self,
+        spot: Spot<'_>,
+        parts: Vec<Part>,
+        reach: &Reach,
+    ) -> Option<Vec<Piece>> {
+        let pieces: Vec<Option<Piece>> = parts
+            .into_iter()
+            .map(|part| match part {
+                Part::Literal(text) => Some(Piece::Literal(text)),
+                Part::Hole(expression) => self.piece(spot, expression, reach),
+            })
+            .collect();
+        pieces.into_iter().collect()
+    }
+
+    fn piece(&mut self, spot: Spot<'_>, expression: Expression, reach: &Reach) -> Option<Piece> {
+        match expression {
+            Expression::Text(text, _) => Some(Piece::Literal(text)),
+            Expression::Name(name, at) => self.named(spot, &name, at.start, reach),
+            Expression::Column(feed, column, at) => {
+                self.column(spot, &feed, &column, at.start, reach)
+            }
+            Expression::Call(name, at, arguments) => {
+                self.call(spot, &name, at.start, arguments, reach)
+            }
+        }
+    }
+
+    fn named(&self, spot: Spot<'_>, name: &str, at: usize, reach: &Reach) -> Option<Piece> {
+        let known = |slot: &Slot| self.slots.get(*slot as usize).map(String::as_str);
+        if let Some(slot) = reach.known.iter().find(|slot| known(slot) == Some(name)) {
+            if reach.set.as_ref().is_some_and(|set| !set.contains(slot)) {
+                let fault = format!("`{name}` is used before anything can set it");
+                let valid =
+                    format!("a capture or `set: {{ {name}: \"\" }}` in a step before this one");
+                spot.note(self.desk, at, (fault, valid), None);
+                return None;
+            }
+            return Some(Piece::Slot(*slot));
+        }
+        match name {
+            "user" => return Some(Piece::User),
+            "iteration" => return Some(Piece::Iteration),
+            _ => {}
+        }
+        if let Some(feed) = self.feeds.iter().find(|feed| feed.name == name) {
+            let fault = format!("`{name}` is data: its column is missing");
+            let columns: Vec<String> = feed
+                .columns
+                .iter()
+                .map(|column| format!("{name}.{column}"))
+                .collect();
+            spot.note(self.desk, at, (fault, columns.join(", ")), None);
+            return None;
+        }
+        if let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) {
+            let fault = format!("`{name}` is a function");
+            spot.note(self.desk, at, (fault, function.example.to_owned()), None);
+            return None;
+        }
+        self.unknown_name(spot, name, at, reach);
+        None
+    }
+
+    fn unknown_name(&self, spot: Spot<'_>, name: &str, at: usize, reach: &Reach) {
+        let slots = reach
+            .known
+            .iter()
+            .filter_map(|slot| self.slots.get(*slot as usize));
+        let columns: Vec<String> = self
+            .feeds
+            .iter()
+            .flat_map(|feed| {
+                feed.columns
+                    .iter()
+                    .map(|column| format!("{}.{column}", feed.name))
+            })
+            .collect();
+        let mut names: Vec<&str> = slots.map(String::as_str).collect();
+        names.extend(columns.iter().map(String::as_str));
+        names.extend(["user", "iteration"]);
+        let near = nearest(name, &names);
+        names.truncate(20);
+        let fault = format!("the name `{name}` is not known");
+        spot.note(self.desk, at, (fault, names.join(", ")), near);
+    }
+
+    fn column(
+        &self,
+        spot: Spot<'_>,
+        feed_name: &str,
+        column: &str,
+        at: usize,
+        reach: &Reach,
+    ) -> Option<Piece> {
+        let Some(place) = self.feeds.iter().position(|feed| feed.name == feed_name) else {
+            let at = at.saturating_sub(feed_name.len() + 1);
+            let names: Vec<&str> = self.feeds.iter().map(|feed| feed.name.as_str()).collect();
+            let is_slot = reach
+                .known
+                .iter()
+                .any(|slot| self.slots[*slot as usize] == feed_name);
+            let fault = if is_slot {
+                format!("`{feed_name}` is a captured value and has no columns")
+            } else {
+                format!("there is no data `{feed_name}`")
+            };
+            let valid = if names.is_empty() {
+                "a name under `data:`; there is none in this plan".to_owned()
+            } else {
+                names.join(", ")
+            };
+            spot.note(self.desk, at, (fault, valid), nearest(feed_name, &names));
+            return None;
+        };
+        let feed = &self.feeds[place];
+        if let Some(found) = feed.columns.iter().position(|have| have == column) {
+            return Some(Piece::Column(index(place), index(found)));
+        }
+        // A feed that could not be read has no columns; that is noted already.
+        if !feed.columns.is_empty() {
+            let names: Vec<&str> = feed.columns.iter().map(String::as_str).collect();
+            let whose = feed.path.as_ref().map_or_else(
+                || format!("`{feed_name}`"),
+                |path| format!("`{}`", path.display()),
+            );
+            let fault = format!("{whose} has no column `{column}`");
+            spot.note(
+                self.desk,
+                at,
+                (fault, names.join(", ")),
+                nearest(column, &names),
+            );
+        }
+        None
+    }
+
+    fn call(
+        &mut self,
+        spot: Spot<'_>,
+        name: &str,
+        at: usize,
+        arguments: Vec<Expression>,
+        reach: &Reach,
+    ) -> Option<Piece> {
+        let Some(function) = FUNCTIONS.iter().find(|function| function.name == name) else {
+            let names = function_names();
+            let fault = format!("there is no function `{name}`");
+            spot.note(
+                self.desk,
+                at,
+                (fault, names.join(", ")),
+                nearest(name, &names),
+            );
+            return None;
+        };
+        let (least, most) = function.arguments;
+        if !(least..=most).contains(&arguments.len()) {
+            let fault = format!("`{name}` does not take {} arguments", arguments.len());
+            spot.note(self.desk, at, (fault, function.example.to_owned()), None);
+            return None;
+        }
+        match function.does {
+            Does::Environment => {
+                let value = spot.environment(self.desk, at, &arguments)?;
+                let Expression::Text(variable, _) = &arguments[0] else {
+                    return None;
+                };
+                self.input(&format!("env('{variable}')"), || Some(value.into_bytes()))
+            }
+            Does::File => {
+                let [Expression::Text(path, _)] = arguments.as_slice() else {
+                    let fault = "the name of a file must be known before the run".to_owned();
+                    spot.note(self.desk, at, (fault, function.example.to_owned()), None);
+                    return None;
+                };
+                let place = spot.place(self.desk, at);
+                self.file(place, path)
+            }
+            Does::Compute(does) => {
+                self.check_arguments(spot, does, &arguments, function.example)?;
+                let texts: Vec<Option<Text>> = arguments
+                    .into_iter()
+                    .map(|argument| Some(joined(vec![self.piece(spot, argument, reach)?])))
+                    .collect();
+                Some(Piece::Call(does, texts.into_iter().collect::<Option<_>>()?))
+            }
+        }
+    }
+
+    /// Constant arguments that can never be right.
+    fn check_arguments(
+        &self,
+        spot: Spot<'_>,
+        does: Function,
+        arguments: &[Expression],
+        example: &str,
+    ) -> Option<()> {
+        let constants: Vec<Option<(&str, usize)>> = arguments
+            .iter()
+            .map(|argument| match argument {
+                Expression::Text(text, at) => Some((text.as_str(), at.start)),
+                _ => None,
+            })
+            .collect();
+        let fault = |(text, at): (&str, usize), fault: &str, valid: &str| {
+            let words = (
+                format!("`{text}` {fault}"),
+                format!("{valid}, such as {example}"),
+            );
+            spot.note(self.desk, at, words, None);
+            None
+        };
+        match (does, constants.as_slice()) {
+            (Function::RandomInt, [low, high]) => {
+                for constant in [low, high].into_iter().flatten() {
+                    if constant.0.parse::<i64>().is_err() {
+                        return fault(*constant, "is not a whole number", "whole numbers");
+                    }
+                }
+                if let (Some(low), Some(high)) = (low, high)
+                    && low.0.parse::<i64>().ok() > high.0.parse::<i64>().ok()
+                {
+                    return fault(*high, "is below the first number", "the lower number first");
+                }
+            }
+            (Function::RandomString, [Some(len)]) => {
+                let is_valid = len
+                    .0
+                    .parse::<u64>()
+                    .is_ok_and(|len| (1..=RANDOM_LEN_MAX).contains(&len));
+                if !is_valid {
+                    return fault(*len, "is not a length", "1 to 65536");
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }
+}
+
+/// An index as the model keeps it; what a plan holds is bounded by its nodes.
+pub(crate) fn index(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+fn place_in(names: &mut Vec<String>, name: &str) -> u32 {
+    if let Some(place) = names.iter().position(|have| have == name) {
+        return index(place);
+    }
+    names.push(name.to_owned());
+    index(names.len() - 1)
+}
+
+/// A text of pieces in which no literal stands beside another.
+pub(crate) fn joined(pieces: Vec<Piece>) -> Text {
+    let mut text = Text::default();
+    for piece in pieces {
+        match (text.pieces.last_mut(), piece) {
+            (Some(Piece::Literal(before)), Piece::Literal(more)) => before.push_str(&more),
+            (_, piece) => text.pieces.push(piece),
+        }
+    }
+    text
+}

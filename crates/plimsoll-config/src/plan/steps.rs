@@ -1,0 +1,371 @@
+//! Steps of a journey, in the order in which a user takes them.
+
+use std::collections::BTreeSet;
+
+use plimsoll_model::journey::{
+    Choice, Pause, RequestStep, Resources, Slot, Step, StepId, StepInfo, Times,
+};
+
+use super::desk::Fields;
+use super::names::{Reach, Scene};
+use super::tree::{Kind, Node};
+use super::words::{CHOICE, METHODS, RESOURCE, STEP, THINK};
+use crate::units;
+
+/// Most repetitions of one step.
+const REPEAT_MAX: u64 = 1_000_000;
+/// Connections of a page, as in browsers.
+const PAGE_CONNECTIONS: u32 = 6;
+/// Words beside a method.
+pub(crate) const REQUEST_WORDS: [&str; 11] = [
+    "label",
+    "headers",
+    "body",
+    "form",
+    "multipart",
+    "json",
+    "graphql",
+    "expect",
+    "capture",
+    "follow",
+    "timeout",
+];
+const KINDS: [&str; 14] = [
+    "get", "post", "put", "patch", "delete", "head", "options", "page", "think", "repeat",
+    "choose", "if", "group", "set",
+];
+
+/// The steps of one journey while they are read.
+pub(crate) struct Walk<'s, 'a> {
+    pub(crate) scene: &'s mut Scene<'a>,
+    /// Index of the journey.
+    pub(crate) journey: u32,
+    /// Whether these steps stand in `once`.
+    pub(crate) once: bool,
+    pub(crate) groups: Vec<String>,
+    pub(crate) reach: Reach,
+    /// Whether any page was read.
+    pub(crate) has_page: bool,
+}
+
+impl Walk<'_, '_> {
+    /// The steps of a list; those that cannot be read are left out and noted.
+    pub(crate) fn steps(&mut self, node: &Node) -> Vec<Step> {
+        let items = self.scene.desk.list(node, "steps");
+        items.iter().filter_map(|item| self.step(item)).collect()
+    }
+
+    fn steps_of(&mut self, fields: &Fields<'_>, word: &str) -> Vec<Step> {
+        match fields.get(word) {
+            Some(node) => self.steps(node),
+            None => Vec::new(),
+        }
+    }
+
+    /// Steps that must be there.
+    fn some_steps(&mut self, fields: &Fields<'_>, owner: &str) -> Vec<Step> {
+        if fields.get("steps").is_none() {
+            let fault = format!("`{owner}` has no `steps`");
+            self.scene.desk.fault(fields.node, fault, "a list of steps");
+        }
+        self.steps_of(fields, "steps")
+    }
+
+    fn step(&mut self, node: &Node) -> Option<Step> {
+        let desk = self.scene.desk;
+        let fields = desk.fields(node, &STEP)?;
+        let (key, value) = desk.exactly_one(&fields, &KINDS)?;
+        let kind = key.text.as_str();
+        let allowed: &[&str] = match kind {
+            "page" => &[
+                "label",
+                "headers",
+                "expect",
+                "capture",
+                "follow",
+                "timeout",
+                "resources",
+                "connections",
+            ],
+            "repeat" | "group" => &["steps"],
+            "if" => &["then", "else"],
+            "think" | "choose" | "set" => &[],
+            _ => &REQUEST_WORDS,
+        };
+        desk.only(&fields, kind, allowed, &STEP);
+        match kind {
+            "page" => self.page(&fields, value),
+            "think" => self.pause(value).map(Step::Think),
+            "repeat" => {
+                let times = self.times(value);
+                let steps = self.some_steps(&fields, "repeat");
+                Some(Step::Repeat {
+                    times: times?,
+                    steps,
+                })
+            }
+            "choose" => self.choose(value),
+            "if" => self.branch(&fields, value),
+            "group" => self.group(&fields, value),
+            "set" => self.set(value),
+            method => {
+                let request = self.request(&fields, method, value)?;
+                Some(Step::Request(Box::new(request)))
+            }
+        }
+    }
+
+    /// A counted step of this place.
+    pub(crate) fn count_step(&mut self, label: String) -> StepId {
+        let info = StepInfo {
+            label,
+            journey: self.journey,
+            groups: self.groups.clone(),
+            once: self.once,
+        };
+        self.scene.count_step(info)
+    }
+
+    /// From here on the slot has a value.
+    pub(crate) fn now_set(&mut self, slot: Slot) {
+        if let Some(set) = &mut self.reach.set {
+            set.insert(slot);
+        }
+    }
+
+    fn page(&mut self, fields: &Fields<'_>, url: &Node) -> Option<Step> {
+        self.has_page = true;
+        let page = self.request(fields, "get", url);
+        let mut resources = Resources {
+            connections: PAGE_CONNECTIONS,
+            ..Resources::default()
+        };
+        if let Some(node) = fields.get("connections") {
+            resources.connections = self.scene.desk.count32(node, 1..=6)?;
+        }
+        let mut found = false;
+        if let Some(node) = fields.get("resources") {
+            for item in self.scene.desk.one_or_more(node) {
+                match &item.kind {
+                    Kind::Scalar { text, .. } if text == "found" => found = true,
+                    Kind::Scalar { text, .. } if !text.starts_with(['/', '{', 'h']) => {
+                        let valid = "found, or a list of paths and requests";
+                        let fault = format!("`{text}` is neither");
+                        self.scene.desk.fault(item, fault, valid);
+                    }
+                    _ => resources.listed.extend(self.resource(item)),
+                }
+            }
+        }
+        let page = page?;
+        if found {
+            let label = self.scene.steps[page.id as usize].label.clone();
+            resources.found = Some(self.count_step(format!("{label} (found)")));
+        }
+        Some(Step::Page {
+            page: Box::new(page),
+            resources,
+        })
+    }
+
+    fn resource(&mut self, node: &Node) -> Option<RequestStep> {
+        if let Kind::Scalar { text, .. } = &node.kind {
+            let url = self.scene.url(node, &self.reach);
+            let id = self.count_step(format!("GET {text}"));
+            return Some(super::request::plain_get(id, url?));
+        }
+        let desk = self.scene.desk;
+        let fields = desk.fields(node, &RESOURCE)?;
+        let (key, url) = desk.exactly_one(&fields, &METHODS)?;
+        self.request(&fields, &key.text, url)
+    }
+
+    fn choose(&mut self, node: &Node) -> Option<Step> {
+        let desk = self.scene.desk;
+        let before = self.reach.set.clone();
+        let mut after = before.clone();
+        let mut choices = Vec::new();
+        for item in desk.list(node, "ways, such as { weight: 3, steps: [...] }") {
+            let Some(fields) = desk.fields(item, &CHOICE) else {
+                continue;
+            };
+            let weight = fields
+                .get("weight")
+                .map_or(Some(1.0), |node| desk.number(node));
+            self.reach.set.clone_from(&before);
+            let steps = self.steps_of(&fields, "steps");
+            unite(&mut after, self.reach.set.take());
+            choices.extend(weight.map(|weight| Choice { weight, steps }));
+        }
+        self.reach.set = after;
+        if choices.iter().map(|choice| choice.weight).sum::<f64>() <= 0.0 {
+            desk.fault(
+                node,
+                "nothing can be chosen",
+                "one way at least with a weight above 0",
+            );
+            return None;
+        }
+        Some(Step::Choose(choices))
+    }
+
+    fn branch(&mut self, fields: &Fields<'_>, node: &Node) -> Option<Step> {
+        let condition = self.scene.condition(node, &self.reach);
+        if fields.get("then").is_none() {
+            self.scene
+                .desk
+                .fault(fields.node, "`if` has no `then`", "a list of steps");
+        }
+        let before = self.reach.set.clone();
+        let then = self.steps_of(fields, "then");
+        let after_then = self.reach.set.take();
+        self.reach.set = before;
+        let otherwise = self.steps_of(fields, "else");
+        unite(&mut self.reach.set, after_then);
+        Some(Step::If {
+            condition: condition?,
+            then,
+            otherwise,
+        })
+    }
+
+    fn group(&mut self, fields: &Fields<'_>, node: &Node) -> Option<Step> {
+        let name = self.scene.desk.word(node, "a name")?;
+        let id = self.count_step(name.clone());
+        self.groups.push(name);
+        let steps = self.some_steps(fields, "group");
+        self.groups.pop();
+        Some(Step::Group { id, steps })
+    }
+
+    /// Several values at once are steps of their own, taken once, in the order of the file.
+    fn set(&mut self, node: &Node) -> Option<Step> {
+        let entries = self.scene.desk.entries(node, "names and texts")?;
+        let mut steps = Vec::new();
+        for (key, value) in entries {
+            let text = self.scene.text(value, &self.reach);
+            let slot = self.scene.slot(&key.text);
+            self.now_set(slot);
+            steps.push(Step::Set(slot, text?));
+        }
+        match steps.len() {
+            0 => {
+                self.scene
+                    .desk
+                    .fault(node, "nothing is set", "{ name: value }");
+                None
+            }
+            1 => steps.pop(),
+            _ => Some(Step::Repeat {
+                times: Times { min: 1, max: 1 },
+                steps,
+            }),
+        }
+    }
+
+    fn times(&mut self, node: &Node) -> Option<Times> {
+        let desk = self.scene.desk;
+        let text = desk.text(node, "a number such as 5, or a range such as 2..4")?;
+        let Some((low, high)) = text.split_once("..") else {
+            let count = desk.count(node, 0..=REPEAT_MAX)?;
+            let times = u32::try_from(count).ok()?;
+            return Some(Times {
+                min: times,
+                max: times,
+            });
+        };
+        let read = |text: &str| text.trim().parse::<u32>().ok();
+        match (read(low), read(high)) {
+            (Some(min), Some(max)) if min <= max && u64::from(max) <= REPEAT_MAX => {
+                Some(Times { min, max })
+            }
+            _ => {
+                let fault = format!("`{text}` is not a range of whole numbers");
+                desk.fault(
+                    node,
+                    fault,
+                    "an ascending range up to 1000000, such as 2..4",
+                );
+                None
+            }
+        }
+    }
+
+    fn pause(&mut self, node: &Node) -> Option<Pause> {
+        const VALID: &str =
+            "2s, 1s..15s, { exponential: 5s }, { normal: [5s, 1s] } or { lognormal: [5s, 0.5] }";
+        let desk = self.scene.desk;
+        match &node.kind {
+            Kind::Map(_) => {
+                let fields = desk.fields(node, &THINK)?;
+                let (key, value) = desk.exactly_one(&fields, &THINK.names())?;
+                if key.text == "exponential" {
+                    return desk.duration_above_zero(value).map(Pause::Exponential);
+                }
+                let [middle, spread] = desk.one_or_more(value) else {
+                    desk.fault(value, "these are not two values", VALID);
+                    return None;
+                };
+                let middle = desk.duration_above_zero(middle);
+                if key.text == "normal" {
+                    return Some(Pause::Normal(middle?, desk.duration(spread)?));
+                }
+                Some(Pause::LogNormal(middle?, desk.number(spread)?))
+            }
+            Kind::List(_) | Kind::Scalar { .. } => desk.value(node, VALID, |text| {
+                let Some((low, high)) = text.split_once("..") else {
+                    return units::duration(text).map(Pause::Fixed);
+                };
+                let read = |part: &str| units::duration(part.trim());
+                let at = text.len() - high.trim_start().len();
+                let low = read(low).map_err(|problem| problem.within(text, 0))?;
+                let high = read(high).map_err(|problem| problem.within(text, at))?;
+                if low > high {
+                    let fault = "the second time is shorter than the first";
+                    return Err(crate::Problem::new(text, at..text.len(), fault, VALID));
+                }
+                Ok(Pause::Uniform(low, high))
+            }),
+        }
+    }
+}
+
+fn unite(into: &mut Option<BTreeSet<Slot>>, more: Option<BTreeSet<Slot>>) {
+    if let (Some(into), Some(more)) = (into, more) {
+        into.extend(more);
+    }
+}
+
+/// Names that the steps of a list capture or set, wherever they stand.
+pub(crate) fn names_set<'n>(node: &'n Node, names: &mut Vec<&'n super::tree::Key>) {
+    let Kind::List(items) = &node.kind else {
+        return;
+    };
+    for item in items {
+        for word in ["capture", "set"] {
+            if let Some(Kind::Map(entries)) = item.get(word).map(|node| &node.kind) {
+                names.extend(entries.iter().map(|(key, _)| key));
+            }
+        }
+        for word in ["steps", "then", "else", "choose", "resources"] {
+            if let Some(below) = item.get(word) {
+                names_set(below, names);
+            }
+        }
+    }
+}
+
+/// Whether going through these steps can take any time: users that only compute would never let go.
+pub(crate) fn can_take_time(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Request(_) | Step::Page { .. } => true,
+        Step::Think(pause) => !matches!(pause, Pause::Fixed(lasting) if lasting.is_zero()),
+        Step::Repeat { times, steps } => times.max > 0 && can_take_time(steps),
+        Step::Choose(choices) => choices.iter().any(|choice| can_take_time(&choice.steps)),
+        Step::If {
+            then, otherwise, ..
+        } => can_take_time(then) || can_take_time(otherwise),
+        Step::Group { steps, .. } => can_take_time(steps),
+        Step::Set(..) => false,
+    })
+}

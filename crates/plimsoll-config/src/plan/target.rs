@@ -1,0 +1,221 @@
+//! Where requests go: the target's origin, and URLs of steps beside it.
+
+use plimsoll_model::journey::{Piece, Text};
+use url::Url;
+
+use super::desk::Desk;
+use super::names::{Reach, Scene, joined};
+use super::template::{Expression, Part, Spot};
+use super::tree::Node;
+
+/// Another origin that steps name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// `https://host:port`, without a path.
+    pub url: String,
+    /// Line and column at which it is first named.
+    pub place: (usize, usize),
+}
+
+/// The plan's target.
+#[derive(Clone, Debug)]
+pub(crate) struct Base {
+    origin: String,
+    /// What stands before the path of every step; no slash at its end.
+    prefix: String,
+}
+
+/// Reads the URL of a target; `http://` may be left out.
+fn url_of(text: &str) -> Result<Url, String> {
+    let full = if text.contains("://") {
+        text.to_owned()
+    } else {
+        format!("http://{text}")
+    };
+    let url = Url::parse(&full).map_err(|error| format!("`{text}` is not a URL: {error}"))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(format!("`{}` is not spoken here", url.scheme()));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(format!("`{text}` names no host"));
+    }
+    Ok(url)
+}
+
+impl Base {
+    /// The target of a URL.
+    pub(crate) fn of(text: &str) -> Result<Self, String> {
+        let url = url_of(text)?;
+        Ok(Self {
+            origin: url.origin().ascii_serialization(),
+            prefix: url.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+const URL_VALID: &str = "http://host:port/path or https://host/path";
+
+/// Reads `target:`, as it is to be resolved.
+pub(crate) fn target(desk: &Desk<'_>, node: &Node) -> Option<String> {
+    let text = desk.word(node, URL_VALID)?;
+    match url_of(&text) {
+        Ok(_) => Some(text),
+        Err(fault) => {
+            desk.fault(node, fault, URL_VALID);
+            None
+        }
+    }
+}
+
+const STEP_VALID: &str = "a path such as /login, or a whole URL";
+
+impl Scene<'_> {
+    /// The URL of a step: a path of the target, a whole URL of another origin, or whatever a value says.
+    pub(crate) fn url(&mut self, node: &Node, reach: &Reach) -> Option<Text> {
+        let text = self.desk.scalar(node, STEP_VALID)?;
+        let spot = Spot::of(node, text);
+        let mut parts = spot.parts(self.desk)?;
+        self.fill_start(spot, &mut parts)?;
+        match parts.first() {
+            None => {
+                self.desk.fault(node, "the URL is missing", STEP_VALID);
+                None
+            }
+            Some(Part::Hole(_)) => self.checked(spot, parts, reach),
+            Some(Part::Literal(start)) => {
+                let start = start.clone();
+                let replaced = self.start(spot, &start, parts.len() > 1)?;
+                parts[0] = Part::Literal(replaced);
+                self.checked(spot, parts, reach)
+            }
+        }
+    }
+
+    /// `{{ env('API') }}/path`: an origin of the environment is known before the run.
+    fn fill_start(&self, spot: Spot<'_>, parts: &mut Vec<Part>) -> Option<()> {
+        let Some(Part::Hole(Expression::Call(name, at, arguments))) = parts.first() else {
+            return Some(());
+        };
+        if name != "env" {
+            return Some(());
+        }
+        let mut value = spot.environment(self.desk, at.start, arguments)?;
+        parts.remove(0);
+        if let Some(Part::Literal(more)) = parts.first() {
+            value.push_str(more);
+            parts.remove(0);
+        }
+        parts.insert(0, Part::Literal(value));
+        Some(())
+    }
+
+    /// The first part of a URL as it is sent.
+    fn start(&mut self, spot: Spot<'_>, start: &str, goes_on: bool) -> Option<String> {
+        if start.starts_with('/') && !start.starts_with("//") {
+            let prefix = self.base.as_ref().map_or("", |base| base.prefix.as_str());
+            return Some(format!("{prefix}{start}"));
+        }
+        if !start.contains("://") {
+            let fault = format!("`{}` is neither a path nor a whole URL", spot.text);
+            let near = format!("/{}", spot.text.trim_start_matches('/'));
+            self.desk
+                .note(spot.node.span.start, fault, STEP_VALID, Some(&near));
+            return None;
+        }
+        let host_at = start.find("://").map_or(0, |at| at + 3);
+        let path_at = start[host_at..].find(['/', '?']).map(|at| host_at + at);
+        if path_at.is_none() && goes_on {
+            let fault = "the host of a URL must be known before the run".to_owned();
+            let valid = "a host as text, or {{ env('NAME') }} at the start".to_owned();
+            spot.note(self.desk, start.len(), (fault, valid), None);
+            return None;
+        }
+        let (origin, path) = start.split_at(path_at.unwrap_or(start.len()));
+        let origin = match url_of(origin) {
+            Ok(url) => url.origin().ascii_serialization(),
+            Err(fault) => {
+                self.desk.fault(spot.node, fault, STEP_VALID);
+                return None;
+            }
+        };
+        let path = if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("/{path}")
+        };
+        if self.base.as_ref().is_some_and(|base| base.origin == origin) {
+            return Some(path);
+        }
+        if self.origins.iter().all(|have| have.url != origin) {
+            let place = self.desk.source.position(spot.node.span.start);
+            self.origins.push(Origin {
+                url: origin.clone(),
+                place,
+            });
+        }
+        Some(format!("{origin}{path}"))
+    }
+
+    /// The pieces, what a URL cannot hold noted, what is no ASCII percent-encoded.
+    fn checked(&mut self, spot: Spot<'_>, parts: Vec<Part>, reach: &Reach) -> Option<Text> {
+        for part in &parts {
+            let Part::Literal(text) = part else { continue };
+            let wrong = text.find(|c: char| c.is_whitespace() || c.is_control() || c == '#');
+            let Some(at) = wrong else { continue };
+            let (fault, valid) = if text[at..].starts_with('#') {
+                (
+                    "what stands behind `#` is never sent",
+                    "a URL without it; %23 for the character",
+                )
+            } else {
+                ("a URL holds no spaces", "%20 in place of a space")
+            };
+            let found = spot.text.find(&text[at..]).unwrap_or(0);
+            spot.note(self.desk, found, (fault.to_owned(), valid.to_owned()), None);
+            return None;
+        }
+        let pieces = self.pieces(spot, parts, reach)?;
+        let encoded = |piece| match piece {
+            Piece::Literal(text) => Piece::Literal(ascii(&text)),
+            piece => piece,
+        };
+        Some(joined(pieces.into_iter().map(encoded).collect()))
+    }
+}
+
+/// A text whose characters beyond ASCII are percent-encoded.
+fn ascii(text: &str) -> String {
+    use std::fmt::Write as _;
+
+    let mut encoded = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_ascii() {
+            encoded.push(c);
+        } else {
+            for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                let _ = write!(encoded, "%{byte:02X}");
+            }
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_ascii_is_encoded() {
+        assert_eq!(ascii("/caf\u{e9}?a=%20"), "/caf%C3%A9?a=%20");
+    }
+
+    #[test]
+    fn a_path_of_the_target_stands_before_the_steps() {
+        let base = Base::of("site.example/app/").unwrap();
+        assert_eq!(
+            (base.origin.as_str(), base.prefix.as_str()),
+            ("http://site.example", "/app")
+        );
+        assert!(Base::of("ftp://x").is_err());
+    }
+}

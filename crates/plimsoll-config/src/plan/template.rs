@@ -1,0 +1,282 @@
+//! Texts with holes `{{ … }}`, taken apart. What the names in them mean is settled by `names`.
+
+mod parse;
+
+use std::ops::Range;
+
+use plimsoll_model::journey::Function;
+
+use super::desk::Desk;
+use super::source::Source;
+use super::tree::Node;
+pub(crate) use parse::{Expression, Part, parse};
+
+/// A function of templates.
+pub(crate) struct FunctionWord {
+    pub(crate) name: &'static str,
+    pub(crate) does: Does,
+    /// Fewest and most arguments.
+    pub(crate) arguments: (usize, usize),
+    pub(crate) example: &'static str,
+    pub(crate) meaning: &'static str,
+}
+
+/// What a function does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// Computed for each user, while the load runs.
+    Compute(Function),
+    /// A variable of the environment, read with the plan.
+    Environment,
+    /// The content of a file, read with the plan.
+    File,
+}
+
+const fn word(
+    name: &'static str,
+    does: Does,
+    arguments: (usize, usize),
+    example: &'static str,
+    meaning: &'static str,
+) -> FunctionWord {
+    FunctionWord {
+        name,
+        does,
+        arguments,
+        example,
+        meaning,
+    }
+}
+
+/// Most arguments of `pick`.
+const PICK_MAX: usize = 1000;
+
+/// Every function.
+pub(crate) static FUNCTIONS: [FunctionWord; 13] = [
+    word(
+        "env",
+        Does::Environment,
+        (1, 2),
+        "env('API_KEY')",
+        "A variable of the environment, or the second argument where it is not set. It is never stored with the run.",
+    ),
+    word(
+        "file",
+        Does::File,
+        (1, 1),
+        "file('answer.c')",
+        "The content of a file, from the plan file's folder.",
+    ),
+    word(
+        "random_int",
+        Does::Compute(Function::RandomInt),
+        (2, 2),
+        "random_int(1, 100)",
+        "A whole number between two, both included, drawn from the seed.",
+    ),
+    word(
+        "random_string",
+        Does::Compute(Function::RandomString),
+        (1, 1),
+        "random_string(8)",
+        "So many letters and digits, drawn from the seed.",
+    ),
+    word(
+        "uuid",
+        Does::Compute(Function::Uuid),
+        (0, 0),
+        "uuid()",
+        "A random UUID (version 4), drawn from the seed.",
+    ),
+    word(
+        "pick",
+        Does::Compute(Function::Pick),
+        (1, PICK_MAX),
+        "pick('red', 'green')",
+        "One of its arguments, drawn from the seed.",
+    ),
+    word(
+        "now",
+        Does::Compute(Function::Now),
+        (0, 0),
+        "now()",
+        "Unix time in seconds.",
+    ),
+    word(
+        "now_ms",
+        Does::Compute(Function::NowMs),
+        (0, 0),
+        "now_ms()",
+        "Unix time in milliseconds.",
+    ),
+    word(
+        "urlencode",
+        Does::Compute(Function::Urlencode),
+        (1, 1),
+        "urlencode(title)",
+        "Percent-encoded, as a part of a query or path.",
+    ),
+    word(
+        "unescape",
+        Does::Compute(Function::Unescape),
+        (1, 1),
+        "unescape(link)",
+        "Characters that mean something in HTML turned back from their entities.",
+    ),
+    word(
+        "base64",
+        Does::Compute(Function::Base64),
+        (1, 1),
+        "base64(name)",
+        "Base64.",
+    ),
+    word(
+        "sha256",
+        Does::Compute(Function::Sha256),
+        (1, 1),
+        "sha256(name)",
+        "SHA-256 in hexadecimal digits.",
+    ),
+    word(
+        "json",
+        Does::Compute(Function::Json),
+        (1, 1),
+        "json(name)",
+        "As a JSON string, without its quotes.",
+    ),
+];
+
+/// Names of all functions.
+pub(crate) fn function_names() -> Vec<&'static str> {
+    FUNCTIONS.iter().map(|function| function.name).collect()
+}
+
+/// A text and where it stands: in a node, or in a file that a node names.
+#[derive(Clone, Copy)]
+pub(crate) struct Spot<'n> {
+    pub(crate) node: &'n Node,
+    pub(crate) text: &'n str,
+    /// What `text` is a part of, and where it begins there.
+    within: (&'n str, usize),
+    /// The file, when the text is not the node's own.
+    pub(crate) file: Option<&'n str>,
+}
+
+impl<'n> Spot<'n> {
+    /// The text of a node.
+    pub(crate) fn of(node: &'n Node, text: &'n str) -> Self {
+        Self {
+            node,
+            text,
+            within: (text, 0),
+            file: None,
+        }
+    }
+
+    /// The text of a file that a node names.
+    pub(crate) fn of_file(node: &'n Node, text: &'n str, file: &'n str) -> Self {
+        Self {
+            file: Some(file),
+            ..Self::of(node, text)
+        }
+    }
+
+    /// A part of the text.
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
+        Self {
+            text: &self.text[range.clone()],
+            within: (self.within.0, self.within.1 + range.start),
+            ..*self
+        }
+    }
+
+    /// The byte of the plan file at which a byte of the text stands.
+    pub(crate) fn place(&self, desk: &Desk<'_>, at: usize) -> usize {
+        match self.file {
+            None => {
+                let (whole, offset) = self.within;
+                desk.source.place_in(&self.node.span, whole, offset + at)
+            }
+            Some(_) => self.node.span.start,
+        }
+    }
+
+    /// Notes a fault at a byte of the text.
+    pub(crate) fn note(
+        &self,
+        desk: &Desk<'_>,
+        at: usize,
+        (fault, valid): (String, String),
+        near: Option<&str>,
+    ) {
+        let fault = match self.file {
+            None => fault,
+            Some(file) => {
+                let (whole, offset) = self.within;
+                let (line, column) = Source::new(whole).position(offset + at);
+                format!("in `{file}`, line {line}, column {column}: {fault}")
+            }
+        };
+        desk.note(self.place(desk, at), fault, valid, near);
+    }
+
+    /// Takes the text apart; a fault is noted.
+    pub(crate) fn parts(&self, desk: &Desk<'_>) -> Option<Vec<Part>> {
+        match parse(self.text) {
+            Ok(parts) => Some(parts),
+            Err(fault) => {
+                self.note(desk, fault.at, (fault.fault, fault.valid.to_owned()), None);
+                None
+            }
+        }
+    }
+
+    /// The variable that `env(…)` at a byte names.
+    pub(crate) fn environment(
+        &self,
+        desk: &Desk<'_>,
+        at: usize,
+        arguments: &[Expression],
+    ) -> Option<String> {
+        let (name, default) = match arguments {
+            [Expression::Text(name, _)] => (name, None),
+            [Expression::Text(name, _), Expression::Text(default, _)] => (name, Some(default)),
+            _ => {
+                let fault = "this does not name a variable".to_owned();
+                let valid = "env('NAME') or env('NAME', 'default')".to_owned();
+                self.note(desk, at, (fault, valid), None);
+                return None;
+            }
+        };
+        let value = desk
+            .surroundings
+            .variable(name)
+            .or_else(|| default.cloned());
+        if value.is_none() {
+            let fault = format!("the environment has no variable `{name}`");
+            let valid = format!("a variable that is set, or env('{name}', 'default')");
+            self.note(desk, at, (fault, valid), None);
+        }
+        value
+    }
+
+    /// The text when it holds nothing but `{{ env('NAME') }}` as a hole, filled.
+    pub(crate) fn constant(&self, desk: &Desk<'_>) -> Option<String> {
+        let mut filled = String::new();
+        for part in self.parts(desk)? {
+            match part {
+                Part::Literal(literal) => filled.push_str(&literal),
+                Part::Hole(Expression::Call(name, at, arguments)) if name == "env" => {
+                    filled.push_str(&self.environment(desk, at.start, &arguments)?);
+                }
+                Part::Hole(expression) => {
+                    let fault = "this must be known before the run".to_owned();
+                    let valid = "a constant, or {{ env('NAME') }}".to_owned();
+                    self.note(desk, expression.start(), (fault, valid), None);
+                    return None;
+                }
+            }
+        }
+        Some(filled)
+    }
+}

@@ -1,0 +1,269 @@
+//! The grammar of holes: `name`, `name.column`, `function(argument, …)`, `'text'`, `12`.
+
+use std::ops::Range;
+
+const VALID: &str = "{{ name }}, {{ data.column }} or {{ function('text', name) }}";
+/// Deepest nesting of calls.
+const DEPTH_MAX: u32 = 16;
+
+/// A part of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Stands as it is.
+    Literal(String),
+    /// What stands between `{{` and `}}`.
+    Hole(Expression),
+}
+
+/// What a hole says; places are bytes of the whole text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Expression {
+    /// A name.
+    Name(String, Range<usize>),
+    /// A column of data: both names and where the second stands.
+    Column(String, String, Range<usize>),
+    /// A text in quotes, or a number.
+    Text(String, Range<usize>),
+    /// A call, with the place of its name.
+    Call(String, Range<usize>, Vec<Expression>),
+}
+
+impl Expression {
+    /// Where it begins.
+    pub(crate) fn start(&self) -> usize {
+        match self {
+            Self::Name(_, at) | Self::Text(_, at) | Self::Call(_, at, _) => at.start,
+            Self::Column(name, _, at) => at.start.saturating_sub(name.len() + 1),
+        }
+    }
+}
+
+/// What is wrong with a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TemplateFault {
+    /// Byte of the text.
+    pub(crate) at: usize,
+    pub(crate) fault: String,
+    pub(crate) valid: &'static str,
+}
+
+/// Takes a text apart.
+pub(crate) fn parse(text: &str) -> Result<Vec<Part>, TemplateFault> {
+    let mut parts = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find("{{") {
+        let open = at + found;
+        if open > at {
+            parts.push(Part::Literal(text[at..open].to_owned()));
+        }
+        let mut hole = Hole {
+            text,
+            at: open + 2,
+            depth: 0,
+        };
+        let expression = hole.expression()?;
+        hole.skip_space();
+        if !text[hole.at..].starts_with("}}") {
+            let fault = if hole.at >= text.len() {
+                return Err(fault_at(open, "this hole is not closed", VALID));
+            } else {
+                "this does not end the hole"
+            };
+            return Err(fault_at(hole.at, fault, VALID));
+        }
+        at = hole.at + 2;
+        parts.push(Part::Hole(expression));
+    }
+    if at < text.len() {
+        parts.push(Part::Literal(text[at..].to_owned()));
+    }
+    Ok(parts)
+}
+
+fn fault_at(at: usize, fault: impl Into<String>, valid: &'static str) -> TemplateFault {
+    TemplateFault {
+        at,
+        fault: fault.into(),
+        valid,
+    }
+}
+
+struct Hole<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u32,
+}
+
+impl Hole<'_> {
+    fn rest(&self) -> &str {
+        &self.text[self.at..]
+    }
+
+    fn skip_space(&mut self) {
+        let rest = self.rest();
+        self.at += rest.len() - rest.trim_start().len();
+    }
+
+    fn expression(&mut self) -> Result<Expression, TemplateFault> {
+        self.skip_space();
+        match self.rest().chars().next() {
+            Some(quote @ ('\'' | '"')) => self.quoted(quote),
+            Some(c) if c.is_ascii_digit() || c == '-' => Ok(self.number()),
+            Some(c) if is_name(c) => self.named(),
+            None => Err(fault_at(self.at, "this hole is not closed", VALID)),
+            Some(_) if self.rest().starts_with("}}") => {
+                Err(fault_at(self.at, "this hole is empty", VALID))
+            }
+            Some(c) => Err(fault_at(self.at, format!("`{c}` cannot stand here"), VALID)),
+        }
+    }
+
+    fn quoted(&mut self, quote: char) -> Result<Expression, TemplateFault> {
+        let start = self.at;
+        self.at += 1;
+        let Some(len) = self.rest().find(quote) else {
+            return Err(fault_at(start, "this quote is not closed", VALID));
+        };
+        let text = self.rest()[..len].to_owned();
+        self.at += len + 1;
+        Ok(Expression::Text(text, start..self.at))
+    }
+
+    fn number(&mut self) -> Expression {
+        let start = self.at;
+        let in_number = |c: char| c.is_ascii_digit() || c == '.' || c == '_';
+        self.at += 1;
+        let len = self.rest().find(|c| !in_number(c));
+        self.at += len.unwrap_or(self.rest().len());
+        Expression::Text(self.text[start..self.at].replace('_', ""), start..self.at)
+    }
+
+    fn name(&mut self) -> Range<usize> {
+        let start = self.at;
+        let len = self.rest().find(|c| !(is_name(c) || c == '-'));
+        self.at += len.unwrap_or(self.rest().len());
+        start..self.at
+    }
+
+    fn named(&mut self) -> Result<Expression, TemplateFault> {
+        let place = self.name();
+        let name = self.text[place.clone()].to_owned();
+        if self.rest().starts_with('.') {
+            self.at += 1;
+            let column = self.column()?;
+            let written = self.text[column.clone()].to_owned();
+            return Ok(Expression::Column(name, written, column));
+        }
+        let before = self.at;
+        self.skip_space();
+        if self.rest().starts_with('(') {
+            self.at += 1;
+            return Ok(Expression::Call(name, place, self.arguments()?));
+        }
+        self.at = before;
+        Ok(Expression::Name(name, place))
+    }
+
+    /// Names of columns come from files: everything up to a space or the end of the hole.
+    fn column(&mut self) -> Result<Range<usize>, TemplateFault> {
+        let start = self.at;
+        let ends = |c: char| c.is_whitespace() || matches!(c, '}' | ',' | ')' | '(' | '\'' | '"');
+        let len = self.rest().find(ends).unwrap_or(self.rest().len());
+        if len == 0 {
+            return Err(fault_at(start, "the column is missing", VALID));
+        }
+        self.at += len;
+        Ok(start..self.at)
+    }
+
+    fn arguments(&mut self) -> Result<Vec<Expression>, TemplateFault> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(fault_at(
+                self.at,
+                "these calls are nested too deep",
+                "at most 16 levels",
+            ));
+        }
+        let mut arguments = Vec::new();
+        loop {
+            self.skip_space();
+            if arguments.is_empty() && self.rest().starts_with(')') {
+                break;
+            }
+            arguments.push(self.expression()?);
+            self.skip_space();
+            if self.rest().starts_with(')') {
+                break;
+            }
+            if !self.rest().starts_with(',') {
+                return Err(fault_at(
+                    self.at,
+                    "the arguments do not end",
+                    "arguments between brackets, with commas between them",
+                ));
+            }
+            self.at += 1;
+        }
+        self.at += 1;
+        self.depth -= 1;
+        Ok(arguments)
+    }
+}
+
+/// Whether a character may stand in a name.
+fn is_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_taken_apart() {
+        let parts = parse("/a/{{ user.id }}?b={{pick('x y', 2, now( ))}}").unwrap();
+        assert_eq!(parts[0], Part::Literal("/a/".to_owned()));
+        assert_eq!(
+            parts[1],
+            Part::Hole(Expression::Column(
+                "user".to_owned(),
+                "id".to_owned(),
+                11..13
+            ))
+        );
+        let Part::Hole(Expression::Call(name, _, arguments)) = &parts[3] else {
+            panic!("{parts:?}");
+        };
+        assert_eq!((name.as_str(), arguments.len()), ("pick", 3));
+        assert_eq!(parse("").unwrap(), []);
+        assert_eq!(parse("}} {").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn faults_have_their_place() {
+        let check = |text: &str, at: usize, word: &str| {
+            let fault = parse(text).unwrap_err();
+            assert_eq!(fault.at, at, "{fault:?}");
+            assert!(fault.fault.contains(word), "{fault:?}");
+        };
+        check("a {{ b", 2, "not closed");
+        check("{{ }}", 3, "empty");
+        check("{{ a | b }}", 5, "end the hole");
+        check("{{ f('x }}", 5, "quote");
+        check("{{ f(1 2) }}", 7, "do not end");
+        check("{{ a. }}", 5, "column");
+        check("{{ € }}", 3, "cannot stand here");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "[{}a-c.('\", €)0-9]{0,40}") {
+            if let Err(fault) = parse(&text) {
+                prop_assert!(fault.at <= text.len() && text.is_char_boundary(fault.at));
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Whole plans.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// Files and environment of a test.
+#[derive(Default)]
+struct Desktop {
+    files: BTreeMap<&'static str, Vec<u8>>,
+    variables: BTreeMap<&'static str, &'static str>,
+}
+
+impl Surroundings for Desktop {
+    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileFault> {
+        let found = self.files.get(path);
+        let content = found.ok_or_else(|| FileFault::Unreadable("no such file".to_owned()))?;
+        let len = content.len() as u64;
+        if len > len_max {
+            return Err(FileFault::TooLong(len));
+        }
+        Ok(content.clone())
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.variables.get(name).map(|value| (*value).to_owned())
+    }
+}
+
+const EXAM: &str = r#"
+target: https://exam.example
+objective: [p95 < 800ms, errors < 1%]
+journeys:
+  candidate:
+    once:                                   # per user, outside the loop
+      - post: /accounts/login
+        form: { username: "{{ candidate.name }}", password: "{{ candidate.password }}" }
+        expect: { status: 302, location: /home }
+    steps:
+      - get: /home
+      - think: 2s
+      - get: /editor/{{ candidate.assignment }}
+        capture: { csrf: 'name="csrf" value="([^"]+)"' }
+      - post: /editor/save
+        form: { csrf: "{{ csrf }}", code: "{{ file('answer.c') }}" }
+data:
+  candidate: { csv: candidates.csv, pick: unique }
+load: { users: 12000, within: 3m, hold: 60m }   # or: { rate: 300/s, for: 5m } · phases: [...] · find: { ... }
+watch: { host: local, haproxy: "unix:/run/haproxy.sock", postgres: "postgres://watcher@db/exam" }
+"#;
+
+fn desktop() -> Desktop {
+    Desktop {
+        files: BTreeMap::from([
+            (
+                "candidates.csv",
+                b"name,password,assignment\nada,x,1\ngrace,y,2\n".to_vec(),
+            ),
+            ("answer.c", b"int main(void) { return 0; }\n".to_vec()),
+        ]),
+        variables: BTreeMap::from([("KEY", "secret")]),
+    }
+}
+
+fn given() -> Given {
+    Given {
+        target: None,
+        name: "exam".to_owned(),
+    }
+}
+
+#[test]
+fn the_exam_is_read() {
+    let plan = read(EXAM, &given(), &desktop()).unwrap_or_else(|faults| panic!("{faults}"));
+    insta::assert_debug_snapshot!(plan);
+}
+
+fn refused(text: &str) -> Faults {
+    match read(text, &given(), &desktop()) {
+        Err(faults) => faults,
+        Ok(plan) => panic!("accepted: {plan:#?}"),
+    }
+}
+
+/// One plan with one fault, its place and words of it.
+#[track_caller]
+fn check(text: &str, place: (usize, usize), words: &str) {
+    let faults = refused(text);
+    let first = &faults.list()[0];
+    assert_eq!((first.line, first.column), place, "{faults}");
+    assert!(first.to_string().contains(words), "{faults}");
+    assert_eq!(faults.list().len(), 1, "{faults}");
+}
+
+/// A plan with these steps.
+fn with_steps(steps: &str) -> String {
+    format!("target: http://site\nload: {{ users: 1, hold: 1s }}\nsteps:\n{steps}")
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let text = include_str!("tests/mistakes.yaml");
+    let faults = refused(text);
+    insta::assert_snapshot!(faults.lines("mistakes.yaml").join("\n"));
+}
+
+#[test]
+fn every_construct_is_read() {
+    let text = include_str!("tests/everything.yaml");
+    let mut desk = desktop();
+    desk.files
+        .insert("letter.txt", b"Dear {{ candidate.name }},".to_vec());
+    desk.files.insert("photo.png", vec![0x89, b'P', 0, 255]);
+    desk.files.insert(
+        "towns.json",
+        br#"[{"name": "Ulm", "size": 1}, {"name": "Bonn"}]"#.to_vec(),
+    );
+    let plan = read(text, &given(), &desk).unwrap_or_else(|faults| panic!("{faults}"));
+    insta::assert_debug_snapshot!(plan);
+}
+
+#[test]
+fn the_schema_accepts_what_the_reader_accepts() {
+    let schema: serde_json::Value = serde_json::from_str(&schema()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for text in [EXAM, include_str!("tests/everything.yaml")] {
+        let (root, _) = tree::read(&Source::new(text));
+        let value = as_json(&root.unwrap());
+        let faults: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|fault| format!("{fault} at {}", fault.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new());
+    }
+    let wrong = serde_json::json!({ "targt": "http://x" });
+    assert!(!validator.is_valid(&wrong));
+}
+
+fn as_json(node: &Node) -> serde_json::Value {
+    use tree::Kind;
+    match &node.kind {
+        Kind::Scalar { text, plain } => {
+            let typed = plain.then(|| serde_json::from_str(text).ok()).flatten();
+            if node.is_null() {
+                serde_json::Value::Null
+            } else {
+                typed.unwrap_or_else(|| text.as_str().into())
+            }
+        }
+        Kind::List(items) => items.iter().map(as_json).collect(),
+        Kind::Map(entries) => entries
+            .iter()
+            .map(|(key, value)| (key.text.clone(), as_json(value)))
+            .collect(),
+    }
+}
+
+#[test]
+fn names_in_templates_are_known_or_told() {
+    check(
+        &with_steps("  - get: /a?x={{ csfr }}\n  - get: /b\n    capture: { csrf: 'x' }\n"),
+        (4, 18),
+        "did you mean `csrf`",
+    );
+    check(
+        &with_steps("  - get: /a?x={{ csrf }}\n  - get: /b\n    capture: { csrf: 'x' }\n"),
+        (4, 18),
+        "used before anything can set it",
+    );
+    check(
+        &with_steps("  - get: \"/ä/{{ uuid }}\"\n"),
+        (4, 17),
+        "valid: uuid()",
+    );
+    check(
+        &with_steps("  - get: /{{ random_int(5, 1) }}\n"),
+        (4, 28),
+        "below",
+    );
+    check(
+        &with_steps("  - get: /{{ rand_int(1, 5) }}\n"),
+        (4, 14),
+        "did you mean `random_int`",
+    );
+    check(
+        &with_steps("  - get: /{{ env('NO') }}\n"),
+        (4, 14),
+        "no variable `NO`",
+    );
+    let data = EXAM.replace("candidate.assignment", "candidate.asignment");
+    check(&data, (13, 35), "did you mean `assignment`");
+}
+
+#[test]
+fn one_branch_does_not_set_for_the_other() {
+    let text = with_steps(
+        "  - choose:\n      - steps: [{ set: { a: x } }, { get: /1 }]\n      - steps: [{ get: '/{{ a }}' }]\n  - get: /{{ a }}\n",
+    );
+    check(&text, (6, 29), "used before anything can set it");
+}
+
+#[test]
+fn secrets_of_the_environment_are_not_in_the_plan() {
+    let text = with_steps("  - get: /\n    headers: { X-Key: \"Bearer {{ env('KEY') }}\" }\n");
+    let plan = read(&text, &given(), &desktop()).unwrap();
+    assert_eq!(plan.inputs.files, [b"secret".to_vec()]);
+    assert!(!format!("{:?}", plan.scenario).contains("secret"));
+}
+
+#[test]
+fn urls_are_paths_or_whole() {
+    let text = "target: http://site:80/app/\nload: { users: 1, hold: 1s }\nsteps:\n  - get: /a\n  - get: http://SITE/b\n  - get: https://cdn.site/c\n  - get: '{{ iteration }}'\n";
+    let plan = read(text, &given(), &desktop()).unwrap();
+    let scenario = plan.scenario.unwrap();
+    let urls: Vec<_> = scenario.journeys[0]
+        .steps
+        .iter()
+        .map(|step| match step {
+            plimsoll_model::journey::Step::Request(request) => {
+                request.url.as_literal().unwrap_or("?").to_owned()
+            }
+            step => panic!("{step:?}"),
+        })
+        .collect();
+    assert_eq!(urls, ["/app/a", "/b", "https://cdn.site/c", "?"]);
+    assert_eq!(scenario.steps[2].label, "GET https://cdn.site/c");
+    assert_eq!(plan.origins.len(), 1);
+    check(
+        &with_steps("  - get: home\n"),
+        (4, 10),
+        "did you mean `/home`",
+    );
+    check(&with_steps("  - get: /a b\n"), (4, 12), "spaces");
+    check(
+        &with_steps("  - get: http://x{{ user }}/\n"),
+        (4, 18),
+        "host",
+    );
+}
+
+#[test]
+fn loads_in_peoples_words() {
+    let load = |load: &str, steps: bool| {
+        let steps = if steps { "steps: [{ get: / }]\n" } else { "" };
+        let text = format!("target: http://site\n{steps}load: {load}\n");
+        read(&text, &given(), &desktop()).map(|plan| format!("{:?}", plan.load.unwrap()))
+    };
+    assert!(
+        load("{ rate: 300/s, for: 5m }", true)
+            .unwrap()
+            .contains("Sessions")
+    );
+    assert!(
+        load("{ rate: 300/s, for: 5m }", false)
+            .unwrap()
+            .contains("Open")
+    );
+    assert!(
+        load("{ connections: 5, for: 5m }", false)
+            .unwrap()
+            .contains("Closed")
+    );
+    assert!(load("{ users: 5, hold: 5m }", false).is_err());
+    assert!(
+        load("{ users: 5 }", true)
+            .unwrap_err()
+            .to_string()
+            .contains("hold")
+    );
+    assert!(load("{ users: 5, iterations: 10 }", true).is_ok());
+    assert!(load("[{ users: 5, for: 1m }, { rate: 3/s, for: 1m }]", true).is_err());
+    assert!(load("{ find: users }", true).unwrap().contains("Users"));
+    assert!(
+        load("{ find: { users: 10..100, quick: true } }", true)
+            .unwrap()
+            .contains("to: Some(100.0)")
+    );
+    let phases = load(
+        "[{ users: 0..10, for: 1m }, { users: ..30, for: 1m }, { spike: 99, for: 1s }]",
+        true,
+    )
+    .unwrap();
+    assert!(
+        phases.contains("from: 10.0, to: 30.0") && phases.contains("from: 99.0, to: 99.0"),
+        "{phases}"
+    );
+}
+
+#[test]
+fn data_is_told_with_its_place() {
+    let mut desk = desktop();
+    desk.files.insert(
+        "candidates.csv",
+        b"name,password,assignment\nada,x\n".to_vec(),
+    );
+    let faults = read(EXAM, &given(), &desk).unwrap_err();
+    assert!(
+        faults.to_string().contains("line 2 has 2 values"),
+        "{faults}"
+    );
+    assert_eq!(faults.list().len(), 1, "{faults}");
+    desk.files.remove("candidates.csv");
+    let faults = read(EXAM, &given(), &desk).unwrap_err();
+    assert!(
+        faults
+            .to_string()
+            .contains("18:21: `candidates.csv` cannot be read: no such file"),
+        "{faults}"
+    );
+}
+
+mod property {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn places_lie_inside_the_file(at in 0_usize..1500, cut in 0_usize..40, put in "[ -~\\n\u{e4}\u{20ac}{}]{0,6}") {
+            let mut text = EXAM.to_owned();
+            let floor = |mut at: usize| {
+                at = at.min(EXAM.len());
+                while !EXAM.is_char_boundary(at) {
+                    at -= 1;
+                }
+                at
+            };
+            text.replace_range(floor(at)..floor(at + cut).max(floor(at)), &put);
+            if let Err(faults) = read(&text, &given(), &desktop()) {
+                prop_assert!(!faults.list().is_empty());
+                let lines: Vec<&str> = text.split('\n').collect();
+                for fault in faults.list() {
+                    prop_assert!((1..=lines.len()).contains(&fault.line), "{}", fault);
+                    let len = lines[fault.line - 1].chars().count();
+                    prop_assert!((1..=len + 1).contains(&fault.column), "{} in {:?}", fault, lines[fault.line - 1]);
+                }
+            }
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "\\PC{0,80}") {
+            let _ = read(&text, &given(), &desktop());
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! YAML 1.2 as a tree in which every node knows where it stands.
+//!
+//! The library gives events; the tree is built here, so that size, depth and aliases have limits before memory is
+//! taken. Anchors and aliases work as in YAML, merge keys (`<<`) as in YAML 1.1.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span};
+
+use super::source::Source;
+
+/// Deepest nesting.
+const DEPTH_MAX: usize = 64;
+/// Most nodes, those that aliases repeat included.
+const NODES_MAX: usize = 1_000_000;
+/// Most bytes of texts that aliases repeat.
+const REPEATED_MAX: usize = 64 << 20;
+
+/// A node and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Node {
+    /// Bytes of the source.
+    pub(crate) span: Range<usize>,
+    pub(crate) kind: Kind,
+}
+
+/// What a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A text; `plain` when it stands without quotes and may mean a number, `true` or nothing.
+    Scalar {
+        text: String,
+        plain: bool,
+    },
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key of a map.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Key {
+    pub(crate) text: String,
+    pub(crate) span: Range<usize>,
+}
+
+/// A fault of the YAML itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TreeFault {
+    pub(crate) span: Range<usize>,
+    pub(crate) fault: String,
+    pub(crate) valid: &'static str,
+}
+
+impl Node {
+    /// Nothing: an empty value, `null` or `~`.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(&self.kind, Kind::Scalar { text, plain: true } if matches!(text.as_str(), "" | "~" | "null"))
+    }
+
+    /// The value of a key, when this is a map that has it.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        let Kind::Map(entries) = &self.kind else {
+            return None;
+        };
+        let entry = entries.iter().find(|(key, _)| key.text == name)?;
+        Some(&entry.1)
+    }
+
+    fn children(&self) -> Box<dyn Iterator<Item = &Node> + '_> {
+        match &self.kind {
+            Kind::Scalar { .. } => Box::new(std::iter::empty()),
+            Kind::List(items) => Box::new(items.iter()),
+            Kind::Map(entries) => Box::new(entries.iter().map(|(_, value)| value)),
+        }
+    }
+
+    /// Size of this one and all below it.
+    fn extent(&self) -> Extent {
+        let len = match &self.kind {
+            Kind::Scalar { text, .. } => text.len(),
+            Kind::List(_) | Kind::Map(_) => 0,
+        };
+        let own = Extent {
+            nodes: 1,
+            levels: 1,
+            len,
+        };
+        self.children().fold(own, |whole, child| {
+            let below = child.extent();
+            Extent {
+                nodes: whole.nodes + below.nodes,
+                levels: whole.levels.max(below.levels + 1),
+                len: whole.len + below.len,
+            }
+        })
+    }
+}
+
+/// Size of a node and all below it.
+struct Extent {
+    nodes: usize,
+    levels: usize,
+    /// Bytes of its texts.
+    len: usize,
+}
+
+/// Reads the one document of `source`. Of faults that leave the tree readable (a key twice), all are told.
+pub(crate) fn read(source: &Source) -> (Option<Node>, Vec<TreeFault>) {
+    let mut builder = Builder::new(source);
+    let mut parser = Parser::new_from_str(source.text());
+    loop {
+        let step = match parser.next_event() {
+            None => break,
+            Some(Ok((event, span))) => builder.take(event, span),
+            Some(Err(error)) => {
+                let at = builder.place(error.marker().index());
+                let fault = format!("this is not YAML: {}", error.info());
+                Err(fault_at(
+                    at..at,
+                    fault,
+                    "YAML 1.2; texts with `: `, ` #`, `{` or `[` stand in quotes",
+                ))
+            }
+        };
+        if let Err(fault) = step {
+            builder.faults.push(fault);
+            return (None, builder.faults);
+        }
+    }
+    (builder.root, builder.faults)
+}
+
+fn fault_at(span: Range<usize>, fault: impl Into<String>, valid: &'static str) -> TreeFault {
+    TreeFault {
+        span,
+        fault: fault.into(),
+        valid,
+    }
+}
+
+/// A list or map that is not closed yet.
+struct Open {
+    start: usize,
+    anchor: usize,
+    items: Vec<Node>,
+    entries: Vec<(Key, Node)>,
+    key: Option<Key>,
+    is_map: bool,
+}
+
+struct Builder<'a> {
+    source: &'a Source,
+    /// Byte of each character, when some take more than one.
+    bytes: Option<Vec<usize>>,
+    open: Vec<Open>,
+    anchors: HashMap<usize, Node>,
+    root: Option<Node>,
+    nodes: usize,
+    /// Bytes of texts held a second time.
+    repeated: usize,
+    faults: Vec<TreeFault>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(source: &'a Source) -> Self {
+        let text = source.text();
+        let bytes = (!text.is_ascii()).then(|| text.char_indices().map(|(byte, _)| byte).collect());
+        Self {
+            source,
+            bytes,
+            open: Vec::new(),
+            anchors: HashMap::new(),
+            root: None,
+            nodes: 0,
+            repeated: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// The byte at which a character begins.
+    fn place(&self, index: usize) -> usize {
+        let len = self.source.text().len();
+        match &self.bytes {
+            None => index.min(len),
+            Some(bytes) => bytes.get(index).copied().unwrap_or(len),
+        }
+    }
+
+    fn range(&self, span: Span) -> Range<usize> {
+        let start = self.place(span.start.index());
+        start..self.place(span.end.index()).max(start)
+    }
+
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), TreeFault> {
+        let range = self.range(span);
+        match event {
+            Event::DocumentStart(_) if self.root.is_some() => Err(fault_at(
+                range,
+                "a second document begins",
+                "one plan in a file; leave out `---`",
+            )),
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_text = tag.is_some_and(|tag| tag.suffix == "str");
+                let kind = Kind::Scalar {
+                    text: text.into_owned(),
+                    plain: style == ScalarStyle::Plain && !is_text,
+                };
+                self.add(Node { span: range, kind }, anchor)
+            }
+            Event::SequenceStart(anchor, _) => self.open(range, anchor, false),
+            Event::MappingStart(anchor, _) => self.open(range, anchor, true),
+            Event::SequenceEnd | Event::MappingEnd => self.close(range.end),
+            Event::Alias(anchor) => self.repeat(anchor, range),
+            Event::Nothing
+            | Event::StreamStart
+            | Event::StreamEnd
+            | Event::DocumentStart(_)
+            | Event::DocumentEnd => Ok(()),
+        }
+    }
+
+    fn open(&mut self, range: Range<usize>, anchor: usize, is_map: bool) -> Result<(), TreeFault> {
+        if self.open.len() >= DEPTH_MAX {
+            return Err(too_deep(range));
+        }
+        if self.awaits_key() {
+            return Err(fault_at(
+                range,
+                "this key is not a word",
+                "a word as the key; a template stands in quotes: \"{{ name }}\"",
+            ));
+        }
+        self.open.push(Open {
+            start: range.start,
+            anchor,
+            items: Vec::new(),
+            entries: Vec::new(),
+            key: None,
+            is_map,
+        });
+        Ok(())
+    }
+
+    fn awaits_key(&self) -> bool {
+        self.open
+            .last()
+            .is_some_and(|open| open.is_map && open.key.is_none())
+    }
+
+    fn close(&mut self, end: usize) -> Result<(), TreeFault> {
+        let Some(open) = self.open.pop() else {
+            return Ok(());
+        };
+        let kind = if open.is_map {
+            Kind::Map(self.merged(open.entries))
+        } else {
+            Kind::List(open.items)
+        };
+        // Blocks end where the next thing begins; what they hold ends before.
+        let last = match &kind {
+            Kind::Map(entries) => entries.last().map(|(_, value)| value.span.end),
+            Kind::List(items) => items.last().map(|item| item.span.end),
+            Kind::Scalar { .. } => None,
+        };
+        let is_flow = self.source.text()[open.start..].starts_with(['{', '[']);
+        let end = if is_flow { end } else { last.unwrap_or(end) };
+        let span = open.start..end.max(open.start);
+        self.add(Node { span, kind }, open.anchor)
+    }
+
+    /// Puts a finished node where it belongs.
+    fn add(&mut self, node: Node, anchor: usize) -> Result<(), TreeFault> {
+        self.nodes += 1;
+        if self.nodes > NODES_MAX {
+            return Err(too_many(node.span));
+        }
+        if anchor > 0 {
+            self.count_again(&node.extent(), &node.span)?;
+            self.anchors.insert(anchor, node.clone());
+        }
+        let Some(open) = self.open.last_mut() else {
+            self.root = Some(node);
+            return Ok(());
+        };
+        if !open.is_map {
+            open.items.push(node);
+            return Ok(());
+        }
+        match open.key.take() {
+            Some(key) => open.entries.push((key, node)),
+            None => self.begin_entry(node)?,
+        }
+        Ok(())
+    }
+
+    fn begin_entry(&mut self, node: Node) -> Result<(), TreeFault> {
+        let Kind::Scalar { text, .. } = node.kind else {
+            return Err(fault_at(node.span, "this key is not a word", "a word"));
+        };
+        let Some(open) = self.open.last_mut() else {
+            return Ok(());
+        };
+        if let Some((first, _)) = open.entries.iter().find(|(key, _)| key.text == text)
+            && text != "<<"
+        {
+            let (line, _) = self.source.position(first.span.start);
+            let fault = format!("`{text}` is written twice, first in line {line}");
+            let valid = "each key once";
+            self.faults.push(fault_at(node.span.clone(), fault, valid));
+        }
+        open.key = Some(Key {
+            text,
+            span: node.span,
+        });
+        Ok(())
+    }
+
+    fn repeat(&mut self, anchor: usize, range: Range<usize>) -> Result<(), TreeFault> {
+        let Some(node) = self.anchors.get(&anchor) else {
+            return Err(fault_at(
+                range,
+                "an alias stands within its own anchor",
+                "an alias of a node that is complete",
+            ));
+        };
+        let extent = node.extent();
+        if self.open.len() + extent.levels > DEPTH_MAX {
+            return Err(too_deep(range));
+        }
+        let node = node.clone();
+        self.count_again(&extent, &range)?;
+        self.add(node, 0)
+    }
+
+    /// Memory that is taken a second time counts as if it were written a second time.
+    fn count_again(&mut self, extent: &Extent, range: &Range<usize>) -> Result<(), TreeFault> {
+        self.nodes += extent.nodes;
+        self.repeated += extent.len;
+        if self.nodes > NODES_MAX || self.repeated > REPEATED_MAX {
+            return Err(too_many(range.clone()));
+        }
+        Ok(())
+    }
+
+    /// Keys of merged maps stand behind the map's own, which win.
+    fn merged(&mut self, entries: Vec<(Key, Node)>) -> Vec<(Key, Node)> {
+        if entries.iter().all(|(key, _)| key.text != "<<") {
+            return entries;
+        }
+        let (merges, mut own): (Vec<_>, Vec<_>) =
+            entries.into_iter().partition(|(key, _)| key.text == "<<");
+        for (key, value) in merges {
+            let maps = match value.kind {
+                Kind::List(items) => items,
+                kind => vec![Node { kind, ..value }],
+            };
+            for map in maps {
+                let Kind::Map(more) = map.kind else {
+                    let fault = "`<<` takes a map";
+                    self.faults
+                        .push(fault_at(key.span.clone(), fault, "an alias of a map"));
+                    continue;
+                };
+                for entry in more {
+                    if own.iter().all(|(have, _)| have.text != entry.0.text) {
+                        own.push(entry);
+                    }
+                }
+            }
+        }
+        own
+    }
+}
+
+fn too_deep(span: Range<usize>) -> TreeFault {
+    fault_at(span, "this is nested too deep", "at most 64 levels")
+}
+
+fn too_many(span: Range<usize>) -> TreeFault {
+    fault_at(
+        span,
+        "there are too many values",
+        "at most 1,000,000, those that aliases repeat included",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(text: &str) -> Result<Node, String> {
+        let (root, faults) = read(&Source::new(text));
+        match faults.first() {
+            Some(fault) => Err(fault.fault.clone()),
+            None => Ok(root.unwrap()),
+        }
+    }
+
+    #[test]
+    fn nodes_know_where_they_stand() {
+        let text = "ä: [€, 'x y']\nb:\n  - c: |\n      one\n      two\n  - \"d\"\ne: 1\n";
+        let root = tree(text).unwrap();
+        let list = root.get("ä").unwrap();
+        assert_eq!(&text[list.span.clone()], "[€, 'x y']");
+        let Kind::List(items) = &list.kind else {
+            panic!("{list:?}");
+        };
+        assert_eq!(&text[items[0].span.clone()], "€");
+        assert_eq!(&text[items[1].span.clone()], "'x y'");
+        assert_eq!(&text[root.get("e").unwrap().span.clone()], "1");
+    }
+
+    #[test]
+    fn anchors_and_merge_keys() {
+        let root = tree("a: &a { x: 1, y: 2 }\nb: { <<: *a, y: 3 }\nc: *a\n").unwrap();
+        let b = root.get("b").unwrap();
+        let text = |node: Option<&Node>| match &node.unwrap().kind {
+            Kind::Scalar { text, .. } => text.clone(),
+            kind => panic!("{kind:?}"),
+        };
+        assert_eq!(
+            (text(b.get("x")), text(b.get("y"))),
+            ("1".to_owned(), "3".to_owned())
+        );
+        assert_eq!(root.get("c").unwrap().kind, root.get("a").unwrap().kind);
+    }
+
+    #[test]
+    fn everything_has_a_limit() {
+        let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..10 {
+            let parts = vec![format!("*a{}", level - 1); 10].join(", ");
+            bomb.push_str(&format!("a{level}: &a{level} [{parts}]\n"));
+        }
+        assert_eq!(tree(&bomb).unwrap_err(), "there are too many values");
+        let deep = "[".repeat(100) + &"]".repeat(100);
+        assert_eq!(tree(&deep).unwrap_err(), "this is nested too deep");
+        assert!(tree("a: &a [*a]").is_err());
+    }
+
+    #[test]
+    fn faults_of_the_yaml_itself() {
+        assert!(
+            tree("a: 1\nb: 2\na: 3")
+                .unwrap_err()
+                .contains("twice, first in line 1")
+        );
+        assert!(tree("a: [1").unwrap_err().contains("not YAML"));
+        assert!(
+            tree("a: {{ name }}")
+                .unwrap_err()
+                .contains("key is not a word")
+        );
+        assert!(
+            tree("a: 1\n---\nb: 1")
+                .unwrap_err()
+                .contains("second document")
+        );
+        assert_eq!(read(&Source::new("# nothing\n")), (None, Vec::new()));
+    }
+}

@@ -1,0 +1,165 @@
+//! Plan files at the door: which argument is one, the files and the environment around it, and what is told of faults.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings};
+
+use crate::explain::Fault;
+
+/// A plan file that was read, and the folder its paths start from.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) plan: PlanFile,
+    pub(crate) folder: PathBuf,
+}
+
+/// Whether an argument names a plan file and not a URL.
+pub(crate) fn is_plan(text: &str) -> bool {
+    let path = Path::new(text);
+    let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+    !text.contains("://") && (ending == "yaml" || ending == "yml" || path.is_file())
+}
+
+/// Reads a plan file when the argument names one.
+pub(crate) fn read_if_plan(text: &str, target: Option<&str>) -> Result<Option<Written>, Fault> {
+    if is_plan(text) {
+        return read(text, target).map(Some);
+    }
+    match target {
+        Some(_) => Err(Fault::usage("--target stands beside a plan file only")
+            .remedy("give the URL alone, or a plan file and --target URL")),
+        None => Ok(None),
+    }
+}
+
+/// Reads a plan file; every problem becomes a line.
+pub(crate) fn read(file: &str, target: Option<&str>) -> Result<Written, Fault> {
+    let path = Path::new(file);
+    let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+    let text = text_of(path)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let given = Given {
+        target: target.map(str::to_owned),
+        name: short(&stem),
+    };
+    if let Some(url) = target {
+        crate::target::parse(url)?;
+    }
+    let around = Around { folder: &folder };
+    match plan::read(&text, &given, &around) {
+        Ok(plan) => Ok(Written { plan, folder }),
+        Err(faults) => {
+            let count = faults.list().len();
+            let problems = if count == 1 { "problem" } else { "problems" };
+            Err(Fault::usage(format!("{file} has {count} {problems}")).details(faults.lines(file)))
+        }
+    }
+}
+
+fn text_of(path: &Path) -> Result<String, Fault> {
+    let bytes = match bounded(path, PLAN_LEN_MAX) {
+        Ok(bytes) => bytes,
+        Err(fault) => {
+            return Err(
+                Fault::usage(format!("cannot read the plan {}: {fault}", path.display()))
+                    .remedy("a YAML file of at most 16 MiB; a URL begins with http:// or https://"),
+            );
+        }
+    };
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let before = &error.as_bytes()[..at];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        let start = before
+            .iter()
+            .rposition(|byte| *byte == b'\n')
+            .map_or(0, |place| place + 1);
+        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        let detail = format!(
+            "{}:{line}:{column}: this byte is not UTF-8; valid: text in UTF-8",
+            path.display()
+        );
+        Fault::usage(format!("{} has 1 problem", path.display())).details(vec![detail])
+    })
+}
+
+/// A name that is safe in a file name.
+fn short(stem: &str) -> String {
+    let safe = |c: char| {
+        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = stem
+        .trim_start_matches('.')
+        .chars()
+        .take(64)
+        .map(safe)
+        .collect();
+    if name.is_empty() {
+        "plan".to_owned()
+    } else {
+        name
+    }
+}
+
+/// The content of a file, when it is not too long. What has no length of its own (a pipe) is read up to the limit.
+fn bounded(path: &Path, len_max: u64) -> Result<Vec<u8>, FileFault> {
+    let unreadable = |error: std::io::Error| FileFault::Unreadable(error.to_string());
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let len = file.metadata().map_err(unreadable)?.len();
+    if len > len_max {
+        return Err(FileFault::TooLong(len));
+    }
+    let mut content = Vec::new();
+    file.take(len_max + 1)
+        .read_to_end(&mut content)
+        .map_err(unreadable)?;
+    if content.len() as u64 > len_max {
+        return Err(FileFault::TooLong(content.len() as u64));
+    }
+    Ok(content)
+}
+
+/// The plan file's folder and the environment.
+struct Around<'a> {
+    folder: &'a Path,
+}
+
+impl Surroundings for Around<'_> {
+    fn file(&self, path: &str, len_max: u64) -> Result<Vec<u8>, FileFault> {
+        bounded(&self.folder.join(path), len_max)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the door is where the environment is read"
+    )]
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plans_are_told_from_urls() {
+        for plan in ["plan.yaml", "a/b.YML", "/etc/hostname"] {
+            assert!(is_plan(plan), "{plan}");
+        }
+        for url in ["http://x/a.yaml", "localhost:8080", "example.org"] {
+            assert!(!is_plan(url), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_plan_is_named_after_its_file() {
+        assert_eq!(short("exam day"), "exam-day");
+        assert_eq!(short(".."), "plan");
+    }
+}

@@ -1,0 +1,164 @@
+//! Plan files at the door: checked without load, overridden by flags, every problem with its place.
+
+use crate::support::{Place, Said};
+
+const EXAM: &str = "target: http://127.0.0.1:1\n\
+objective: [p95 < 800ms, errors < 1%]\n\
+journeys:\n\
+\x20 candidate:\n\
+\x20   once:\n\
+\x20     - post: /login\n\
+\x20       form: { name: \"{{ candidate.name }}\" }\n\
+\x20   steps:\n\
+\x20     - get: /home\n\
+\x20     - think: 2s\n\
+data:\n\
+\x20 candidate: { csv: data/candidates.csv, pick: unique }\n\
+load: { users: 5, hold: 60m }\n";
+
+fn write(place: &Place, name: &str, text: &str) {
+    let path = place.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn exam() -> Place {
+    let place = Place::new();
+    write(&place, "plans/exam.yaml", EXAM);
+    write(&place, "plans/data/candidates.csv", "name\nada\ngrace\n");
+    place
+}
+
+#[track_caller]
+fn told(said: &Said, code: i32, words: &[&str]) {
+    assert_eq!(said.code, code, "{said:?}");
+    for word in words {
+        assert!(
+            said.stderr.contains(word) || said.stdout.contains(word),
+            "no `{word}` in {said:?}"
+        );
+    }
+}
+
+#[test]
+fn a_plan_is_checked_without_load() {
+    let place = exam();
+    let said = place.run(&["check", "plans/exam.yaml"]);
+    told(
+        &said,
+        0,
+        &["valid plan", "1 journey, 2 steps, 2 rows of candidate"],
+    );
+    let json = place.run(&["check", "plans/exam.yaml", "--json"]).json();
+    assert_eq!(json["steps"][0], "POST /login");
+    assert!(place.run_files().is_empty());
+}
+
+#[test]
+fn every_problem_begins_with_its_place() {
+    let place = exam();
+    let wrong = EXAM
+        .replace("think: 2s", "thnk: 2s")
+        .replace("candidate.name", "candidate.nme");
+    write(&place, "plans/exam.yaml", &wrong);
+    for command in ["check", "run", "limit"] {
+        let said = place.run(&[command, "plans/exam.yaml"]);
+        told(
+            &said,
+            2,
+            &[
+                "did you mean `think`",
+                "did you mean `name`",
+                "has 2 problems",
+            ],
+        );
+        let starts: Vec<&str> = said
+            .stderr
+            .lines()
+            .take(2)
+            .map(|line| &line[..20])
+            .collect();
+        assert!(starts[0].starts_with("plans/exam.yaml:7:"), "{said:?}");
+        assert!(starts[1].starts_with("plans/exam.yaml:10:"), "{said:?}");
+    }
+}
+
+#[test]
+fn what_is_no_plan_is_told() {
+    let place = exam();
+    told(
+        &place.run(&["check", "missing.yaml"]),
+        2,
+        &["missing.yaml", "cannot read"],
+    );
+    write(&place, "empty.yaml", "");
+    told(
+        &place.run(&["check", "empty.yaml"]),
+        2,
+        &["empty.yaml:1:1:", "empty"],
+    );
+    std::fs::write(place.path().join("bytes.yaml"), b"target: \xff\n").unwrap();
+    told(
+        &place.run(&["check", "bytes.yaml"]),
+        2,
+        &["bytes.yaml:1:9:", "UTF-8"],
+    );
+    told(
+        &place.run(&["check", "http://127.0.0.1:1/", "--target", "http://x"]),
+        2,
+        &["--target"],
+    );
+}
+
+#[test]
+fn flags_that_a_plan_contradicts_are_refused() {
+    let place = exam();
+    let plan = "plans/exam.yaml";
+    told(
+        &place.run(&["run", plan, "--data", "x"]),
+        2,
+        &["--data", "plan"],
+    );
+    told(
+        &place.run(&["run", plan, "--connections", "5"]),
+        2,
+        &["--users"],
+    );
+    told(
+        &place.run(&["run", "http://127.0.0.1:1/", "--users", "5"]),
+        2,
+        &["plan file"],
+    );
+    write(
+        &place,
+        "plans/none.yaml",
+        &EXAM.replace("load: { users: 5, hold: 60m }\n", ""),
+    );
+    told(
+        &place.run(&["run", "plans/none.yaml"]),
+        2,
+        &["says no load", "--users"],
+    );
+    told(
+        &place.run(&["run", plan, "--target", "ftp://x"]),
+        2,
+        &["ftp"],
+    );
+}
+
+#[test]
+fn the_schema_is_printed() {
+    let place = Place::new();
+    let schema = place.run(&["generate", "schema", "plan"]).json();
+    assert_eq!(
+        schema["properties"]["target"]["description"]
+            .as_str()
+            .map(str::is_empty),
+        Some(false)
+    );
+    told(
+        &place.run(&["generate", "schema", "x"]),
+        2,
+        &["plan, run or limit"],
+    );
+}
