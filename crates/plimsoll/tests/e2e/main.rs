@@ -4,8 +4,10 @@
 
 mod bad_input;
 mod disk;
+mod import;
 mod kill;
 mod limit;
 mod nginx;
+mod record;
 mod run;
 mod support;
