@@ -13,10 +13,18 @@ struct Tool {
     package: &'static str,
 }
 
-const TOOLS: [Tool; 9] = [
+const TOOLS: [Tool; 11] = [
     Tool {
         program: "nginx",
         package: "nginx-light",
+    },
+    Tool {
+        program: "apache2",
+        package: "apache2",
+    },
+    Tool {
+        program: "haproxy",
+        package: "haproxy",
     },
     Tool {
         program: "chromium",

@@ -1,5 +1,6 @@
 //! What a person types, as types. Nothing is resolved here; the commands do that.
 
+mod import;
 mod parse;
 mod transport;
 
@@ -11,6 +12,7 @@ use plimsoll_config::load::RateRange;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::schedule::Phase;
 
+pub(crate) use import::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
 
@@ -53,6 +55,10 @@ pub(crate) enum Command {
     Report(ReportArguments),
     /// Write the tables of a run for notebooks, databases and spreadsheets
     Export(ExportArguments),
+    /// Make a plan of a browser's recording or of a server's logs
+    Import(ImportArguments),
+    /// Make a plan of a visit: a browser whose requests become a journey
+    Record(RecordArguments),
     /// Find and raise the load line of a built-in sample site
     Demo(DemoArguments),
     /// Print shell completions, the man page or JSON schemas

@@ -10,10 +10,12 @@ mod exit;
 mod explain;
 mod export;
 mod generate;
+mod import;
 mod limit;
 mod outcome;
 mod plan_file;
 mod planning;
+mod record;
 mod report;
 mod request;
 mod run;
@@ -42,6 +44,8 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::check(&arguments, screen),
         Command::Report(arguments) => report::report(&arguments, screen),
         Command::Export(arguments) => export::export(&arguments),
+        Command::Import(arguments) => import::import(&arguments),
+        Command::Record(arguments) => record::record(&arguments),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
     };

@@ -13,7 +13,7 @@ struct Room {
 const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 
-const ROOMS: [Room; 13] = [
+const ROOMS: [Room; 14] = [
     Room {
         name: MODEL,
         may_know: &[],
@@ -50,6 +50,10 @@ const ROOMS: [Room; 13] = [
         ],
     },
     Room {
+        name: "plimsoll-import",
+        may_know: &[MODEL],
+    },
+    Room {
         name: "plimsoll-report",
         may_know: &[MODEL, "plimsoll-analysis"],
     },
@@ -66,6 +70,7 @@ const ROOMS: [Room; 13] = [
             "plimsoll-load",
             "plimsoll-probe",
             "plimsoll-analysis",
+            "plimsoll-import",
             "plimsoll-lab",
             "plimsoll-report",
             "plimsoll-sample",

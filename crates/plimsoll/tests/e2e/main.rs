@@ -4,9 +4,11 @@
 
 mod bad_input;
 mod disk;
+mod import;
 mod kill;
 mod limit;
 mod nginx;
 mod plan;
+mod record;
 mod run;
 mod support;

@@ -1,0 +1,35 @@
+//! Arbitrary lines in any format: a plan or an error, never a panic; every line is read or counted as unreadable.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_import::log::{Format, Options, Replay, ReplayRows, Tally};
+
+const FORMATS: [Option<Format>; 6] = [
+    None,
+    Some(Format::Nginx),
+    Some(Format::Apache),
+    Some(Format::Haproxy),
+    Some(Format::Cloudfront),
+    Some(Format::Json),
+];
+
+fuzz_target!(|input: (u8, bool, &[u8])| {
+    let (format, with_unsafe, text) = input;
+    let mut tally = Tally::new(Options {
+        format: FORMATS[usize::from(format) % FORMATS.len()],
+        with_unsafe,
+        ..Options::default()
+    });
+    text.split_inclusive(|b| *b == b'\n').for_each(|line| tally.take(line));
+    let replay = Replay {
+        speed: 3.0,
+        rows: None,
+    };
+    if let Ok(mut rows) = ReplayRows::new(&tally, replay) {
+        text.split_inclusive(|b| *b == b'\n').for_each(|line| {
+            rows.take(line);
+        });
+        let _ = rows.finish();
+    }
+    let _ = tally.finish();
+});

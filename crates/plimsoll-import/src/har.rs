@@ -1,0 +1,109 @@
+//! HAR 1.2: how browsers save what they did.
+//!
+//! One entry that makes no sense is left out and named; a file of which nothing makes sense is an error.
+
+mod entry;
+mod multipart;
+
+use serde_json::Value;
+
+use crate::recording::{Field, Recording, media_type_of};
+
+/// Most entries named as unusable; the rest are counted.
+const FAULTS_MAX: usize = 10;
+
+/// Why a HAR file gives no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum HarError {
+    /// Not JSON, cut off for instance.
+    #[error("line {}, column {}: not JSON ({source}); a HAR file is one JSON object, save it again from the network panel", source.line(), source.column())]
+    NotJson {
+        /// What the JSON reader says.
+        source: serde_json::Error,
+    },
+    /// JSON of something else.
+    #[error("no list `log.entries`: this is JSON and not a HAR file (HAR 1.2 has an object `log` with a list `entries`)")]
+    NoEntries,
+    /// Nothing was recorded.
+    #[error("`log.entries` is empty: nothing was recorded; open the network panel before the page, and reload it")]
+    Empty,
+    /// Every entry is unusable.
+    #[error("none of the {count} entries can be used; the first: {first}")]
+    NothingUsable {
+        /// Number of entries.
+        count: usize,
+        /// What is wrong with the first.
+        first: String,
+    },
+}
+
+/// Reads a HAR file.
+///
+/// # Errors
+/// When it is not one, or holds no usable entry.
+pub fn read(text: &str) -> Result<Recording, HarError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let har: Value =
+        serde_json::from_str(text).map_err(|source| HarError::NotJson { source })?;
+    let log = &har["log"];
+    let entries = log["entries"].as_array().ok_or(HarError::NoEntries)?;
+    if entries.is_empty() {
+        return Err(HarError::Empty);
+    }
+    let mut recording = Recording {
+        recorder: recorder(log),
+        ..Recording::default()
+    };
+    let mut unusable = 0_usize;
+    for (index, value) in entries.iter().enumerate() {
+        match entry::read(value) {
+            Ok(exchange) => recording.exchanges.push(exchange),
+            Err(fault) => {
+                unusable += 1;
+                if unusable <= FAULTS_MAX {
+                    recording
+                        .faults
+                        .push(format!("log.entries[{index}] left out: {fault}"));
+                }
+            }
+        }
+    }
+    if recording.exchanges.is_empty() {
+        return Err(HarError::NothingUsable {
+            count: entries.len(),
+            first: recording.faults.swap_remove(0),
+        });
+    }
+    if unusable > FAULTS_MAX {
+        let more = unusable - FAULTS_MAX;
+        recording.faults.push(format!("{more} more entries left out"));
+    }
+    // Chromium saves in the order of the answers' arrival in places; what matters is who asked first.
+    if recording.exchanges.iter().all(|exchange| exchange.started_ms.is_some()) {
+        recording
+            .exchanges
+            .sort_by(|a, b| a.started_ms.partial_cmp(&b.started_ms).unwrap_or(std::cmp::Ordering::Equal));
+    }
+    Ok(recording)
+}
+
+/// Decoded fields of the body of a form; none for a body of another media type.
+pub fn form_fields(media_type: &str, text: &str) -> Vec<Field> {
+    match media_type_of(media_type).as_str() {
+        "application/x-www-form-urlencoded" => entry::decode_form(text),
+        "multipart/form-data" => multipart::fields(media_type, text),
+        _ => Vec::new(),
+    }
+}
+
+fn recorder(log: &Value) -> String {
+    let named = |key: &str| {
+        let name = log[key]["name"].as_str()?;
+        let version = log[key]["version"].as_str().unwrap_or_default();
+        Some(format!("{name} {version}").trim().to_owned())
+    };
+    named("browser").or_else(|| named("creator")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

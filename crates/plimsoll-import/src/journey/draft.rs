@@ -1,0 +1,224 @@
+//! Each action as a step of the plan: its URL, headers and body with holes where values come from answers, data of
+//! the environment, or the clock.
+
+mod body;
+mod headers;
+mod value;
+
+use url::Url;
+
+use super::finder::{Finder, Kept};
+use super::fold::{self, Action, Folded};
+use super::secrets::Secrets;
+use super::sift::Sifted;
+use crate::looks;
+use crate::recording::Exchange;
+use crate::yaml::{Entry, Node};
+
+pub(super) use value::Value;
+
+/// All that is to be written of the actions.
+pub(super) struct Drafted {
+    /// One per action.
+    pub(super) steps: Vec<Step>,
+    /// What is kept of each action's answer.
+    pub(super) kept: Vec<Vec<Kept>>,
+    /// Variables of the environment that the plan needs.
+    pub(super) variables: Vec<String>,
+    /// Whether the recording began with cookies of earlier visits.
+    pub(super) began_with_cookies: bool,
+}
+
+/// One step.
+#[derive(Default)]
+pub(super) struct Step {
+    pub(super) method: String,
+    pub(super) url: String,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Entry>,
+    pub(super) expect: Vec<Entry>,
+    pub(super) resources: Vec<String>,
+    /// What a person should look at, one sentence each.
+    pub(super) notes: Vec<String>,
+    /// Sends a password.
+    pub(super) logs_in: bool,
+    /// Ends the session.
+    pub(super) logs_out: bool,
+}
+
+/// Where a value stands in a request.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    /// Kind of place, for comments.
+    pub(super) what: &'static str,
+    pub(super) name: &'a str,
+}
+
+/// What is known while requests are gone through in order.
+struct Drafter<'a> {
+    finder: Finder<'a>,
+    secrets: Secrets,
+    target: &'a Url,
+    /// Number of the action at hand.
+    at: usize,
+    /// When the request at hand began.
+    started_ms: Option<f64>,
+    step: Step,
+}
+
+pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
+    let exchanges = &sifted.exchanges;
+    let mut drafter = Drafter {
+        finder: Finder::new(exchanges, &folded.actions),
+        secrets: Secrets::default(),
+        target: &sifted.target,
+        at: 0,
+        started_ms: None,
+        step: Step::default(),
+    };
+    let mut steps = Vec::with_capacity(folded.actions.len());
+    for (at, action) in folded.actions.iter().enumerate() {
+        drafter.at = at;
+        drafter.draft(exchanges, action);
+        steps.push(std::mem::take(&mut drafter.step));
+    }
+    Drafted {
+        steps,
+        variables: drafter.secrets.variables().map(str::to_owned).collect(),
+        kept: drafter.finder.into_kept(),
+        began_with_cookies: exchanges.first().is_some_and(|first| first.header("cookie").is_some_and(|held| !held.is_empty())),
+    }
+}
+
+impl Drafter<'_> {
+    fn draft(&mut self, exchanges: &[&Exchange], action: &Action) {
+        let exchange = exchanges[action.first];
+        self.started_ms = exchange.started_ms;
+        self.step.method = exchange.method.to_ascii_lowercase();
+        // Passwords are looked for first, so that a secret is known wherever else the request holds it.
+        self.body(exchange);
+        self.step.url = self.url(&exchange.url);
+        self.headers(exchange);
+        self.step.expect = expectations(exchange, self.target);
+        let path = exchange.url.path().to_ascii_lowercase();
+        self.step.logs_out = ["logout", "log-out", "log_out", "signout", "sign_out", "sign-out", "logoff"]
+            .iter()
+            .any(|word| path.contains(word) || exchange.url.query().is_some_and(|query| query.contains(word)));
+        self.step.resources = action.resources.iter().map(|&index| self.plain_url(&exchanges[index].url)).collect();
+    }
+
+    /// Path and query, or the whole URL where it is another origin's; holes included.
+    fn url(&mut self, url: &Url) -> String {
+        let mut text = self.origin(url);
+        let mut before = "path";
+        for (index, segment) in url.path().split('/').enumerate() {
+            if index > 0 {
+                text.push('/');
+            }
+            text.push_str(&self.segment(segment, before));
+            if !segment.is_empty() {
+                before = segment;
+            }
+        }
+        let Some(query) = url.query() else {
+            return text;
+        };
+        for (index, pair) in query.split('&').enumerate() {
+            text.push(if index == 0 { '?' } else { '&' });
+            text.push_str(&self.pair(pair));
+        }
+        text
+    }
+
+    /// A segment of the path; an ending such as `.json` stays.
+    fn segment(&mut self, segment: &str, before: &str) -> String {
+        let (stem, ending) = match segment.rsplit_once('.') {
+            Some((stem, ending)) if ending.len() <= 5 && !stem.is_empty() => (stem, &segment[stem.len()..]),
+            _ => (segment, ""),
+        };
+        let decoded = value::percent_decoded(stem);
+        if !looks::is_id_segment(&decoded) {
+            return looks::literal(segment);
+        }
+        let name = format!("{}_id", before.trim_end_matches('s'));
+        let site = Site {
+            what: "path after",
+            name: &name,
+        };
+        let found = self.value(site, &decoded);
+        format!("{}{}", found.in_url(stem, &decoded), looks::literal(ending))
+    }
+
+    fn pair(&mut self, pair: &str) -> String {
+        let (name, raw) = match pair.split_once('=') {
+            Some((name, raw)) => (Some(name), raw),
+            None => (None, pair),
+        };
+        let decoded = value::form_decoded(raw);
+        let label = name.map_or_else(|| "query".to_owned(), value::form_decoded);
+        let site = Site {
+            what: "query parameter",
+            name: &label,
+        };
+        let found = if self.is_clock(&decoded) {
+            Value::Expression("now_ms()".to_owned())
+        } else {
+            self.value(site, &decoded)
+        };
+        let text = found.in_url(raw, &decoded);
+        match name {
+            Some(name) => format!("{}={text}", looks::literal(name)),
+            None => text,
+        }
+    }
+
+    /// Whether a value is the moment of the request in milliseconds: what keeps caches off.
+    fn is_clock(&self, value: &str) -> bool {
+        const DAY_MS: f64 = 86_400_000.0;
+        let number = || value.parse::<f64>().ok();
+        value.len() == 13
+            && value.bytes().all(|b| b.is_ascii_digit())
+            && self.started_ms.zip(number()).is_some_and(|(started, value)| (started - value).abs() < DAY_MS)
+    }
+
+    /// A URL without holes.
+    fn plain_url(&self, url: &Url) -> String {
+        let mut text = self.origin(url);
+        text.push_str(&looks::literal(url.path()));
+        if let Some(query) = url.query() {
+            text.push('?');
+            text.push_str(&looks::literal(query));
+        }
+        text
+    }
+
+    fn origin(&self, url: &Url) -> String {
+        if url.origin() == self.target.origin() {
+            String::new()
+        } else {
+            url.origin().ascii_serialization()
+        }
+    }
+}
+
+/// What the answer must be, where it is not simply good.
+fn expectations(exchange: &Exchange, target: &Url) -> Vec<Entry> {
+    // The plan's user comes without what a browser had kept: it gets the whole answer.
+    if matches!(exchange.status, 200 | 206 | 304) {
+        return Vec::new();
+    }
+    let mut found = vec![Entry::new("status", Node::plain(exchange.status))];
+    if let Some(to) = exchange.redirect()
+        && to.origin() == target.origin()
+    {
+        let steady = Exchange {
+            url: to.clone(),
+            ..exchange.clone()
+        };
+        if fold::is_steady(&steady) {
+            let query = to.query().map(|query| format!("?{query}")).unwrap_or_default();
+            found.push(Entry::new("location", Node::text(looks::literal(&format!("{}{query}", to.path())))));
+        }
+    }
+    found
+}

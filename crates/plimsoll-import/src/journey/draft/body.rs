@@ -1,0 +1,236 @@
+//! Bodies: forms and JSON as such, the rest as text.
+
+use serde_json::Value as Json;
+
+use super::{Drafter, Site, Value};
+use crate::looks;
+use crate::recording::{Exchange, Field, Payload, media_type_of};
+use crate::yaml::{Entry, Item, Node};
+
+/// Longest JSON body written as YAML, bytes; a longer one stays text.
+const JSON_LEN_MAX: usize = 64 << 10;
+/// Deepest JSON body written as YAML.
+const JSON_DEPTH_MAX: usize = 16;
+/// Longest name that becomes a key of YAML, bytes: keys end at 1024 characters there, escapes included.
+const KEY_LEN_MAX: usize = 100;
+
+impl Drafter<'_> {
+    pub(super) fn body(&mut self, exchange: &Exchange) {
+        let Some(payload) = &exchange.payload else {
+            if !matches!(exchange.method.as_str(), "GET" | "HEAD" | "DELETE") {
+                let sent = exchange.header("content-length").is_some_and(|length| length != "0");
+                if sent {
+                    self.step.notes.push("the recording does not hold the body of this request: add it".to_owned());
+                }
+            }
+            return;
+        };
+        if matches!(exchange.method.as_str(), "GET" | "HEAD") {
+            return;
+        }
+        let kind = media_type_of(&payload.media_type);
+        let entry = match kind.as_str() {
+            "application/x-www-form-urlencoded" if has_keys(&payload.fields) => self.form(&payload.fields),
+            "multipart/form-data" if has_keys(&payload.fields) => self.multipart(&payload.fields),
+            _ if kind.contains("json") => self.json(payload),
+            _ => None,
+        };
+        self.step.body = entry.or_else(|| {
+            let text = payload.text.as_deref().unwrap_or_default();
+            (!text.is_empty()).then(|| Entry::new("body", Node::text(looks::literal(text))))
+        });
+    }
+
+    fn form(&mut self, fields: &[Field]) -> Option<Entry> {
+        let values: Vec<(&str, Value)> = fields.iter().map(|field| (field.name.as_str(), self.field(field))).collect();
+        let mut entries: Vec<Entry> = Vec::new();
+        for (name, value) in values {
+            let value = Node::text(value.as_text());
+            match entries.iter_mut().find(|entry| entry.key == name) {
+                // Fields of one name become a list; their order among the others is the first one's.
+                Some(Entry { value: Node::List(items), .. }) => items.push(value.into()),
+                Some(entry) => {
+                    let first = std::mem::replace(&mut entry.value, Node::List(Vec::new()));
+                    entry.value = Node::list([first, value]);
+                }
+                None => entries.push(Entry::new(name, value)),
+            }
+        }
+        Some(Entry::new("form", Node::Map(entries)))
+    }
+
+    fn field(&mut self, field: &Field) -> Value {
+        let site = Site {
+            what: "form field",
+            name: &field.name,
+        };
+        self.value(site, &field.value)
+    }
+
+    fn multipart(&mut self, fields: &[Field]) -> Option<Entry> {
+        if has_duplicates(fields) {
+            self.step.notes.push("fields of the same name: only the last of each is kept".to_owned());
+        }
+        let mut entries: Vec<Entry> = Vec::new();
+        for field in fields {
+            let value = self.part(field);
+            entries.retain(|entry| entry.key != field.name);
+            entries.push(Entry::new(&field.name, value));
+        }
+        Some(Entry::new("multipart", Node::Map(entries)))
+    }
+
+    fn part(&mut self, field: &Field) -> Node {
+        let Some(name) = &field.file_name else {
+            return Node::text(self.field(field).as_text());
+        };
+        if field.value.is_empty() && !name.is_empty() {
+            self.step.notes.push(format!("the recording does not hold the content of the file {name:?}: add it"));
+        }
+        let mut entries = vec![
+            Entry::new("text", Node::text(looks::literal(&field.value))),
+            Entry::new("name", Node::text(if name.is_empty() { "empty" } else { name })),
+        ];
+        if let Some(media_type) = &field.media_type {
+            entries.push(Entry::new("type", Node::text(media_type)));
+        }
+        Node::Map(entries)
+    }
+
+    fn json(&mut self, payload: &Payload) -> Option<Entry> {
+        let text = payload.text.as_deref()?;
+        let json: Json = serde_json::from_str(text).ok()?;
+        let is_scalar = !(json.is_object() || json.is_array());
+        let needs_text = is_scalar || text.len() > JSON_LEN_MAX || depth(&json) > JSON_DEPTH_MAX || !has_short_keys(&json) || self.has_numeric_hole(&json, "json");
+        if needs_text {
+            let mut raw = String::new();
+            self.json_text(&json, "json", &mut raw);
+            return Some(Entry::new("body", Node::text(raw)));
+        }
+        let key = if is_graphql(&json) { "graphql" } else { "json" };
+        let mut entries = match self.json_node(&json, "json") {
+            Node::Map(entries) => entries,
+            other => return Some(Entry::new("json", other)),
+        };
+        if key == "graphql" {
+            entries.retain(|entry| entry.value != Node::plain("null"));
+            for entry in entries.iter_mut().filter(|entry| entry.key == "operationName") {
+                "operation".clone_into(&mut entry.key);
+            }
+        }
+        Some(Entry::new(key, Node::Map(entries)))
+    }
+
+    /// Whether a number of the body came from an answer: in YAML it would become a text.
+    fn has_numeric_hole(&mut self, json: &Json, name: &str) -> bool {
+        match json {
+            Json::Number(number) => self.finder.expression(self.at, name, &number.to_string()).is_some(),
+            Json::Array(items) => items.iter().any(|item| self.has_numeric_hole(item, name)),
+            Json::Object(members) => members.iter().any(|(key, member)| self.has_numeric_hole(member, key)),
+            _ => false,
+        }
+    }
+
+    fn json_node(&mut self, json: &Json, name: &str) -> Node {
+        match json {
+            Json::String(text) => Node::text(self.json_value(name, text).as_text()),
+            Json::Array(items) => {
+                Node::List(items.iter().map(|item| Item::from(self.json_node(item, name))).collect())
+            }
+            Json::Object(members) => Node::Map(
+                members
+                    .iter()
+                    .map(|(key, member)| Entry::new(key, self.json_node(member, key)))
+                    .collect(),
+            ),
+            other => Node::plain(other),
+        }
+    }
+
+    /// JSON with holes as text.
+    fn json_text(&mut self, json: &Json, name: &str, out: &mut String) {
+        match json {
+            Json::String(text) => match self.json_value(name, text) {
+                Value::Literal(_) => out.push_str(&looks::literal(&json.to_string())),
+                Value::Expression(expression) => {
+                    out.push_str("\"{{ json(");
+                    out.push_str(&expression);
+                    out.push_str(") }}\"");
+                }
+            },
+            Json::Number(number) => match self.finder.expression(self.at, name, &number.to_string()) {
+                Some(expression) => out.push_str(&Value::Expression(expression).as_text()),
+                None => out.push_str(&number.to_string()),
+            },
+            Json::Array(items) => {
+                out.push('[');
+                for (index, item) in items.iter().enumerate() {
+                    out.push_str(if index > 0 { ", " } else { "" });
+                    self.json_text(item, name, out);
+                }
+                out.push(']');
+            }
+            Json::Object(members) => {
+                out.push('{');
+                for (index, (key, member)) in members.iter().enumerate() {
+                    // Braces side by side would open a hole.
+                    out.push_str(if index > 0 { ", " } else { " " });
+                    out.push_str(&looks::literal(&Json::from(key.as_str()).to_string()));
+                    out.push_str(": ");
+                    self.json_text(member, key, out);
+                }
+                out.push_str(" }");
+            }
+            other => out.push_str(&other.to_string()),
+        }
+    }
+
+    fn json_value(&mut self, name: &str, text: &str) -> Value {
+        let site = Site {
+            what: "JSON member",
+            name,
+        };
+        self.value(site, text)
+    }
+}
+
+/// Whether there are fields, and their names can be keys.
+fn has_keys(fields: &[Field]) -> bool {
+    !fields.is_empty() && fields.iter().all(|field| field.name.len() <= KEY_LEN_MAX)
+}
+
+fn has_duplicates(fields: &[Field]) -> bool {
+    fields
+        .iter()
+        .enumerate()
+        .any(|(index, field)| fields[..index].iter().any(|earlier| earlier.name == field.name))
+}
+
+fn is_graphql(json: &Json) -> bool {
+    let Some(members) = json.as_object() else {
+        return false;
+    };
+    let known = members.keys().all(|key| matches!(key.as_str(), "query" | "variables" | "operationName"));
+    let starts = |query: &str| {
+        ["query", "mutation", "subscription", "{", "fragment"]
+            .iter()
+            .any(|start| query.trim_start().starts_with(start))
+    };
+    known && json["query"].as_str().is_some_and(starts)
+}
+
+fn depth(json: &Json) -> usize {
+    match json {
+        Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Json::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn has_short_keys(json: &Json) -> bool {
+    match json {
+        Json::Array(items) => items.iter().all(has_short_keys),
+        Json::Object(members) => members.iter().all(|(key, member)| key.len() <= KEY_LEN_MAX && has_short_keys(member)),
+        _ => true,
+    }
+}

@@ -1,0 +1,127 @@
+//! Where a value stands in an answer, said so that it is found again when the value is another one.
+//!
+//! Each way is tried out on the recorded answer and taken only if it gives exactly the value.
+
+mod html;
+mod json;
+mod pattern;
+
+use std::cell::OnceCell;
+
+use scraper::Html;
+use serde_json::Value;
+
+use crate::recording::Exchange;
+
+/// A way to a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub(super) way: Way,
+    /// Which of several, from 1.
+    pub(super) pick: usize,
+    /// The value stands there with entities, and is sent without.
+    pub(super) unescape: bool,
+}
+
+/// How a value is taken out of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Css { selector: String, attribute: String },
+    Json(String),
+    Header(String),
+    Cookie(String),
+    Regex(String),
+}
+
+impl Found {
+    fn first(way: Way) -> Self {
+        Self {
+            way,
+            pick: 1,
+            unescape: false,
+        }
+    }
+}
+
+/// An answer that is looked into, taken apart once.
+pub(super) struct Answer<'a> {
+    exchange: &'a Exchange,
+    /// Cookies set on the way to it: (name, value).
+    cookies: Vec<(String, String)>,
+    html: OnceCell<Html>,
+    json: OnceCell<Option<Value>>,
+}
+
+impl<'a> Answer<'a> {
+    /// The answer at the end of `chain`, the last of which is `exchange`.
+    pub(super) fn new(exchange: &'a Exchange, chain: impl Iterator<Item = &'a Exchange>) -> Self {
+        Self {
+            exchange,
+            cookies: chain.flat_map(cookies).collect(),
+            html: OnceCell::new(),
+            json: OnceCell::new(),
+        }
+    }
+
+    /// The best way to `value`, if it is there.
+    pub(super) fn find(&self, value: &str) -> Option<Found> {
+        self.in_body_structure(value)
+            .or_else(|| self.in_cookies(value))
+            .or_else(|| self.in_headers(value))
+            .or_else(|| pattern::find(self.exchange.content.as_deref()?, value))
+    }
+
+    fn in_body_structure(&self, value: &str) -> Option<Found> {
+        let content = self.exchange.content.as_deref()?;
+        let media_type = self.exchange.media_type.as_str();
+        let starts_as_json = content.trim_start().starts_with(['{', '[']);
+        if media_type.contains("json") || (media_type.is_empty() && starts_as_json) {
+            let json = self.json.get_or_init(|| serde_json::from_str(content).ok()).as_ref()?;
+            return json::find(json, value);
+        }
+        if media_type.contains("html") {
+            // Most values are not in most pages: the text is asked before the page is taken apart.
+            let plain = content.contains(value) || (value.contains(['&', '"', '<', '>', '\'']) && content.contains('&'));
+            if plain || content.contains("&#") {
+                let page = self.html.get_or_init(|| Html::parse_document(content));
+                return html::find(page, value);
+            }
+        }
+        None
+    }
+
+    fn in_cookies(&self, value: &str) -> Option<Found> {
+        let (name, _) = self.cookies.iter().find(|(_, held)| held == value)?;
+        Some(Found::first(Way::Cookie(name.clone())))
+    }
+
+    fn in_headers(&self, value: &str) -> Option<Found> {
+        const GENERIC: [&str; 8] = [
+            "set-cookie", "date", "content-length", "content-type", "etag", "last-modified", "expires", "age",
+        ];
+        let name = self.exchange.answer_headers.iter().find_map(|(name, held)| {
+            let name = name.to_ascii_lowercase();
+            (held == value && !GENERIC.contains(&name.as_str())).then_some(name)
+        })?;
+        Some(Found::first(Way::Header(name)))
+    }
+}
+
+/// Cookies that an answer sets.
+fn cookies(exchange: &Exchange) -> Vec<(String, String)> {
+    let cookie = |line: &str| {
+        let (name, value) = line.split(';').next()?.split_once('=')?;
+        Some((name.trim().to_owned(), value.trim().trim_matches('"').to_owned()))
+    };
+    exchange
+        .answer_headers
+        .iter()
+        .filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"))
+        // Some recorders write several cookies of an answer into one header, a line each.
+        .flat_map(|(_, value)| value.lines())
+        .filter_map(cookie)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

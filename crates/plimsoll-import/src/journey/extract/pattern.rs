@@ -1,0 +1,97 @@
+//! The last resort: what stands around a value in the text.
+
+use regex::Regex;
+
+use super::{Found, Way};
+
+/// Lengths of the text before the value that are tried, bytes.
+const BEFORE: [usize; 6] = [8, 12, 16, 24, 36, 56];
+/// Shortest text before the value that says anything, characters.
+const BEFORE_MIN: usize = 3;
+/// Most places of the value in one answer that are tried.
+const PLACES_MAX: usize = 8;
+/// Most matches of a pattern among which one is picked by number.
+const PICK_MAX: usize = 50;
+
+/// A regular expression whose first group is `value`.
+pub(super) fn find(content: &str, value: &str) -> Option<Found> {
+    find_written(content, value, false).or_else(|| {
+        let escaped = value.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
+        (escaped != value).then(|| find_written(content, &escaped, true))?
+    })
+}
+
+fn find_written(content: &str, value: &str, unescape: bool) -> Option<Found> {
+    let mut numbered: Option<Found> = None;
+    for (start, _) in content.match_indices(value).take(PLACES_MAX) {
+        let end = start + value.len();
+        for length in BEFORE {
+            let Some(pattern) = pattern(content, start, end, length) else {
+                continue;
+            };
+            let Some(pick) = position(content, &pattern, value) else {
+                continue;
+            };
+            let found = Found {
+                way: Way::Regex(pattern),
+                pick,
+                unescape,
+            };
+            if pick == 1 {
+                return Some(found);
+            }
+            if numbered.as_ref().is_none_or(|best| pick < best.pick) {
+                numbered = Some(found);
+            }
+        }
+    }
+    numbered
+}
+
+/// What stands before, the value as a group, and the mark behind it.
+fn pattern(content: &str, start: usize, end: usize, length: usize) -> Option<String> {
+    let mut from = start.saturating_sub(length);
+    while !content.is_char_boundary(from) {
+        from += 1;
+    }
+    let line = content[from..start].rsplit(['\n', '\r']).next()?;
+    // What varies itself is no landmark: the text starts behind the last value of its kind.
+    let landmark = match line.char_indices().rev().scan(0, digits_run).find(|&(_, run)| run >= 4) {
+        Some((at, _)) => &line[at + 4..],
+        None => line,
+    };
+    if landmark.trim().chars().count() < BEFORE_MIN {
+        return None;
+    }
+    let behind = content[end..].chars().next();
+    let group = match behind {
+        Some(mark) if !mark.is_alphanumeric() && !content[start..end].contains(mark) => {
+            let class = match mark {
+                '\n' | '\r' => "\\r\\n".to_owned(),
+                '^' | ']' | '[' | '\\' | '-' | '&' | '~' => format!("\\{mark}"),
+                mark => mark.to_string(),
+            };
+            let close = if mark.is_whitespace() { "\\s".to_owned() } else { regex::escape(&mark.to_string()) };
+            format!("([^{class}]+){close}")
+        }
+        Some(_) => return None,
+        None => "(.+)$".to_owned(),
+    };
+    Some(format!("{}{group}", regex::escape(landmark)))
+}
+
+/// Counts digits that stand side by side, from the end.
+#[expect(clippy::unnecessary_wraps, reason = "`scan` ends on `None`")]
+fn digits_run(run: &mut usize, (at, c): (usize, char)) -> Option<(usize, usize)> {
+    *run = if c.is_ascii_digit() { *run + 1 } else { 0 };
+    Some((at, *run))
+}
+
+fn position(content: &str, pattern: &str, value: &str) -> Option<usize> {
+    let regex = Regex::new(pattern).ok()?;
+    let found = regex
+        .captures_iter(content)
+        .take(PICK_MAX)
+        .position(|captures| captures.get(1).is_some_and(|group| group.as_str() == value))?;
+    Some(found + 1)
+}

@@ -1,0 +1,33 @@
+//! Secrets do not go into the plan: the environment holds them.
+
+/// Secrets met so far and the variables that stand for them.
+#[derive(Default)]
+pub(super) struct Secrets {
+    known: Vec<(String, String)>,
+}
+
+impl Secrets {
+    /// The expression that stands for the secret `value`, in a variable named after `wish`.
+    pub(super) fn expression(&mut self, wish: &str, value: &str) -> String {
+        if let Some(known) = self.expression_of(value) {
+            return known;
+        }
+        let wish = crate::looks::slot_name(wish).to_ascii_uppercase();
+        let is_free = |name: &str| self.known.iter().all(|(_, other)| other != name);
+        let numbered = (2..).map(|number| format!("{wish}_{number}"));
+        let name = std::iter::once(wish.clone()).chain(numbered).find(|name| is_free(name)).unwrap_or(wish);
+        self.known.push((value.to_owned(), name.clone()));
+        format!("env('{name}')")
+    }
+
+    /// The expression that stands for `value`, if it is known as a secret.
+    pub(super) fn expression_of(&self, value: &str) -> Option<String> {
+        let (_, name) = self.known.iter().find(|(secret, _)| secret == value)?;
+        Some(format!("env('{name}')"))
+    }
+
+    /// Names of the variables, in order of appearance.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &str> {
+        self.known.iter().map(|(_, name)| name.as_str())
+    }
+}

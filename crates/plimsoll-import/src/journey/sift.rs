@@ -1,0 +1,164 @@
+//! What of a recording belongs to the site, and what is left out.
+
+use std::collections::BTreeMap;
+
+use url::{Origin, Url};
+
+use super::{JourneyError, Options};
+use crate::recording::{Exchange, Kind, Recording};
+
+/// Most hosts named in a comment.
+const HOSTS_NAMED_MAX: usize = 20;
+
+/// What is kept, and what was left out.
+pub(super) struct Sifted<'a> {
+    /// The site: its origin with path `/`.
+    pub(super) target: Url,
+    /// Requests that the plan repeats, in order.
+    pub(super) exchanges: Vec<&'a Exchange>,
+    /// What was left out, one sentence each.
+    pub(super) left_out: Vec<String>,
+}
+
+pub(super) fn sift<'a>(recording: &'a Recording, options: &Options) -> Result<Sifted<'a>, JourneyError> {
+    let target = target(recording, options).ok_or(JourneyError::Nothing)?;
+    let mut sieve = Sieve {
+        site: target.origin(),
+        hosts: &options.hosts,
+        foreign: BTreeMap::new(),
+        failed: 0,
+        cached: 0,
+        unspeakable: BTreeMap::new(),
+    };
+    for host in &recording.unseen_hosts {
+        *sieve.foreign.entry(host.clone()).or_default() += 1;
+    }
+    let mut exchanges: Vec<&Exchange> = Vec::new();
+    for exchange in &recording.exchanges {
+        let is_again = exchange.from_cache
+            && exchanges.iter().any(|earlier| earlier.url == exchange.url && earlier.method == exchange.method);
+        if is_again {
+            sieve.cached += 1;
+        } else if sieve.keeps(exchange) {
+            exchanges.push(exchange);
+        }
+    }
+    if exchanges.is_empty() {
+        let hosts: Vec<&str> = sieve.foreign.keys().take(HOSTS_NAMED_MAX).map(String::as_str).collect();
+        return Err(JourneyError::NothingOfTarget {
+            target: target.to_string(),
+            hosts: if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") },
+        });
+    }
+    Ok(Sifted {
+        left_out: sieve.left_out(),
+        target,
+        exchanges,
+    })
+}
+
+/// The origin of the first page that was shown, else of the first request.
+fn target(recording: &Recording, options: &Options) -> Option<Url> {
+    let shown = |exchange: &&Exchange| exchange.kind == Kind::Document && (200..300).contains(&exchange.status);
+    let of_recording = || {
+        let exchanges = &recording.exchanges;
+        let first = exchanges
+            .iter()
+            .find(shown)
+            .or_else(|| exchanges.iter().find(|exchange| exchange.kind == Kind::Document))
+            .or_else(|| exchanges.first())?;
+        Some(&first.url)
+    };
+    let mut url = options.target.as_ref().or_else(of_recording)?.clone();
+    url.set_path("/");
+    url.set_query(None);
+    url.set_fragment(None);
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    Some(url)
+}
+
+struct Sieve<'a> {
+    site: Origin,
+    hosts: &'a [String],
+    foreign: BTreeMap<String, usize>,
+    failed: usize,
+    cached: usize,
+    unspeakable: BTreeMap<&'static str, usize>,
+}
+
+impl Sieve<'_> {
+    fn keeps(&mut self, exchange: &Exchange) -> bool {
+        if !self.is_ours(&exchange.url) {
+            *self.foreign.entry(authority(&exchange.url)).or_default() += 1;
+            return false;
+        }
+        if exchange.kind == Kind::Other {
+            let what = match (exchange.status, exchange.method.as_str()) {
+                (_, "OPTIONS") => "preflights",
+                (101, _) => "WebSockets",
+                _ if matches!(exchange.url.scheme(), "ws" | "wss") => "WebSockets",
+                _ => "event streams and beacons",
+            };
+            *self.unspeakable.entry(what).or_default() += 1;
+            return false;
+        }
+        let is_speakable = matches!(exchange.method.as_str(), "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE");
+        if !is_speakable {
+            *self.unspeakable.entry("requests of other methods").or_default() += 1;
+            return false;
+        }
+        if exchange.status == 0 {
+            self.failed += 1;
+            return false;
+        }
+        true
+    }
+
+    fn is_ours(&self, url: &Url) -> bool {
+        let host = url.host_str().unwrap_or_default();
+        // A WebSocket of the site has the site's host; it is told apart later.
+        let same = if matches!(url.scheme(), "ws" | "wss") {
+            matches!(&self.site, Origin::Tuple(_, site, _) if site.to_string() == host)
+        } else {
+            url.origin() == self.site
+        };
+        same || self.hosts.iter().any(|kept| kept.eq_ignore_ascii_case(host) || kept.eq_ignore_ascii_case(&authority(url)))
+    }
+
+    fn left_out(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if !self.foreign.is_empty() {
+            let mut by_count: Vec<_> = self.foreign.iter().collect();
+            by_count.sort_by_key(|&(_, count)| std::cmp::Reverse(*count));
+            let named: Vec<String> = by_count
+                .iter()
+                .take(HOSTS_NAMED_MAX)
+                .map(|(host, count)| format!("{host} ({count})"))
+                .collect();
+            let more = by_count.len().saturating_sub(HOSTS_NAMED_MAX);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let total: usize = self.foreign.values().sum();
+            sentences.push(format!(
+                "left out {total} requests to other hosts: {}{more} (keep one with --host NAME)",
+                named.join(", ")
+            ));
+        }
+        for (what, count) in &self.unspeakable {
+            sentences.push(format!("left out {count} {what}"));
+        }
+        if self.failed > 0 {
+            sentences.push(format!("left out {} requests that got no answer (blocked, aborted or failed)", self.failed));
+        }
+        if self.cached > 0 {
+            sentences.push(format!("left out {} answers that came from the browser's cache", self.cached));
+        }
+        sentences
+    }
+}
+
+/// Host, and port where it is not the scheme's own.
+pub(super) fn authority(url: &Url) -> String {
+    let host = url.host_str().unwrap_or_default();
+    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+}

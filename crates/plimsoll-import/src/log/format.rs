@@ -1,0 +1,84 @@
+//! The formats of logs, and which one a log is in.
+
+mod cloudfront;
+mod combined;
+mod haproxy;
+mod json;
+mod moment;
+
+pub(crate) use cloudfront::Fields;
+
+use super::line::{Line, LineFault};
+
+/// How a log is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// nginx: `combined`, with further fields behind it or without.
+    Nginx,
+    /// Apache: `common`, `combined`, `vhost_combined`.
+    Apache,
+    /// `HAProxy`: `option httplog`, with syslog's head or without.
+    Haproxy,
+    /// Amazon `CloudFront` and other W3C logs: fields named by `#Fields:`.
+    Cloudfront,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Format {
+    /// As `--format` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Apache => "apache",
+            Self::Haproxy => "haproxy",
+            Self::Cloudfront => "cloudfront",
+            Self::Json => "json",
+        }
+    }
+
+    /// The format of a line, if it is plain.
+    pub fn of(line: &str) -> Option<Self> {
+        let text = line.trim_start();
+        if text.starts_with('{') {
+            return Some(Self::Json);
+        }
+        if text.starts_with("#Version") || text.starts_with("#Fields") {
+            return Some(Self::Cloudfront);
+        }
+        if haproxy::read(line).is_ok() {
+            return Some(Self::Haproxy);
+        }
+        // nginx and Apache write the same; what differs is read in both.
+        combined::read(line).is_ok().then_some(Self::Nginx)
+    }
+}
+
+/// Reads lines of one format.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    pub(crate) format: Format,
+    fields: Fields,
+}
+
+impl Reader {
+    pub(crate) fn new(format: Format) -> Self {
+        Self {
+            format,
+            fields: Fields::default(),
+        }
+    }
+
+    /// Reads a line; `None` for one that says nothing of a request.
+    pub(crate) fn read<'a>(&mut self, line: &'a str) -> Result<Option<Line<'a>>, LineFault> {
+        match self.format {
+            Format::Nginx | Format::Apache => combined::read(line).map(Some),
+            Format::Haproxy => haproxy::read(line).map(Some),
+            Format::Cloudfront => self.fields.read(line),
+            Format::Json => json::read(line).map(Some),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

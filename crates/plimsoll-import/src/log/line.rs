@@ -1,0 +1,96 @@
+//! One request of a log, whatever the format.
+
+use std::borrow::Cow;
+
+/// A request as a log tells it. Texts borrow from the line.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line<'a> {
+    /// When the request began, or, where a log only says that, ended: milliseconds since 1970.
+    pub at_ms: i64,
+    /// Whether `at_ms` is the end of the request.
+    pub is_end: bool,
+    /// How long the answer took, milliseconds.
+    pub lasted_ms: Option<f64>,
+    /// Address of the client.
+    pub address: Cow<'a, str>,
+    /// Its program, as it names itself; empty if the log does not say.
+    pub agent: Cow<'a, str>,
+    /// As in HTTP.
+    pub method: Cow<'a, str>,
+    /// Path and query as asked for.
+    pub path: Cow<'a, str>,
+    /// Status of the answer.
+    pub status: u16,
+    /// Host that was asked, where the log says it.
+    pub host: Option<Cow<'a, str>>,
+}
+
+/// Why a line cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LineFault {
+    /// Something is not where the format has it.
+    #[error("no {0}")]
+    Missing(&'static str),
+    /// Something is there and makes no sense.
+    #[error("{what} `{found}` is not valid")]
+    Invalid {
+        /// What.
+        what: &'static str,
+        /// As written, shortened.
+        found: String,
+    },
+    /// The line is longer than any log line is.
+    #[error("the line is longer than 64 KiB")]
+    TooLong,
+    /// The line is no text.
+    #[error("the line is not UTF-8")]
+    NotText,
+}
+
+impl LineFault {
+    pub(crate) fn invalid(what: &'static str, found: &str) -> Self {
+        Self::Invalid {
+            what,
+            found: found.chars().filter(|c| !c.is_control()).take(40).collect(),
+        }
+    }
+}
+
+/// Method, path and host of a request line such as `GET /home HTTP/1.1`.
+pub(crate) fn request_line(text: &str) -> Result<(&str, &str, Option<&str>), LineFault> {
+    let fault = || LineFault::invalid("the request", text);
+    let mut words = text.split(' ');
+    let method = words.next().filter(|method| is_method(method)).ok_or_else(fault)?;
+    let target = words.next().ok_or_else(fault)?;
+    // HAProxy writes a request that it cut off without its version.
+    if words.next().is_some_and(|version| !version.starts_with("HTTP/")) || words.next().is_some() {
+        return Err(fault());
+    }
+    let (path, host) = origin_form(target).ok_or_else(fault)?;
+    Ok((method, path, host))
+}
+
+/// Path and query, and host, of a request target; proxies are asked for whole URLs.
+pub(crate) fn origin_form(target: &str) -> Option<(&str, Option<&str>)> {
+    if target.starts_with('/') {
+        return Some((target, None));
+    }
+    if target == "*" {
+        return Some(("/", None));
+    }
+    let rest = target.strip_prefix("http://").or_else(|| target.strip_prefix("https://"))?;
+    let start = rest.find(['/', '?']).unwrap_or(rest.len());
+    let path = if rest[start..].starts_with('/') { &rest[start..] } else { "/" };
+    Some((path, Some(&rest[..start])))
+}
+
+pub(crate) fn is_method(text: &str) -> bool {
+    (3..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'-' || b == b'_')
+}
+
+pub(crate) fn status(text: &str) -> Result<u16, LineFault> {
+    text.parse()
+        .ok()
+        .filter(|status| (100..=999).contains(status) || *status == 0)
+        .ok_or_else(|| LineFault::invalid("the status", text))
+}

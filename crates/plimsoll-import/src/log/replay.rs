@@ -1,0 +1,228 @@
+//! The requests of a log again, in their order and with their gaps.
+//!
+//! Most logs tell moments to the second, so the requests of a second are spread evenly over it; seconds keep their
+//! places. Each arrival takes the next row of a list of paths.
+
+use jiff::Timestamp;
+
+use super::LogError;
+use super::format::Reader;
+use super::tally::Tally;
+use super::write;
+use crate::Imported;
+use crate::looks;
+use crate::yaml::{self, Entry, Node};
+
+/// Longest stretch of a log that is repeated, seconds.
+const SECONDS_MAX: i64 = 86_400;
+/// Most rows that stand in the plan itself.
+pub(crate) const ROWS_INLINE_MAX: usize = 20_000;
+
+/// How a log is repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Replay {
+    /// How many times faster than it was; above 0.
+    pub speed: f64,
+    /// File of the rows, as the plan names it; `None` writes them into the plan.
+    pub rows: Option<String>,
+}
+
+impl Replay {
+    /// A moment as people read it, in UTC.
+    pub(super) fn moment(ms: i64) -> String {
+        Timestamp::from_millisecond(ms)
+            .map_or_else(|_| format!("{ms} ms"), |moment| moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+    }
+}
+
+/// Takes the lines of a log a second time, for a repetition.
+#[derive(Debug)]
+pub struct ReplayRows {
+    replay: Replay,
+    reader: Reader,
+    target: String,
+    notes: Vec<String>,
+    from_ms: i64,
+    to_ms: i64,
+    /// Requests of each second.
+    seconds: Vec<u32>,
+    rows: Vec<String>,
+    count: u64,
+    left_out: u64,
+    overflow: u64,
+}
+
+impl ReplayRows {
+    /// Repeats what `tally` has gone through; its window says which part.
+    ///
+    /// # Errors
+    /// When the log holds no page that could be repeated.
+    pub fn new(tally: &Tally, replay: Replay) -> Result<Self, LogError> {
+        let nothing = |reason: &str| LogError::NothingUsable {
+            lines: tally.read,
+            reason: reason.to_owned(),
+        };
+        let (from_ms, to_ms) = tally.window().ok_or_else(|| nothing("no page was answered"))?;
+        let format = tally.format().ok_or(LogError::Empty)?;
+        if to_ms - from_ms > SECONDS_MAX * 1000 {
+            return Err(nothing("the log is longer than a day: take its busiest hour with --window busiest-hour, or a part of the file"));
+        }
+        let mut notes = Vec::new();
+        Ok(Self {
+            target: tally.target(&mut notes),
+            replay,
+            reader: Reader::new(format),
+            notes,
+            from_ms,
+            to_ms,
+            seconds: Vec::new(),
+            rows: Vec::new(),
+            count: 0,
+            left_out: 0,
+            overflow: 0,
+        })
+    }
+
+    /// Takes one line; returns the row to write where rows have a file of their own.
+    pub fn take(&mut self, line: &[u8]) -> Option<String> {
+        let text = std::str::from_utf8(line).ok()?.trim_end_matches(['\n', '\r']);
+        if text.is_empty() || text.len() > 64 << 10 {
+            return None;
+        }
+        let line = self.reader.read(text).ok()??;
+        let is_spoken = matches!(line.method.as_ref(), "GET" | "HEAD");
+        let second = usize::try_from((line.at_ms - self.from_ms).div_euclid(1000)).ok()?;
+        if line.at_ms > self.to_ms {
+            return None;
+        }
+        let is_good = (200..400).contains(&line.status);
+        if !is_spoken || !is_good || line.path.contains(char::is_control) {
+            self.left_out += 1;
+            return None;
+        }
+        let path = without_secrets(&line.path);
+        if self.replay.rows.is_none() && self.rows.len() >= ROWS_INLINE_MAX {
+            self.overflow += 1;
+            return None;
+        }
+        if self.seconds.len() <= second {
+            self.seconds.resize(second + 1, 0);
+        }
+        self.seconds[second] += 1;
+        self.count += 1;
+        if self.replay.rows.is_none() {
+            self.rows.push(path);
+            return None;
+        }
+        Some(format!("\"{}\"\n", path.replace('"', "\"\"")))
+    }
+
+    /// The first line of a file of rows.
+    pub fn head() -> &'static str {
+        "path\n"
+    }
+
+    /// Makes the plan.
+    ///
+    /// # Errors
+    /// When no request could be repeated, or they are too many to stand in the plan.
+    pub fn finish(mut self) -> Result<Imported, LogError> {
+        let fault = |reason: String| LogError::NothingUsable { lines: self.count + self.left_out + self.overflow, reason };
+        if self.overflow > 0 {
+            return Err(fault(format!(
+                "{} requests are more than {ROWS_INLINE_MAX}, too many for the plan itself: give them a file with --rows FILE.csv",
+                self.count + self.overflow
+            )));
+        }
+        if self.count == 0 {
+            return Err(fault("none was answered well and changes nothing".to_owned()));
+        }
+        if self.left_out > 0 {
+            self.notes.push(format!("left out {} requests that change things or were not answered well", self.left_out));
+        }
+        let mut top = vec![format!(
+            "{} requests of a log again, from {} to {}, at {} times their speed.",
+            self.count,
+            Replay::moment(self.from_ms),
+            Replay::moment(self.to_ms),
+            self.replay.speed
+        )];
+        top.extend(self.notes.iter().cloned());
+        let entries = self.entries();
+        Ok(Imported {
+            plan: yaml::document(&top, &entries),
+            notes: self.notes,
+        })
+    }
+
+    fn entries(&self) -> [Entry; 4] {
+        let step = Node::Map(vec![
+            Entry::new("get", Node::text("{{ request.path }}")),
+            Entry::new("label", Node::text("replayed")),
+        ]);
+        let journey = Node::Map(vec![
+            Entry::new("iterations", Node::plain(1)),
+            Entry::new("cookies", Node::plain(false)),
+            Entry::new("steps", Node::list([step])),
+        ]);
+        let rows = match &self.replay.rows {
+            Some(file) => Entry::new("csv", Node::text(file)),
+            None => {
+                let row = |path: &String| Node::Map(vec![Entry::new("path", Node::text(path))]);
+                Entry::new("rows", Node::list(self.rows.iter().map(row)))
+            }
+        };
+        let feed = Node::Map(vec![
+            Entry::new("pick", Node::text("unique")),
+            Entry::new("at_end", Node::text("stop")),
+            rows,
+        ]);
+        let load = Node::Map(vec![
+            Entry::new("spacing", Node::text("even")),
+            Entry::new("phases", Node::list(self.phases())),
+        ]);
+        let note = "Each second of the log is a phase: gaps stay where they were.".to_owned();
+        [
+            Entry::new("target", Node::text(&self.target)),
+            Entry::new("journeys", Node::Map(vec![Entry::new("replay", journey)])),
+            Entry::new("data", Node::Map(vec![Entry::new("request", feed)])),
+            Entry::new("load", load).with_notes([note]),
+        ]
+    }
+
+    /// Seconds of the log with equal counts side by side are one phase.
+    fn phases(&self) -> Vec<Node> {
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for &count in &self.seconds {
+            match runs.last_mut() {
+                Some((last, length)) if *last == count => *length += 1,
+                _ => runs.push((count, 1)),
+            }
+        }
+        let phase = |&(count, length): &(u32, u32)| {
+            let rate = f64::from(count) * self.replay.speed;
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a day in nanoseconds at most, above 0")]
+            let lasting_ns = (f64::from(length) * 1e9 / self.replay.speed).round() as u64;
+            let lasting = if lasting_ns.is_multiple_of(1_000_000_000) {
+                format!("{}s", lasting_ns / 1_000_000_000)
+            } else {
+                format!("{lasting_ns}ns")
+            };
+            Node::Map(vec![Entry::new("rate", Node::plain(write::rate(rate))), Entry::new("for", Node::plain(lasting))])
+        };
+        runs.iter().map(phase).collect()
+    }
+}
+
+/// The path without query parameters that carry secrets.
+fn without_secrets(path: &str) -> String {
+    let Some((start, query)) = path.split_once('?') else {
+        return path.to_owned();
+    };
+    let is_open = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        !plimsoll_model::plan::is_secret(name) && !looks::names_password(name)
+    };
+    let kept: Vec<&str> = query.split('&').filter(is_open).collect();
+    if kept.is_empty() { start.to_owned() } else { format!("{start}?{}", kept.join("&")) }
+}

@@ -1,0 +1,189 @@
+//! Goes through a log line by line and keeps what the plan needs.
+
+use std::collections::BTreeMap;
+
+use super::fit::THINK_MIN_MS;
+use super::format::{Format, Reader};
+use super::line::{Line, LineFault};
+use super::paths::{self, Paths};
+use super::rates::Rates;
+use super::sessions::Sessions;
+
+/// Longest line that is read, bytes.
+const LINE_LEN_MAX: usize = 64 << 10;
+/// Lines without a format that are remembered until one is known.
+const SHOWN_MAX: usize = 3;
+/// Hosts that are counted.
+const HOSTS_MAX: usize = 1_000;
+
+/// What the log does not say.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Its format; `None` takes that of the first line whose format is plain.
+    pub format: Option<Format>,
+    /// The site's URL.
+    pub target: Option<String>,
+    /// Take requests of methods that change things too; without their bodies, which no log holds.
+    pub with_unsafe: bool,
+    /// Take the load of the busiest hour instead of the whole log's.
+    pub busiest_hour: bool,
+}
+
+/// Lines that could not be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unreadable {
+    /// How many.
+    pub count: u64,
+    /// Number of the line, from 1, and fault of the first ones.
+    pub first: Vec<(u64, LineFault)>,
+}
+
+/// What was learnt of the lines so far.
+#[derive(Debug)]
+pub struct Tally {
+    pub(super) options: Options,
+    reader: Option<Reader>,
+    lines: u64,
+    pub(super) read: u64,
+    unreadable: Unreadable,
+    pub(super) paths: Paths,
+    pub(super) sessions: Sessions,
+    pub(super) rates: Rates,
+    pub(super) pages: u64,
+    pub(super) assets: u64,
+    pub(super) unsafe_methods: BTreeMap<String, u64>,
+    pub(super) hosts: BTreeMap<String, u64>,
+}
+
+impl Tally {
+    /// Nothing is known yet.
+    pub fn new(options: Options) -> Self {
+        Self {
+            reader: options.format.map(Reader::new),
+            options,
+            lines: 0,
+            read: 0,
+            unreadable: Unreadable::default(),
+            paths: Paths::default(),
+            sessions: Sessions::default(),
+            rates: Rates::default(),
+            pages: 0,
+            assets: 0,
+            unsafe_methods: BTreeMap::new(),
+            hosts: BTreeMap::new(),
+        }
+    }
+
+    /// Takes one line, with its end or without.
+    pub fn take(&mut self, line: &[u8]) {
+        self.lines += 1;
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() {
+            return;
+        }
+        match std::str::from_utf8(line) {
+            _ if line.len() > LINE_LEN_MAX => self.fault(LineFault::TooLong),
+            Err(_) => self.fault(LineFault::NotText),
+            Ok(line) => self.take_text(line.trim_start_matches('\u{feff}')),
+        }
+    }
+
+    /// Lines that could not be read so far.
+    pub fn unreadable(&self) -> &Unreadable {
+        &self.unreadable
+    }
+
+    /// The format of the log, as far as it is known.
+    pub fn format(&self) -> Option<Format> {
+        self.reader.as_ref().map(|reader| reader.format)
+    }
+
+    /// First and last moment of the hour or of the whole log, as the options say, in milliseconds since 1970.
+    pub fn window(&self) -> Option<(i64, i64)> {
+        if self.options.busiest_hour {
+            let (start, end) = self.rates.busiest_hour()?;
+            // The end of an hour belongs to the next one.
+            Some((start, end - 1))
+        } else {
+            self.rates.span()
+        }
+    }
+
+    fn fault(&mut self, fault: LineFault) {
+        self.unreadable.count += 1;
+        if self.unreadable.first.len() < SHOWN_MAX {
+            self.unreadable.first.push((self.lines, fault));
+        }
+    }
+
+    fn take_text(&mut self, text: &str) {
+        if self.reader.is_none() {
+            self.reader = Format::of(text).map(Reader::new);
+        }
+        let read = match &mut self.reader {
+            Some(reader) => reader.read(text),
+            // No format fits: the fault of the most usual one is told.
+            None => Reader::new(Format::Nginx).read(text),
+        };
+        match read {
+            Ok(Some(line)) => self.count(&line),
+            Ok(None) => {}
+            Err(fault) => self.fault(fault),
+        }
+    }
+
+    fn count(&mut self, line: &Line<'_>) {
+        self.read += 1;
+        let method = line.method.as_ref();
+        if !matches!(method, "GET" | "HEAD") {
+            if self.unsafe_methods.len() < 50 || self.unsafe_methods.contains_key(method) {
+                *self.unsafe_methods.entry(method.to_owned()).or_default() += 1;
+            }
+            let is_spoken = matches!(method, "POST" | "PUT" | "PATCH" | "DELETE" | "OPTIONS");
+            if !(self.options.with_unsafe && is_spoken) {
+                return;
+            }
+        }
+        if let Some(host) = &line.host
+            && is_host(host)
+            && (self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(host.as_ref()))
+        {
+            *self.hosts.entry(host.to_string()).or_default() += 1;
+        }
+        let is_bad = line.status < 200 || line.status >= 400;
+        self.paths.add(method, &line.path, is_bad);
+        let path = line.path.split('?').next().unwrap_or_default();
+        if paths::is_asset(path) {
+            self.assets += 1;
+            return;
+        }
+        if is_bad {
+            return;
+        }
+        self.pages += 1;
+        let lasted = lasted_ms(line);
+        let (started, ended) = if line.is_end {
+            (line.at_ms - lasted, line.at_ms)
+        } else {
+            (line.at_ms, line.at_ms + lasted)
+        };
+        self.rates.add(started);
+        self.sessions.add(&line.address, &line.agent, started, ended);
+    }
+}
+
+/// How long an answer took; a value that would be longer than any visit is not believed.
+fn lasted_ms(line: &Line<'_>) -> i64 {
+    let ms = line.lasted_ms.unwrap_or(0.0);
+    #[expect(clippy::cast_possible_truncation, reason = "below the bound")]
+    let ms = if (0.0..3_600_000.0).contains(&ms) { ms as i64 } else { 0 };
+    // Below the resolution of most logs it says nothing.
+    if ms < THINK_MIN_MS / 1000 { 0 } else { ms }
+}
+
+fn is_host(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= 255
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
+}

@@ -1,0 +1,113 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn tally(options: Options, lines: &[String]) -> Tally {
+    let mut tally = Tally::new(options);
+    for line in lines {
+        tally.take(line.as_bytes());
+    }
+    tally
+}
+
+fn line(second: u32, address: &str, request: &str, status: u16) -> String {
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!(r#"{address} - - [22/Nov/2026:{hour:02}:{minute:02}:{second:02} +0000] "{request} HTTP/1.1" {status} 10 "-" "M""#)
+}
+
+/// Three visits of three pages 20 s apart, each page with a style; noise around them.
+fn morning() -> Vec<String> {
+    let mut lines = Vec::new();
+    for visit in 0..3_u32 {
+        let address = format!("10.0.0.{visit}");
+        for page in 0..3_u32 {
+            let at = 3600 + visit * 60 + page * 20;
+            lines.push(line(at, &address, &format!("GET /article/{}", visit * 10 + page), 200));
+            lines.push(line(at, &address, "GET /style.css", 200));
+        }
+    }
+    lines.push(line(3800, "10.0.0.9", "GET /wp-login.php", 404));
+    lines.push(line(3801, "10.0.0.9", "POST /comment", 302));
+    lines.push("not a line".to_owned());
+    lines
+}
+
+#[test]
+fn visits_mix_and_load_of_a_log() {
+    let tally = tally(Options::default(), &morning());
+    assert_eq!(tally.unreadable().count, 1);
+    assert_eq!(tally.unreadable().first, [(21, LineFault::Missing("moment in brackets"))]);
+    insta::assert_snapshot!(tally.finish().unwrap().plan);
+}
+
+#[test]
+fn the_same_requests_again() {
+    let lines = morning();
+    let tally = tally(
+        Options {
+            target: Some("http://site".to_owned()),
+            ..Options::default()
+        },
+        &lines,
+    );
+    let replay = Replay {
+        speed: 2.0,
+        rows: None,
+    };
+    let mut rows = ReplayRows::new(&tally, replay).unwrap();
+    for line in &lines {
+        assert_eq!(rows.take(line.as_bytes()), None);
+    }
+    insta::assert_snapshot!(rows.finish().unwrap().plan);
+}
+
+#[test]
+fn a_log_that_says_nothing_is_an_error_with_its_remedy() {
+    let fault = |lines: &[String]| tally(Options::default(), lines).finish().unwrap_err().to_string();
+    assert!(fault(&[]).contains("empty"));
+    let unreadable = fault(&["x".to_owned(), "y".to_owned()]);
+    assert!(unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: no moment"), "{unreadable}");
+    assert!(fault(&[line(1, "10.0.0.1", "POST /a", 200)]).contains("--with-unsafe"));
+    let with = Options {
+        with_unsafe: true,
+        ..Options::default()
+    };
+    let plan = tally(with, &[line(1, "10.0.0.1", "POST /a", 200)]).finish().unwrap().plan;
+    assert!(plan.contains("- post: /a"), "{plan}");
+}
+
+#[test]
+fn think_times_come_back_from_a_log() {
+    // Gaps of e^(ln 12 ± 0.7): a log-normal of median 12 s in two points, written to the second.
+    let mut lines = Vec::new();
+    for visit in 0..200_u32 {
+        let mut at = visit * 30;
+        for gap in [0, 6, 24, 6, 24] {
+            at += gap;
+            lines.push((at, line(at, &format!("10.0.{}.{}", visit / 250, visit % 250), "GET /", 200)));
+        }
+    }
+    lines.sort();
+    let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+    let (median, sigma) = tally(Options::default(), &lines).sessions.thinks.fit().unwrap();
+    assert!((median - 12.0).abs() < 0.1 && (sigma - 0.693).abs() < 0.01, "{median} {sigma}");
+}
+
+proptest! {
+    #[test]
+    fn no_line_panics(lines in prop::collection::vec(".{0,120}", 0..8), format in 0..6_usize) {
+        let format = [None, Some(Format::Nginx), Some(Format::Apache), Some(Format::Haproxy), Some(Format::Cloudfront), Some(Format::Json)][format];
+        let _ = tally(Options { format, ..Options::default() }, &lines).finish();
+    }
+
+    #[test]
+    fn no_path_panics(path in "/[^\" ]{0,60}", status in 100..600_u16) {
+        let lines = [line(1, "10.0.0.1", &format!("GET {path}"), status), line(70, "10.0.0.1", "GET /", 200)];
+        let tally = tally(Options::default(), &lines);
+        let mut rows = ReplayRows::new(&tally, Replay { speed: 3.0, rows: None }).unwrap();
+        lines.iter().for_each(|line| { rows.take(line.as_bytes()); });
+        for plan in [rows.finish().unwrap().plan, tally.finish().unwrap().plan] {
+            prop_assert!(crate::yaml::scalars(&plan).contains(&"target".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The plan file of a log.
+
+use std::collections::BTreeMap;
+
+use super::paths::{Pattern, Stat};
+use super::rates::Stretch;
+use super::sessions::Summary;
+use super::tally::Tally;
+use super::{LogError, Replay};
+use crate::Imported;
+use crate::looks;
+use crate::yaml::{self, Entry, Item, Node};
+
+/// Most paths that a plan asks for.
+const PATHS_MAX: usize = 200;
+/// Stands for a site that the log does not name.
+pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
+
+pub(super) fn write(mut tally: Tally) -> Result<Imported, LogError> {
+    fault_of(&tally)?;
+    let mut notes = tally.left_out();
+    let target = tally.target(&mut notes);
+    let summary = tally.sessions.summary();
+    let window = tally.window();
+    let (ranked, rare) = std::mem::take(&mut tally.paths).ranked();
+    let (pages, assets) = chosen(ranked, rare, &mut notes);
+    if pages.is_empty() {
+        return Err(LogError::NothingUsable {
+            lines: tally.read,
+            reason: "every path was answered by an error, or is a file of a page".to_owned(),
+        });
+    }
+    let Some((summary, (from_ms, to_ms))) = summary.zip(window) else {
+        return Err(LogError::NothingUsable {
+            lines: tally.read,
+            reason: "no page was answered".to_owned(),
+        });
+    };
+    let mut feeds = Feeds::default();
+    let visit = visit(&tally, summary, &pages, &assets, &mut feeds);
+    let iterations = iterations(summary);
+    let mut entries = vec![
+        Entry::new("target", Node::text(target)),
+        Entry::new("journeys", Node::Map(vec![Entry::new("visitor", visit)])),
+    ];
+    if !feeds.entries.is_empty() {
+        entries.push(Entry::new("data", Node::Map(feeds.entries)).with_notes(["Values that the log holds, each as often as it is asked for.".to_owned()]));
+    }
+    let stretches = tally.rates.stretches(from_ms, to_ms);
+    entries.push(load(&stretches, iterations, tally.options.busiest_hour, (from_ms, to_ms)));
+    let mut top = vec![format!(
+        "A log of {} requests ({}) as a plan: {} pages of {} visits, {} files of pages.",
+        tally.read,
+        tally.format().map_or("nginx", super::Format::name),
+        tally.pages,
+        summary.count,
+        tally.assets
+    )];
+    top.extend(notes.iter().cloned());
+    Ok(Imported {
+        plan: yaml::document(&top, &entries),
+        notes,
+    })
+}
+
+/// Why there is nothing to write.
+fn fault_of(tally: &Tally) -> Result<(), LogError> {
+    if tally.read > 0 && tally.pages + tally.assets > 0 {
+        return Ok(());
+    }
+    if tally.read > 0 {
+        let methods: Vec<&str> = tally.unsafe_methods.keys().map(String::as_str).collect();
+        let reason = if methods.is_empty() {
+            "every one was answered by an error".to_owned()
+        } else {
+            format!("they change things ({}); take them in with --with-unsafe", methods.join(", "))
+        };
+        return Err(LogError::NothingUsable { lines: tally.read, reason });
+    }
+    match tally.unreadable().first.first() {
+        Some((number, fault)) => Err(LogError::NothingReadable {
+            lines: tally.unreadable().count,
+            format: tally.format().map_or("any known format", super::Format::name),
+            first: format!("line {number}: {fault}"),
+        }),
+        None => Err(LogError::Empty),
+    }
+}
+
+impl Tally {
+    fn left_out(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let changing: u64 = self.unsafe_methods.values().sum();
+        if changing > 0 {
+            let named: Vec<String> = self.unsafe_methods.iter().map(|(method, count)| format!("{method} {count}")).collect();
+            notes.push(if self.options.with_unsafe {
+                format!("requests that change things are in, without their bodies, which no log holds: {}", named.join(", "))
+            } else {
+                format!("left out {changing} requests that change things: {} (take them in with --with-unsafe)", named.join(", "))
+            });
+        }
+        if self.paths.secrets > 0 {
+            notes.push(format!("left out {} query parameters whose names say that they are secrets", self.paths.secrets));
+        }
+        if self.rates.beyond > 0 {
+            notes.push(format!("left out {} requests beyond two years of minutes", self.rates.beyond));
+        }
+        notes
+    }
+
+    /// The site: as told, else the host that the log names most.
+    pub(super) fn target(&self, notes: &mut Vec<String>) -> String {
+        if let Some(target) = &self.options.target {
+            return target.clone();
+        }
+        let Some((host, count)) = self.hosts.iter().max_by_key(|&(_, count)| *count) else {
+            notes.push("the log does not name the site: give it with --target URL".to_owned());
+            return TARGET_UNKNOWN.to_owned();
+        };
+        if self.hosts.len() > 1 {
+            let others = self.hosts.len() - 1;
+            notes.push(format!(
+                "the log names {others} more hosts than {host} ({count} requests): all are asked for there; give the right one with --target URL"
+            ));
+        }
+        let scheme = if host.contains(':') { "http" } else { "https" };
+        format!("{scheme}://{host}")
+    }
+}
+
+type Ranked = Vec<(Pattern, Stat)>;
+
+/// The most frequent paths that were answered, pages and files of pages apart.
+fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked) {
+    let total: u64 = ranked.iter().map(|(_, stat)| stat.count).sum::<u64>() + rare;
+    let (bad, good): (Ranked, Ranked) = ranked.into_iter().partition(|(_, stat)| stat.bad * 2 > stat.count);
+    let bad_count: u64 = bad.iter().map(|(_, stat)| stat.count).sum();
+    if bad_count > 0 {
+        notes.push(format!(
+            "left out {bad_count} requests for {} paths that were mostly answered by an error or not at all",
+            bad.len()
+        ));
+    }
+    let mut kept = good;
+    let over = kept.split_off(kept.len().min(PATHS_MAX));
+    let over_count: u64 = over.iter().map(|(_, stat)| stat.count).sum::<u64>() + rare;
+    if over_count > 0 {
+        let share = 100.0 * over_count as f64 / total.max(1) as f64;
+        notes.push(format!("left out {over_count} requests ({share:.1} %) for paths rarer than the {PATHS_MAX} most frequent"));
+    }
+    kept.into_iter().partition(|(pattern, _)| !pattern.is_asset())
+}
+
+/// Pages of a visit, as a whole number.
+fn iterations(summary: Summary) -> u64 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of counts")]
+    let rounded = summary.pages_mean.round() as u64;
+    rounded.max(1)
+}
+
+fn visit(tally: &Tally, summary: Summary, pages: &Ranked, assets: &Ranked, feeds: &mut Feeds) -> Node {
+    let mut steps: Vec<Item> = vec![ways(pages, feeds)];
+    if !assets.is_empty() {
+        steps.push(files(tally, assets, feeds));
+    }
+    if let Some((median, sigma)) = tally.sessions.thinks.fit() {
+        let think = Node::Map(vec![Entry::new(
+            "lognormal",
+            Node::list([Node::plain(format!("{median:.1}s")), Node::plain(format!("{sigma:.2}"))]),
+        )]);
+        steps.push(Item {
+            notes: vec![format!("Fitted to {} gaps of a second and more within visits: median, and spread of the logarithm.", tally.sessions.thinks.count())],
+            value: Node::Map(vec![Entry::new("think", think)]),
+        });
+    }
+    let lengths = format!(
+        "Pages of a visit: mean {:.2}, half of the visits have at most {}, nine of ten at most {}.",
+        summary.pages_mean, summary.pages_median, summary.pages_p90
+    );
+    Node::Map(vec![
+        Entry::new("iterations", Node::plain(iterations(summary))).with_notes([lengths]),
+        Entry::new("steps", Node::List(steps)),
+    ])
+}
+
+/// One of the paths, by how often each is asked for.
+fn ways(ranked: &Ranked, feeds: &mut Feeds) -> Item {
+    if let [(pattern, stat)] = ranked.as_slice() {
+        return Item::from(request(pattern, stat, feeds));
+    }
+    let ways = ranked.iter().map(|(pattern, stat)| {
+        Node::Map(vec![
+            Entry::new("weight", Node::plain(stat.count)),
+            Entry::new("steps", Node::list([request(pattern, stat, feeds)])),
+        ])
+    });
+    let list = Node::list(ways);
+    Item::from(Node::Map(vec![Entry::new("choose", list)]))
+}
+
+/// The files that a page brings with it.
+fn files(tally: &Tally, assets: &Ranked, feeds: &mut Feeds) -> Item {
+    let mean = tally.assets as f64 / tally.pages.max(1) as f64;
+    let choice = ways(assets, feeds);
+    let note = format!("Files that a page brings with it: {mean:.2} for each.");
+    let value = if mean < 1.0 {
+        let way = |weight: f64, steps: Node| {
+            Node::Map(vec![Entry::new("weight", Node::plain(format!("{weight:.3}"))), Entry::new("steps", steps)])
+        };
+        let some = way(mean.max(0.001), Node::List(vec![choice]));
+        let none = way((1.0 - mean).max(0.001), Node::List(Vec::new()));
+        Node::Map(vec![Entry::new("choose", Node::list([some, none]))])
+    } else {
+        // All numbers of a range are equally likely: its middle is the mean.
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of counts")]
+        let high = (2.0 * mean - 1.0).round() as u64;
+        Node::Map(vec![
+            Entry::new("repeat", Node::plain(format!("1..{}", high.max(1)))),
+            Entry::new("steps", Node::List(vec![choice])),
+        ])
+    };
+    Item {
+        notes: vec![note],
+        value,
+    }
+}
+
+fn request(pattern: &Pattern, stat: &Stat, feeds: &mut Feeds) -> Node {
+    let url = feeds.url(pattern, stat);
+    let mut entries = vec![Entry::new(pattern.method.to_ascii_lowercase(), Node::text(url))];
+    if !pattern.names.is_empty() {
+        entries.push(Entry::new("label", Node::text(pattern.label())));
+    }
+    Node::Map(entries)
+}
+
+/// Lists of values of holes.
+#[derive(Default)]
+struct Feeds {
+    entries: Vec<Entry>,
+    names: BTreeMap<String, usize>,
+}
+
+impl Feeds {
+    /// The URL with a hole for each value that varies; the values become a list.
+    fn url(&mut self, pattern: &Pattern, stat: &Stat) -> String {
+        let varies: Vec<bool> = (0..pattern.names.len())
+            .map(|at| stat.sample.iter().any(|row| row.get(at) != stat.sample[0].get(at)))
+            .collect();
+        let columns = varies.iter().filter(|varies| **varies).count();
+        let feed = (columns > 0).then(|| self.name(pattern));
+        let mut url = String::new();
+        for (at, part) in pattern.parts.iter().enumerate() {
+            url.push_str(&looks::literal(part));
+            let Some(name) = pattern.names.get(at) else { continue };
+            match (&feed, varies[at]) {
+                (Some(feed), true) if columns == 1 => url.push_str(&format!("{{{{ {feed}.value }}}}")),
+                (Some(feed), true) => url.push_str(&format!("{{{{ {feed}.{name} }}}}")),
+                _ => {
+                    let value = stat.sample.first().and_then(|row| row.get(at));
+                    url.push_str(&looks::literal(value.map_or("", String::as_str)));
+                }
+            }
+        }
+        if let Some(feed) = feed {
+            self.entries.push(Entry::new(feed, feed_of(pattern, stat, &varies)));
+        }
+        url
+    }
+
+    fn name(&mut self, pattern: &Pattern) -> String {
+        let first = pattern.names.first().map_or("value", String::as_str);
+        let uses = self.names.entry(first.to_owned()).or_default();
+        *uses += 1;
+        let name = if *uses == 1 { first.to_owned() } else { format!("{first}_{uses}") };
+        // `a_2` may be the first name of another path.
+        if *uses > 1 {
+            *self.names.entry(name.clone()).or_default() += 1;
+        }
+        if self.entries.iter().any(|entry| entry.key == name) {
+            return self.name(pattern);
+        }
+        name
+    }
+}
+
+fn feed_of(pattern: &Pattern, stat: &Stat, varies: &[bool]) -> Node {
+    let columns: Vec<usize> = (0..varies.len()).filter(|&at| varies[at]).collect();
+    let mut sample = stat.sample.clone();
+    sample.sort();
+    let value = |row: &[String], at: usize| Node::text(row.get(at).cloned().unwrap_or_default());
+    let rows = sample.iter().map(|row| match columns.as_slice() {
+        [at] => value(row, *at),
+        columns => Node::Map(columns.iter().map(|&at| Entry::new(&pattern.names[at], value(row, at))).collect()),
+    });
+    Node::Map(vec![
+        Entry::new("pick", Node::text("random")),
+        Entry::new("each", Node::text("iteration")),
+        Entry::new("rows", Node::list(rows)),
+    ])
+}
+
+fn load(stretches: &[Stretch], iterations: u64, busiest_hour: bool, (from_ms, to_ms): (i64, i64)) -> Entry {
+    let mut phases: Vec<(String, f64)> = Vec::new();
+    for stretch in stretches {
+        let rate = rate(stretch.pages as f64 / stretch.seconds / iterations as f64);
+        match phases.last_mut() {
+            Some((last, seconds)) if *last == rate => *seconds += stretch.seconds,
+            _ => phases.push((rate, stretch.seconds)),
+        }
+    }
+    let nodes = phases.iter().map(|(rate, seconds)| {
+        Node::Map(vec![Entry::new("rate", Node::plain(rate)), Entry::new("for", Node::plain(format!("{seconds}s")))])
+    });
+    let what = if busiest_hour { "the busiest hour of the log" } else { "the log" };
+    let notes = [
+        format!("Visitors that come, from {} to {}: the pages of {what}, divided by those of a visit.", Replay::moment(from_ms), Replay::moment(to_ms)),
+    ];
+    Entry::new("load", Node::Map(vec![Entry::new("phases", Node::list(nodes))])).with_notes(notes)
+}
+
+/// Arrivals per second as people write them.
+pub(super) fn rate(per_second: f64) -> String {
+    let (value, unit) = if per_second >= 1.0 || per_second <= 0.0 { (per_second, "s") } else { (per_second * 60.0, "m") };
+    let digits = format!("{value:.3}");
+    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+    let digits = if digits == "0" && value > 0.0 { "0.001" } else { digits };
+    format!("{digits}/{unit}")
+}

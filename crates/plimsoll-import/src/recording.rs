@@ -1,0 +1,152 @@
+//! What went between a browser and servers, whoever recorded it.
+
+use url::Url;
+
+/// Requests and answers in the order in which they began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Recording {
+    /// Who recorded it, such as `Firefox 128.0`; may be empty.
+    pub recorder: String,
+    /// Requests with their answers.
+    pub exchanges: Vec<Exchange>,
+    /// Hosts that were spoken to and not recorded.
+    pub unseen_hosts: Vec<String>,
+    /// Entries that could not be used, one sentence each.
+    pub faults: Vec<String>,
+}
+
+/// One request and its answer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exchange {
+    /// When it began, milliseconds since any fixed moment.
+    pub started_ms: Option<f64>,
+    /// From its beginning to its end, milliseconds.
+    pub lasted_ms: Option<f64>,
+    /// As in HTTP.
+    pub method: String,
+    /// Whole URL.
+    pub url: Url,
+    /// Headers of the request, as sent.
+    pub headers: Vec<(String, String)>,
+    /// Body of the request.
+    pub payload: Option<Payload>,
+    /// Status of the answer; 0 if there was none.
+    pub status: u16,
+    /// Headers of the answer.
+    pub answer_headers: Vec<(String, String)>,
+    /// Media type of the answer, without parameters, in lower case.
+    pub media_type: String,
+    /// Body of the answer where it is text and was recorded.
+    pub content: Option<String>,
+    /// Name of the page it belongs to.
+    pub page: Option<String>,
+    /// What asked for it.
+    pub kind: Kind,
+    /// Answered by the browser's own cache.
+    pub from_cache: bool,
+}
+
+/// Why a browser asks for something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A page that a person went to.
+    Document,
+    /// What a page needs: styles, scripts, images, fonts.
+    Resource,
+    /// What a script asked for.
+    Call,
+    /// What no plan can say: WebSockets, event streams, preflights, beacons.
+    Other,
+}
+
+/// Body of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// Media type with its parameters.
+    pub media_type: String,
+    /// As sent, where it is text.
+    pub text: Option<String>,
+    /// Decoded fields of a form.
+    pub fields: Vec<Field>,
+}
+
+/// One field of a form.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Field {
+    /// Name.
+    pub name: String,
+    /// Value; the content of a file, where it was recorded.
+    pub value: String,
+    /// File name, for a file.
+    pub file_name: Option<String>,
+    /// Media type of a part.
+    pub media_type: Option<String>,
+}
+
+impl Exchange {
+    /// First header of the answer of this name, whatever its case.
+    pub fn answer_header(&self, name: &str) -> Option<&str> {
+        header(&self.answer_headers, name)
+    }
+
+    /// First header of the request of this name, whatever its case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(&self.headers, name)
+    }
+
+    /// When it ended, milliseconds since the same moment as its beginning.
+    pub(crate) fn ended_ms(&self) -> Option<f64> {
+        Some(self.started_ms? + self.lasted_ms.unwrap_or(0.0).max(0.0))
+    }
+
+    /// Where a redirect leads.
+    pub(crate) fn redirect(&self) -> Option<Url> {
+        if !matches!(self.status, 301 | 302 | 303 | 307 | 308) {
+            return None;
+        }
+        let mut target = self.url.join(self.answer_header("location")?).ok()?;
+        target.set_fragment(None);
+        Some(target)
+    }
+}
+
+fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    headers
+        .iter()
+        .find(|(key, _)| key.eq_ignore_ascii_case(name))
+        .map(|(_, value)| value.as_str())
+}
+
+/// What asked for an answer, judged by what the request and the answer say; for recorders that do not tell.
+pub fn kind_of(method: &str, headers: &[(String, String)], status: u16, media_type: &str) -> Kind {
+    if method.eq_ignore_ascii_case("OPTIONS") || method.eq_ignore_ascii_case("CONNECT") || status == 101 {
+        return Kind::Other;
+    }
+    match header(headers, "sec-fetch-dest") {
+        Some("document") => return Kind::Document,
+        Some("empty" | "iframe" | "frame") => return Kind::Call,
+        Some(_) => return Kind::Resource,
+        None => {}
+    }
+    if header(headers, "x-requested-with").is_some() {
+        return Kind::Call;
+    }
+    let (group, _) = media_type.split_once('/').unwrap_or((media_type, ""));
+    let is_script = matches!(media_type, "text/css" | "text/javascript" | "text/ecmascript" | "font/woff2")
+        || media_type.ends_with("javascript");
+    match group {
+        _ if is_script => Kind::Resource,
+        "image" | "font" | "video" | "audio" => Kind::Resource,
+        _ if media_type == "text/html" || media_type == "application/xhtml+xml" => Kind::Document,
+        _ if (300..400).contains(&status) && header(headers, "accept").is_some_and(|accept| accept.contains("text/html")) => {
+            Kind::Document
+        }
+        _ => Kind::Call,
+    }
+}
+
+/// The media type of a `Content-Type`: without parameters, in lower case.
+pub fn media_type_of(content_type: &str) -> String {
+    let end = content_type.find(';').unwrap_or(content_type.len());
+    content_type[..end].trim().to_ascii_lowercase()
+}

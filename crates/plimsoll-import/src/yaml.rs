@@ -1,0 +1,343 @@
+//! Writes YAML that a person goes on editing: block style, comments, quotes only where they are needed.
+
+use std::fmt::Write as _;
+
+/// Widest line on which a small map is kept in flow style.
+const FLOW_WIDTH: usize = 100;
+/// Longest comment line that is written.
+const NOTE_LENGTH_MAX: usize = 400;
+
+/// A value of a YAML document.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    /// A string, quoted where it must be.
+    Text(String),
+    /// Written as it is: numbers, durations, rates, booleans.
+    Plain(String),
+    /// A sequence.
+    List(Vec<Item>),
+    /// A mapping, in order.
+    Map(Vec<Entry>),
+}
+
+/// A value of a sequence, below its comments.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Item {
+    pub(crate) notes: Vec<String>,
+    pub(crate) value: Node,
+}
+
+/// A key and its value, below its comments.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) notes: Vec<String>,
+    pub(crate) key: String,
+    pub(crate) value: Node,
+}
+
+impl Node {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    pub(crate) fn plain(text: impl ToString) -> Self {
+        Self::Plain(text.to_string())
+    }
+
+    /// A list of values without comments.
+    pub(crate) fn list(values: impl IntoIterator<Item = Self>) -> Self {
+        Self::List(values.into_iter().map(Item::from).collect())
+    }
+
+    fn is_block(&self) -> bool {
+        match self {
+            Self::List(items) => !items.is_empty(),
+            Self::Map(entries) => !entries.is_empty(),
+            Self::Text(_) | Self::Plain(_) => false,
+        }
+    }
+}
+
+impl From<Node> for Item {
+    fn from(value: Node) -> Self {
+        Self {
+            notes: Vec::new(),
+            value,
+        }
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(key: impl Into<String>, value: Node) -> Self {
+        Self {
+            notes: Vec::new(),
+            key: key.into(),
+            value,
+        }
+    }
+
+    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = String>) -> Self {
+        self.notes.extend(notes);
+        self
+    }
+}
+
+/// The document of a map, below comments of its own.
+pub(crate) fn document(notes: &[String], entries: &[Entry]) -> String {
+    let mut out = String::new();
+    write_notes(&mut out, notes, 0);
+    write_map(&mut out, entries, 0, false);
+    out
+}
+
+fn write_notes(out: &mut String, notes: &[String], indent: usize) {
+    for note in notes {
+        let note: String = note
+            .chars()
+            .map(|c| if is_printable(c) { c } else { ' ' })
+            .take(NOTE_LENGTH_MAX)
+            .collect();
+        pad(out, indent);
+        out.push_str("# ");
+        out.push_str(note.trim_end());
+        out.push('\n');
+    }
+}
+
+/// `in_line` says that the first key stands behind a dash that is already written.
+fn write_map(out: &mut String, entries: &[Entry], indent: usize, in_line: bool) {
+    let mut in_line = in_line;
+    for entry in entries {
+        if !in_line {
+            write_notes(out, &entry.notes, indent);
+            pad(out, indent);
+        }
+        in_line = false;
+        out.push_str(&scalar(&entry.key, true));
+        out.push(':');
+        if let Some(flow) = fitting_flow(&entry.value, indent + entry.key.len() + 2) {
+            out.push(' ');
+            out.push_str(&flow);
+            out.push('\n');
+        } else {
+            out.push('\n');
+            write_block(out, &entry.value, indent + 2);
+        }
+    }
+}
+
+fn write_block(out: &mut String, value: &Node, indent: usize) {
+    match value {
+        Node::Map(entries) => write_map(out, entries, indent, false),
+        Node::List(items) => write_list(out, items, indent),
+        Node::Text(_) | Node::Plain(_) => {
+            pad(out, indent);
+            out.push_str(&flow(value));
+            out.push('\n');
+        }
+    }
+}
+
+fn write_list(out: &mut String, items: &[Item], indent: usize) {
+    for item in items {
+        write_notes(out, &item.notes, indent);
+        if let Node::Map(entries) = &item.value
+            && let Some(first) = entries.first()
+        {
+            // What is said of the first key stands above the dash, where it is legible.
+            write_notes(out, &first.notes, indent);
+            pad(out, indent);
+            out.push_str("- ");
+            write_map(out, entries, indent + 2, true);
+            continue;
+        }
+        pad(out, indent);
+        out.push('-');
+        if item.value.is_block() && fitting_flow(&item.value, indent + 2).is_none() {
+            out.push('\n');
+            write_block(out, &item.value, indent + 2);
+        } else {
+            out.push(' ');
+            out.push_str(&flow(&item.value));
+            out.push('\n');
+        }
+    }
+}
+
+/// The value on one line, if it is a scalar or a small map or list of scalars that fits.
+fn fitting_flow(value: &Node, column: usize) -> Option<String> {
+    let simple = |node: &Node| !node.is_block();
+    let small = match value {
+        Node::Text(_) | Node::Plain(_) => return Some(flow(value)),
+        Node::List(items) => items
+            .iter()
+            .all(|item| item.notes.is_empty() && simple(&item.value)),
+        Node::Map(entries) => entries.iter().all(|entry| {
+            entry.notes.is_empty()
+                && (simple(&entry.value) || fitting_flow(&entry.value, column).is_some())
+        }),
+    };
+    if !small {
+        return None;
+    }
+    let text = flow(value);
+    (column + text.chars().count() <= FLOW_WIDTH).then_some(text)
+}
+
+fn flow(value: &Node) -> String {
+    match value {
+        Node::Text(text) => scalar(text, false),
+        Node::Plain(text) => text.clone(),
+        Node::List(items) => {
+            let parts: Vec<String> = items.iter().map(|item| flow_part(&item.value)).collect();
+            format!("[{}]", parts.join(", "))
+        }
+        Node::Map(entries) if entries.is_empty() => "{}".to_owned(),
+        Node::Map(entries) => {
+            let parts: Vec<String> = entries
+                .iter()
+                .map(|entry| format!("{}: {}", scalar(&entry.key, true), flow_part(&entry.value)))
+                .collect();
+            format!("{{ {} }}", parts.join(", "))
+        }
+    }
+}
+
+fn flow_part(value: &Node) -> String {
+    match value {
+        Node::Text(text) => scalar(text, true),
+        other => flow(other),
+    }
+}
+
+/// A string as YAML: plain where nobody could read it as something else. `in_flow` also keeps flow marks out.
+fn scalar(text: &str, in_flow: bool) -> String {
+    if is_plain(text, in_flow) {
+        return text.to_owned();
+    }
+    let single = text.chars().all(is_printable) && text.contains(['"', '\\']);
+    if single {
+        return format!("'{}'", text.replace('\'', "''"));
+    }
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            '\r' => out.push_str("\\r"),
+            c if is_printable(c) => out.push(c),
+            c => {
+                let _ = write!(out, "\\U{:08x}", u32::from(c));
+            }
+        }
+    }
+    out.push('"');
+    out
+}
+
+fn is_plain(text: &str, in_flow: bool) -> bool {
+    const WORDS: [&str; 9] = [
+        "true", "false", "null", "yes", "no", "on", "off", "y", "n",
+    ];
+    let Some(first) = text.chars().next() else {
+        return false;
+    };
+    let starts = first.is_ascii_alphabetic() || matches!(first, '/' | '_');
+    let allowed = |c: char| {
+        c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ' ' | '+' | '~' | ';')
+            || (!in_flow && matches!(c, ':' | '?' | '=' | '&' | '%' | '@' | '(' | ')' | '$' | ','))
+            || (in_flow && matches!(c, '%' | '=' | '@' | '(' | ')' | '$'))
+    };
+    starts
+        && text.chars().all(allowed)
+        && !text.ends_with([' ', ':'])
+        && !text.contains(": ")
+        && !WORDS.contains(&text.to_ascii_lowercase().as_str())
+}
+
+/// What YAML lets stand unescaped, less what would break a line or hide.
+fn is_printable(c: char) -> bool {
+    !c.is_control() && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}')
+        && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
+}
+
+fn pad(out: &mut String, indent: usize) {
+    out.extend(std::iter::repeat_n(' ', indent));
+}
+
+/// The scalars of a document, read by a parser of YAML; for the tests of all that is written.
+#[cfg(test)]
+pub(crate) fn scalars(text: &str) -> Vec<String> {
+    saphyr_parser::Parser::new_from_str(text)
+        .map(|event| event.unwrap_or_else(|error| panic!("{error} in\n{text}")).0)
+        .filter_map(|event| match event {
+            saphyr_parser::Event::Scalar(scalar, ..) => Some(scalar.into_owned()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_text_comes_back(text in any::<String>(), ascii in "[ -~\n]{0,20}", note in any::<String>()) {
+            for text in [text, ascii] {
+                let entry = |value| Entry::new(&text, value).with_notes([note.clone()]);
+                let flow = Node::Map(vec![Entry::new("k", Node::text(&text))]);
+                let written = document(&[note.clone()], &[
+                    entry(Node::text(&text)),
+                    Entry::new("list", Node::list([Node::text(&text), flow.clone()])),
+                    Entry::new("flow", flow),
+                ]);
+                let t = text.as_str();
+                prop_assert_eq!(scalars(&written), [t, t, "list", t, "k", t, "flow", "k", t]);
+            }
+        }
+    }
+
+    #[test]
+    fn strings_are_quoted_where_they_could_be_read_as_something_else() {
+        for (text, expected) in [
+            ("/home?page=2", "/home?page=2"),
+            ("yes", "\"yes\""),
+            ("12", "\"12\""),
+            ("", "\"\""),
+            ("{{ csrf }}", "\"{{ csrf }}\""),
+            ("name=\"a\" it's", "'name=\"a\" it''s'"),
+            ("two\nlines\u{7}", "\"two\\nlines\\U00000007\""),
+            ("a: b", "\"a: b\""),
+            ("- a", "\"- a\""),
+            ("a #b", "\"a #b\""),
+        ] {
+            assert_eq!(scalar(text, false), expected, "{text}");
+        }
+        assert_eq!(scalar("a, b", true), "\"a, b\"");
+    }
+
+    #[test]
+    fn small_maps_stay_on_a_line_and_comments_stand_above() {
+        let step = Node::Map(vec![
+            Entry::new("post", Node::text("/login")).with_notes(["logs in".to_owned()]),
+            Entry::new(
+                "form",
+                Node::Map(vec![Entry::new("name", Node::text("ada"))]),
+            ),
+        ]);
+        let text = document(
+            &["made\nup".to_owned()],
+            &[Entry::new("steps", Node::list([step]))],
+        );
+        assert_eq!(
+            text,
+            "# made up\nsteps:\n  # logs in\n  - post: /login\n    form: { name: ada }\n"
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! `plimsoll import`: recordings and logs become plans.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write as _};
+use std::path::Path;
+
+use flate2::bufread::MultiGzDecoder;
+use plimsoll_import::log::{LogError, Options, Replay, ReplayRows, Tally};
+use plimsoll_import::{Imported, har, journey};
+
+use crate::arguments::{HarArguments, ImportArguments, ImportCommand, LogArguments, LogWindow, ReplayArgument};
+use crate::exit::Exit;
+use crate::explain::{Fault, chain};
+use crate::screen::{print, tell};
+use crate::target;
+
+/// Longest recording that is read, bytes.
+const HAR_LEN_MAX: u64 = 512 << 20;
+/// Longest line that is kept of a log, bytes; a longer one is counted as unreadable.
+const LINE_LEN_MAX: u64 = 128 << 10;
+
+/// Prints the plan of what is named.
+pub(crate) fn import(arguments: &ImportArguments) -> Result<Exit, Fault> {
+    let imported = match &arguments.what {
+        ImportCommand::Har(arguments) => of_har(arguments)?,
+        ImportCommand::Log(arguments) => of_log(arguments)?,
+    };
+    show(&imported);
+    print(&imported.plan);
+    Ok(Exit::Met)
+}
+
+/// Says what the plan's comments say too.
+pub(crate) fn show(imported: &Imported) {
+    for note in &imported.notes {
+        tell(&format!("note: {note}"));
+    }
+}
+
+fn of_har(arguments: &HarArguments) -> Result<Imported, Fault> {
+    let name = arguments.file.display();
+    let mut bytes = Vec::new();
+    let read = open(&arguments.file)?.take(HAR_LEN_MAX + 1).read_to_end(&mut bytes);
+    read.map_err(|error| Fault::usage(format!("cannot read {name}: {error}")))?;
+    if bytes.len() as u64 > HAR_LEN_MAX {
+        let fault = format!("{name} is longer than {} MiB", HAR_LEN_MAX >> 20);
+        return Err(Fault::usage(fault).remedy("save the recording without content, or a shorter one"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| Fault::usage(format!("{name}: not UTF-8 ({error})")))?;
+    let fault = |error: &dyn std::error::Error| Fault::usage(format!("{name}: {}", chain(error)));
+    let recording = har::read(&text).map_err(|error| fault(&error))?;
+    let options = journey::Options {
+        target: arguments.target.as_deref().map(target::parse).transpose()?,
+        hosts: arguments.host.clone(),
+    };
+    journey::plan(&recording, &options).map_err(|error| fault(&error))
+}
+
+fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
+    let of_hour = arguments.window == LogWindow::BusiestHour || arguments.replay == Some(ReplayArgument::BusiestHour);
+    let target = arguments.target.as_deref().map(target::parse).transpose()?;
+    let mut tally = Tally::new(Options {
+        format: arguments.format.map(Into::into),
+        target: target.map(|url| url.as_str().trim_end_matches('/').to_owned()),
+        with_unsafe: arguments.with_unsafe,
+        busiest_hour: of_hour,
+    });
+    each_line(arguments, |line| {
+        tally.take(line);
+        Ok(())
+    })?;
+    tell_unreadable(&tally);
+    let fault = |error: LogError| Fault::usage(format!("{}: {}", names(arguments), chain(&error)));
+    let Some(replay) = arguments.replay else {
+        return tally.finish().map_err(fault);
+    };
+    let replay = Replay {
+        speed: match replay {
+            ReplayArgument::Speed(speed) => speed,
+            ReplayArgument::BusiestHour => 1.0,
+        },
+        rows: arguments.rows.as_ref().map(|path| path.display().to_string()),
+    };
+    if arguments.files.iter().any(|file| is_stdin(file)) {
+        return Err(Fault::usage("a replay goes through the log twice, and standard input can be read once")
+            .remedy("name the file of the log"));
+    }
+    let mut rows = ReplayRows::new(&tally, replay).map_err(fault)?;
+    let mut out = arguments.rows.as_deref().map(create).transpose()?;
+    each_line(arguments, |line| match (rows.take(line), &mut out) {
+        (Some(row), Some(out)) => out.write_all(row.as_bytes()),
+        _ => Ok(()),
+    })?;
+    if let Some(mut out) = out {
+        out.flush()?;
+    }
+    rows.finish().map_err(fault)
+}
+
+fn create(path: &Path) -> Result<BufWriter<File>, Fault> {
+    let fault = |error: io::Error| Fault::usage(format!("cannot write {}: {error}", path.display()));
+    let mut out = BufWriter::new(File::create(path).map_err(fault)?);
+    out.write_all(ReplayRows::head().as_bytes()).map_err(fault)?;
+    Ok(out)
+}
+
+fn tell_unreadable(tally: &Tally) {
+    let unreadable = tally.unreadable();
+    tell(&format!("{} unreadable lines", unreadable.count));
+    for (number, fault) in &unreadable.first {
+        tell(&format!("  line {number}: {fault}"));
+    }
+}
+
+fn names(arguments: &LogArguments) -> String {
+    let names: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    names.join(", ")
+}
+
+/// Hands on each line of all files, cut off where it is too long.
+fn each_line(arguments: &LogArguments, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> Result<(), Fault> {
+    let mut line = Vec::new();
+    for file in &arguments.files {
+        let fault = |error: io::Error| Fault::usage(format!("{}: {error}", file.display()));
+        let mut reader = open(file)?;
+        loop {
+            line.clear();
+            let length = reader.by_ref().take(LINE_LEN_MAX).read_until(b'\n', &mut line).map_err(fault)?;
+            if length == 0 {
+                break;
+            }
+            if !line.ends_with(b"\n") && length as u64 == LINE_LEN_MAX {
+                reader.skip_until(b'\n').map_err(fault)?;
+            }
+            take(&line).map_err(fault)?;
+        }
+    }
+    Ok(())
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// A file, or standard input; unpacked where it is packed by gzip.
+fn open(path: &Path) -> Result<Box<dyn BufRead>, Fault> {
+    let fault = |error: io::Error| Fault::usage(format!("cannot read {}: {error}", path.display()));
+    let mut reader: Box<dyn BufRead> = if is_stdin(path) {
+        Box::new(BufReader::new(io::stdin()))
+    } else {
+        Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))
+    };
+    let is_packed = reader.fill_buf().map_err(fault)?.starts_with(&[0x1f, 0x8b]);
+    if is_packed {
+        return Ok(Box::new(BufReader::new(MultiGzDecoder::new(reader))));
+    }
+    Ok(reader)
+}

@@ -1,0 +1,114 @@
+//! `plimsoll record`: a browser visits a site through a proxy of ours, and the visit becomes a plan.
+//!
+//! Only what goes to the named host is looked into; everything else passes through unread and is counted by host.
+
+mod browser;
+mod certificate;
+mod clock;
+mod forward;
+mod log;
+mod proxy;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_import::journey;
+use plimsoll_lab::progress::StopFlag;
+use tokio::net::TcpListener;
+use url::Url;
+
+use crate::arguments::RecordArguments;
+use crate::exit::Exit;
+use crate::explain::{Fault, chain};
+use crate::screen::{print, tell};
+use crate::{import, signals, target};
+
+use browser::Browser;
+use certificate::Authority;
+use log::Log;
+use proxy::Proxy;
+
+/// How often it is looked whether Ctrl-C was pressed.
+const STOP_EVERY: Duration = Duration::from_millis(100);
+
+/// Records a visit and writes its plan.
+pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
+    let url = target::parse(&arguments.url)?;
+    let authority = Authority::new(&url).map_err(|error| Fault::new(Exit::Internal, error.to_string()))?;
+    // Found before anything starts: without a browser there is nothing to wait for.
+    let browser = match arguments.proxy {
+        Some(_) => None,
+        None => Some(browser::find(arguments.browser.clone().flatten())?),
+    };
+    let stop = StopFlag::default();
+    signals::raise_on_interrupt(&stop)?;
+    let log = Arc::new(Log::new());
+    let proxy = Proxy::new(&url, &authority, arguments.ca_file.as_deref(), &arguments.host, Arc::clone(&log))?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(visit(arguments, &url, &authority, browser, proxy, &stop))?;
+    // Connections that are still open end with the loop.
+    drop(runtime);
+    let recording = log.recording();
+    let options = journey::Options {
+        target: Some(url),
+        hosts: arguments.host.clone(),
+    };
+    let imported = journey::plan(&recording, &options).map_err(|error| Fault::usage(chain(&error)))?;
+    import::show(&imported);
+    match &arguments.out {
+        Some(path) => {
+            write(path, &imported.plan)?;
+            tell(&format!("wrote {}", path.display()));
+        }
+        None => print(&imported.plan),
+    }
+    Ok(Exit::Met)
+}
+
+async fn visit(
+    arguments: &RecordArguments,
+    url: &Url,
+    authority: &Authority,
+    program: Option<PathBuf>,
+    proxy: Proxy,
+    stop: &StopFlag,
+) -> Result<(), Fault> {
+    let wanted = arguments.proxy.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let listener = TcpListener::bind(wanted)
+        .await
+        .map_err(|error| Fault::usage(format!("cannot listen on {wanted}: {error}")).remedy("give a free address, such as 127.0.0.1:0"))?;
+    let address = listener.local_addr()?;
+    let serving = tokio::spawn(proxy.serve(listener));
+    let mut browser = match program {
+        Some(program) => Some(Browser::start(&program, address, &authority.fingerprint(), url)?),
+        None => None,
+    };
+    if browser.is_none() {
+        tell(&format!("proxy on {address}; Ctrl-C ends the recording and writes the plan"));
+        if url.scheme() == "https" {
+            write(&arguments.certificate, &authority.pem())?;
+            let name = arguments.certificate.display();
+            tell(&format!("let the browser trust {name}, for this recording only: its key is kept nowhere"));
+        }
+    } else {
+        tell("visit the site; closing the browser or Ctrl-C ends the recording");
+    }
+    let mut tick = tokio::time::interval(STOP_EVERY);
+    loop {
+        tokio::select! {
+            () = Browser::ended(&mut browser) => break,
+            _ = tick.tick() => if stop.is_raised() { break },
+        }
+    }
+    serving.abort();
+    if let Some(browser) = browser {
+        browser.stop().await;
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Fault> {
+    std::fs::write(path, text).map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))
+}

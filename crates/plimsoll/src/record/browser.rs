@@ -1,0 +1,101 @@
+//! Chromium and its kin, with a profile that ends with the recording.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tempfile::TempDir;
+use tokio::process::{Child, Command};
+use url::Url;
+
+use crate::explain::Fault;
+
+/// Names under which Chromium and its kin are installed.
+const NAMES: [&str; 6] = [
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "microsoft-edge",
+    "brave-browser",
+];
+
+/// A running browser.
+pub(super) struct Browser {
+    child: Child,
+    _profile: TempDir,
+}
+
+/// The browser that is named, or found.
+#[expect(clippy::disallowed_methods, reason = "the door is where the environment is read")]
+pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, Fault> {
+    if let Some(named) = named {
+        return Ok(named);
+    }
+    let path = std::env::var("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .flat_map(|folder| NAMES.map(|name| folder.join(name)))
+        .find(|program| program.is_file())
+        .ok_or_else(|| {
+            Fault::usage("no Chromium is found on this machine")
+                .remedy("name one with --browser=PROGRAM, or use your own browser through --proxy 127.0.0.1:8899")
+        })
+}
+
+impl Browser {
+    pub(super) fn start(program: &Path, proxy: SocketAddr, fingerprint: &str, url: &Url) -> Result<Self, Fault> {
+        let profile = tempfile::tempdir()?;
+        let mut command = Command::new(program);
+        command
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg(format!("--proxy-server=http://{proxy}"))
+            // By itself a browser asks this machine without a proxy.
+            .arg("--proxy-bypass-list=<-loopback>")
+            .arg(format!("--ignore-certificate-errors-spki-list={fingerprint}"))
+            .args([
+                "--no-first-run",
+                "--no-default-browser-check",
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-default-apps",
+                "--disable-sync",
+                "--disable-quic",
+                "--disable-search-engine-choice-screen",
+                "--password-store=basic",
+            ]);
+        if rustix::process::geteuid().is_root() {
+            // Chromium refuses to run as root otherwise.
+            command.arg("--no-sandbox");
+        }
+        let child = command
+            .arg(url.as_str())
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| {
+                Fault::usage(format!("cannot start {}: {error}", program.display()))
+                    .remedy("name a Chromium with --browser=PROGRAM")
+            })?;
+        Ok(Self {
+            child,
+            _profile: profile,
+        })
+    }
+
+    /// Ends when the browser does; never without one.
+    pub(super) async fn ended(browser: &mut Option<Self>) {
+        match browser {
+            Some(browser) => {
+                let _ = browser.child.wait().await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Ends it.
+    pub(super) async fn stop(mut self) {
+        let _ = self.child.kill().await;
+    }
+}

@@ -1,0 +1,172 @@
+//! One request on to the site, its answer back, and a note of both.
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::{Request, Response, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use plimsoll_import::har::form_fields;
+use plimsoll_import::recording::{Exchange, Payload, kind_of, media_type_of};
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::net::TcpStream;
+use url::Url;
+
+use super::proxy::{Answer, Proxy, plain, whole};
+
+/// Longest body that passes through, bytes.
+const BODY_LEN_MAX: usize = 256 << 20;
+/// Longest body that is kept, bytes.
+const KEPT_LEN_MAX: usize = 8 << 20;
+
+/// Where a request goes.
+pub(super) struct Site {
+    /// Host and port.
+    pub(super) authority: String,
+    pub(super) is_tls: bool,
+    /// Whether it is noted.
+    pub(super) is_kept: bool,
+}
+
+type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// Asks the site; a failure is an answer too, for the browser to show.
+pub(super) async fn forward(proxy: &Proxy, request: Request<Incoming>, site: &Site) -> Response<Answer> {
+    match exchange(proxy, request, site).await {
+        Ok(answer) => answer,
+        Err(error) => plain(StatusCode::BAD_GATEWAY, &format!("{} cannot be asked: {error}\n", site.authority)),
+    }
+}
+
+async fn exchange(proxy: &Proxy, mut request: Request<Incoming>, site: &Site) -> Result<Response<Answer>, Error> {
+    let started_ms = proxy.log.now_ms();
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let scheme = if site.is_tls { "https" } else { "http" };
+    let url = Url::parse(&format!("{scheme}://{}{path}", site.authority))?;
+    let is_upgrade = request.headers().contains_key(header::UPGRADE);
+    let from_browser = is_upgrade.then(|| hyper::upgrade::on(&mut request));
+    let (mut parts, body) = request.into_parts();
+    parts.uri = path.parse::<Uri>()?;
+    drop_hop_headers(&mut parts.headers, is_upgrade);
+    // What is kept must be legible.
+    parts.headers.remove(header::ACCEPT_ENCODING);
+    let sent = Limited::new(body, BODY_LEN_MAX).collect().await?.to_bytes();
+    let mut exchange = Exchange {
+        started_ms: Some(started_ms),
+        lasted_ms: None,
+        method: parts.method.to_string(),
+        url,
+        headers: pairs(&parts.headers),
+        payload: payload(&parts.headers, &sent),
+        status: 0,
+        answer_headers: Vec::new(),
+        media_type: String::new(),
+        content: None,
+        page: None,
+        kind: plimsoll_import::recording::Kind::Other,
+        from_cache: false,
+    };
+    let mut sender = connect(proxy, site).await?;
+    let mut answer = sender.send_request(Request::from_parts(parts, Full::new(sent))).await?;
+    exchange.status = answer.status().as_u16();
+    exchange.answer_headers = pairs(answer.headers());
+    let media_type = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    exchange.media_type = media_type_of(media_type);
+    exchange.kind = kind_of(&exchange.method, &exchange.headers, exchange.status, &exchange.media_type);
+    if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+        if let Some(from_browser) = from_browser {
+            join(from_browser, hyper::upgrade::on(&mut answer));
+        }
+        note(proxy, site, exchange);
+        return Ok(answer.map(|_| whole(Bytes::new())));
+    }
+    drop_hop_headers(answer.headers_mut(), false);
+    if exchange.media_type == "text/event-stream" {
+        exchange.kind = plimsoll_import::recording::Kind::Other;
+        note(proxy, site, exchange);
+        return Ok(answer.map(http_body_util::BodyExt::boxed));
+    }
+    let (parts, body) = answer.into_parts();
+    let received = Limited::new(body, BODY_LEN_MAX).collect().await?.to_bytes();
+    exchange.lasted_ms = Some(proxy.log.now_ms() - started_ms);
+    exchange.content = text(&exchange.media_type, &received);
+    note(proxy, site, exchange);
+    Ok(Response::from_parts(parts, whole(received)))
+}
+
+fn note(proxy: &Proxy, site: &Site, exchange: Exchange) {
+    if site.is_kept {
+        proxy.log.add(exchange);
+    }
+}
+
+/// A new connection for each request: a person's visit needs no more.
+async fn connect(proxy: &Proxy, site: &Site) -> Result<SendRequest<Full<Bytes>>, Error> {
+    let stream = TcpStream::connect(&site.authority).await?;
+    if !site.is_tls {
+        return handshake(stream).await;
+    }
+    let host = site.authority.rsplit_once(':').map_or(site.authority.as_str(), |(host, _)| host);
+    let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())?;
+    handshake(proxy.connector.connect(name, stream).await?).await
+}
+
+async fn handshake(
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+) -> Result<SendRequest<Full<Bytes>>, Error> {
+    let (sender, connection) = http1::Builder::new().preserve_header_case(true).handshake(TokioIo::new(stream)).await?;
+    tokio::spawn(async move {
+        // How it ends shows in the request.
+        let _ = connection.with_upgrades().await;
+    });
+    Ok(sender)
+}
+
+/// Passes on what both sides say after an upgrade.
+fn join(from_browser: hyper::upgrade::OnUpgrade, from_site: hyper::upgrade::OnUpgrade) {
+    tokio::spawn(async move {
+        if let (Ok(browser), Ok(site)) = (from_browser.await, from_site.await) {
+            let _ = copy_bidirectional(&mut TokioIo::new(browser), &mut TokioIo::new(site)).await;
+        }
+    });
+}
+
+/// Takes out what is said between neighbours only (RFC 9110, 7.6.1).
+fn drop_hop_headers(headers: &mut HeaderMap, keeps_upgrade: bool) {
+    headers.remove(HeaderName::from_static("proxy-connection"));
+    headers.remove(header::PROXY_AUTHORIZATION);
+    headers.remove(header::TRANSFER_ENCODING);
+    if !keeps_upgrade {
+        headers.remove(header::CONNECTION);
+        headers.remove(HeaderName::from_static("keep-alive"));
+    }
+}
+
+fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {
+    headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .collect()
+}
+
+fn payload(headers: &HeaderMap, sent: &Bytes) -> Option<Payload> {
+    if sent.is_empty() || sent.len() > KEPT_LEN_MAX {
+        return None;
+    }
+    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let text = String::from_utf8_lossy(sent).into_owned();
+    Some(Payload {
+        media_type: media_type.to_owned(),
+        fields: form_fields(media_type, &text),
+        text: Some(text),
+    })
+}
+
+fn text(media_type: &str, received: &Bytes) -> Option<String> {
+    let (group, _) = media_type.split_once('/').unwrap_or((media_type, ""));
+    if received.len() > KEPT_LEN_MAX || matches!(group, "image" | "font" | "video" | "audio") {
+        return None;
+    }
+    String::from_utf8(received.to_vec()).ok()
+}

@@ -1,0 +1,192 @@
+//! A forward proxy (RFC 9110, 7.3 and 9.3.6): tunnels are passed on unread, save those to the named site.
+
+use std::convert::Infallible;
+use std::path::Path;
+use std::sync::Arc;
+
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::{TlsAcceptor, TlsConnector};
+use url::Url;
+
+use super::certificate::Authority;
+use super::forward::{self, Site};
+use super::log::Log;
+use crate::explain::Fault;
+
+/// Body of an answer to the browser.
+pub(super) type Answer = BoxBody<Bytes, hyper::Error>;
+
+/// What all connections share.
+#[derive(Clone)]
+pub(super) struct Proxy {
+    /// Host and port of the site.
+    authority: Arc<str>,
+    is_tls: bool,
+    /// Hosts whose plain requests are kept beside the site's.
+    hosts: Arc<[String]>,
+    acceptor: TlsAcceptor,
+    pub(super) connector: TlsConnector,
+    pub(super) log: Arc<Log>,
+}
+
+impl Proxy {
+    pub(super) fn new(
+        url: &Url,
+        authority: &Authority,
+        ca_file: Option<&Path>,
+        hosts: &[String],
+        log: Arc<Log>,
+    ) -> Result<Self, Fault> {
+        let config: Arc<ServerConfig> = authority.config();
+        Ok(Self {
+            authority: host_and_port(url).into(),
+            is_tls: url.scheme() == "https",
+            hosts: hosts.into(),
+            acceptor: TlsAcceptor::from(config),
+            connector: TlsConnector::from(Arc::new(client_config(ca_file)?)),
+            log,
+        })
+    }
+
+    /// Serves browsers until it is dropped.
+    pub(super) async fn serve(self, listener: TcpListener) {
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let proxy = self.clone();
+                    tokio::spawn(proxy.connection(stream));
+                }
+                // Too many open files, for instance: other connections end, and then it goes on.
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    async fn connection(self, stream: TcpStream) {
+        let service = service_fn(move |request| {
+            let proxy = self.clone();
+            async move { Ok::<_, Infallible>(proxy.answer(request).await) }
+        });
+        serve_http(stream, service).await;
+    }
+
+    async fn answer(self, mut request: Request<Incoming>) -> Response<Answer> {
+        if request.method() == Method::CONNECT {
+            let Some(authority) = request.uri().authority().map(|authority| authority.as_str().to_owned()) else {
+                return plain(StatusCode::BAD_REQUEST, "CONNECT names no host");
+            };
+            let upgrade = hyper::upgrade::on(&mut request);
+            tokio::spawn(self.tunnel(authority, upgrade));
+            return plain(StatusCode::OK, "");
+        }
+        let Ok(url) = Url::parse(&request.uri().to_string()) else {
+            let text = "This is a proxy that records a visit: set it as the browser's proxy.\n";
+            return plain(StatusCode::BAD_REQUEST, text);
+        };
+        let authority = host_and_port(&url);
+        let is_kept = !self.is_tls && *authority == *self.authority || self.keeps(&url);
+        if !is_kept {
+            self.log.pass(url.host_str().unwrap_or_default());
+        }
+        let site = Site {
+            authority,
+            is_tls: false,
+            is_kept,
+        };
+        forward::forward(&self, request, &site).await
+    }
+
+    fn keeps(&self, url: &Url) -> bool {
+        self.hosts.iter().any(|host| url.host_str() == Some(host) || *host == host_and_port(url))
+    }
+
+    /// A tunnel to the site ends here; any other is passed on unread.
+    async fn tunnel(self, authority: String, upgrade: OnUpgrade) {
+        let Ok(upgraded) = upgrade.await else {
+            return;
+        };
+        let mut stream = TokioIo::new(upgraded);
+        if !self.is_tls || *authority != *self.authority {
+            let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
+            self.log.pass(host);
+            if let Ok(mut upstream) = TcpStream::connect(&authority).await {
+                let _ = copy_bidirectional(&mut stream, &mut upstream).await;
+            }
+            return;
+        }
+        // A browser that does not trust the certificate ends here, and says so itself.
+        let Ok(secure) = self.acceptor.clone().accept(stream).await else {
+            return;
+        };
+        let service = service_fn(move |request| {
+            let proxy = self.clone();
+            let site = Site {
+                authority: proxy.authority.to_string(),
+                is_tls: true,
+                is_kept: true,
+            };
+            async move { Ok::<_, Infallible>(forward::forward(&proxy, request, &site).await) }
+        });
+        serve_http(secure, service).await;
+    }
+}
+
+async fn serve_http<S, F>(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, service: S)
+where
+    S: hyper::service::Service<Request<Incoming>, Response = Response<Answer>, Error = Infallible, Future = F> + Send,
+    F: Future<Output = Result<Response<Answer>, Infallible>> + Send,
+{
+    // A connection that breaks is the browser's affair.
+    let _ = hyper::server::conn::http1::Builder::new()
+        .preserve_header_case(true)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
+        .await;
+}
+
+/// An answer of the proxy itself.
+pub(super) fn plain(status: StatusCode, text: &str) -> Response<Answer> {
+    let mut answer = Response::new(whole(Bytes::copy_from_slice(text.as_bytes())));
+    *answer.status_mut() = status;
+    answer
+}
+
+pub(super) fn whole(bytes: Bytes) -> Answer {
+    Full::new(bytes).map_err(|never| match never {}).boxed()
+}
+
+fn host_and_port(url: &Url) -> String {
+    format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80))
+}
+
+fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, Fault> {
+    let mut roots = RootCertStore::empty();
+    if let Some(path) = ca_file {
+        let fault = |error: String| Fault::usage(format!("cannot read certificates of {}: {error}", path.display()));
+        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| fault(error.to_string()))? {
+            let certificate = certificate.map_err(|error| fault(error.to_string()))?;
+            roots.add(certificate).map_err(|error| fault(error.to_string()))?;
+        }
+    } else {
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Fault::usage(error.to_string()))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    Ok(config)
+}

@@ -1,0 +1,210 @@
+//! Plans made of logs that real servers wrote, and of a recording that Chromium made.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::support::Place;
+
+/// A server that ends with the test.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn start(program: &str, arguments: &[&str], package: &str) -> Server {
+    let child = Command::new(program)
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{program} cannot be started ({error}): apt-get install {package}"));
+    Server(child)
+}
+
+/// Asks for `path`, as `agent`, on a connection of its own, as soon as the server listens.
+fn ask(port: u16, path: &str, agent: &str) -> String {
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let deadline = 5_000;
+    for _ in 0..deadline {
+        if let Ok(mut stream) = TcpStream::connect(address) {
+            stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            write!(stream, "GET {path} HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: {agent}\r\nConnection: close\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            return answer;
+        }
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+    panic!("nothing listens on {port}");
+}
+
+fn visit(port: u16) {
+    for path in ["/article/17", "/article/23", "/about", "/style.css", "/missing"] {
+        ask(port, path, "Mozilla/5.0 (test)");
+    }
+}
+
+fn imported(place: &Place, log: &Path, more: &[&str]) -> String {
+    let mut arguments = vec!["import", "log", log.to_str().unwrap()];
+    arguments.extend(more);
+    let said = place.run(&arguments);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(said.stderr.contains("0 unreadable lines"), "{said:?}");
+    assert!(said.stdout.lines().any(|line| line.starts_with("target: ")), "{said:?}");
+    assert!(said.stdout.contains("/article/{{ article.value }}"), "{said:?}");
+    assert!(said.stdout.contains("get: /about") && !said.stdout.contains("get: /missing"), "{said:?}");
+    said.stdout
+}
+
+/// nginx from a private folder, with a log of this format.
+fn nginx(place: &Place, format: &str) -> (Server, u16, PathBuf) {
+    let port = free_port();
+    let folder = place.path().display();
+    let log = place.path().join("nginx.log");
+    let text = format!(
+        "daemon off; pid {folder}/pid; error_log {folder}/error.log; events {{ }}\n\
+         http {{ client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n\
+         uwsgi_temp_path {folder}; scgi_temp_path {folder}; {format}\n\
+         access_log {} chosen; server {{ listen 127.0.0.1:{port};\n\
+         location / {{ return 200 ok; }} location /missing {{ return 404; }} }} }}\n",
+        log.display()
+    );
+    let file = place.path().join("nginx.conf");
+    std::fs::write(&file, text).unwrap();
+    let server = start("nginx", &["-c", file.to_str().unwrap()], "nginx-light");
+    (server, port, log)
+}
+
+#[test]
+fn logs_of_nginx() {
+    for (format, more) in [
+        ("log_format chosen '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time';", "nginx"),
+        ("log_format chosen escape=json '{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"method\":\"$request_method\",\"uri\":\"$request_uri\",\"status\":$status,\"host\":\"$host\",\"user_agent\":\"$http_user_agent\"}';", "json"),
+    ] {
+        let place = Place::new();
+        let (server, port, log) = nginx(&place, format);
+        visit(port);
+        drop(server);
+        let found = imported(&place, &log, &[]);
+        let told = imported(&place, &log, &["--format", more]);
+        assert_eq!(found, told);
+        assert_eq!(found.contains("target: https://shop.example"), more == "json", "{found}");
+    }
+}
+
+#[test]
+fn logs_of_apache() {
+    let place = Place::new();
+    let port = free_port();
+    let folder = place.path().display();
+    let modules = "/usr/lib/apache2/modules";
+    let text = format!(
+        "ServerRoot {folder}\nServerName shop.example\nListen 127.0.0.1:{port}\nPidFile {folder}/apache.pid\n\
+         ErrorLog {folder}/error.log\nDocumentRoot {folder}/site\nMutex sem\n\
+         LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\n\
+         User www-data\nGroup www-data\n\
+         LogFormat \"%v:%p %h %l %u %t \\\"%r\\\" %>s %O \\\"%{{Referer}}i\\\" \\\"%{{User-Agent}}i\\\"\" vhost_combined\n\
+         LogFormat \"%h %l %u %t \\\"%r\\\" %>s %b\" common\n\
+         CustomLog {folder}/vhost.log vhost_combined\nCustomLog {folder}/common.log common\n"
+    );
+    for path in ["article/17", "article/23", "about", "style.css"] {
+        let file = place.path().join("site").join(path);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "ok").unwrap();
+    }
+    // The server gives up its rights and must still read the folder.
+    Command::new("chmod").args(["-R", "a+rX"]).arg(place.path()).status().unwrap();
+    let file = place.path().join("apache.conf");
+    std::fs::write(&file, text).unwrap();
+    let server = start("apache2", &["-X", "-f", file.to_str().unwrap()], "apache2");
+    visit(port);
+    drop(server);
+    let vhost = imported(&place, &place.path().join("vhost.log"), &["--format", "apache"]);
+    assert!(vhost.contains("shop.example"), "{vhost}");
+    let common = imported(&place, &place.path().join("common.log"), &[]);
+    assert!(common.contains("target: https://example.invalid"), "{common}");
+}
+
+#[test]
+fn logs_of_haproxy() {
+    let place = Place::new();
+    let (_nginx, origin, _) = nginx(&place, "log_format chosen '$status';");
+    ask(origin, "/", "ready");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let syslog = socket.local_addr().unwrap();
+    let port = free_port();
+    let text = format!(
+        "global\n log {syslog} local0\ndefaults\n mode http\n log global\n option httplog\n timeout connect 5s\n\
+         timeout client 5s\n timeout server 5s\nfrontend web\n bind 127.0.0.1:{port}\n\
+         http-request capture req.hdr(Host) len 64\n http-request capture req.hdr(User-Agent) len 64\n\
+         default_backend site\nbackend site\n server one 127.0.0.1:{origin}\n"
+    )
+    ;
+    let file = place.path().join("haproxy.cfg");
+    std::fs::write(&file, text).unwrap();
+    let _haproxy = start("haproxy", &["-db", "-f", file.to_str().unwrap()], "haproxy");
+    visit(port);
+    let mut lines = String::new();
+    let mut buffer = [0; 4096];
+    while lines.matches("HTTP/1.1").count() < 5 {
+        let length = socket.recv(&mut buffer).expect("HAProxy logs each request");
+        let line = String::from_utf8_lossy(&buffer[..length]).into_owned();
+        if line.contains('"') {
+            lines.push_str(line.trim_end());
+            lines.push('\n');
+        }
+    }
+    let log = place.path().join("haproxy.log");
+    std::fs::write(&log, lines).unwrap();
+    let plan = imported(&place, &log, &[]);
+    assert!(plan.contains("target: https://shop.example"), "{plan}");
+    assert_eq!(plan, imported(&place, &log, &["--format", "haproxy"]));
+}
+
+#[test]
+fn lines_that_cannot_be_read_are_shown() {
+    let place = Place::new();
+    let log = place.path().join("access.log");
+    let good = r#"10.0.0.1 - - [22/Nov/2026:01:43:45 +0000] "GET / HTTP/1.1" 200 10 "-" "M""#;
+    let text = format!("{good}\nx\n{good}\n\u{1}\n{good}\ny\nz\n");
+    std::fs::write(&log, text).unwrap();
+    let said = place.run(&["import", "log", log.to_str().unwrap()]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for part in ["4 unreadable lines", "line 2: no moment", "line 4: ", "line 6: "] {
+        assert!(said.stderr.contains(part), "{part}: {said:?}");
+    }
+    assert!(!said.stderr.contains("line 7"), "{said:?}");
+    std::fs::write(&log, "x\n").unwrap();
+    let said = place.run(&["import", "log", "access.log"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("--format"), "{said:?}");
+}
+
+#[test]
+fn a_recording_of_chromium() {
+    let place = Place::new();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../plimsoll-import/tests/data/chromium-login.har");
+    let said = place.run(&["import", "har", file]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for part in ["target: http://127.0.0.1:8731", "env('PASSWORD')", "input[name=\"csrf\"]", "location: /home"] {
+        assert!(said.stdout.contains(part), "{part}: {said:?}");
+    }
+    assert!(!said.stdout.contains("correct horse"), "{said:?}");
+    assert!(said.stderr.contains("127.0.0.2"), "{said:?}");
+    std::fs::write(place.path().join("cut.har"), "{\"log\":").unwrap();
+    let said = place.run(&["import", "har", "cut.har"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("cut.har: line 1"), "{said:?}");
+}
