@@ -18,7 +18,7 @@ static const char *name(enum phase phase)
 
 int main(void)
 {
-    const struct timespec moment = { 0, 200 * 1000 * 1000 };
+    const struct timespec moment = { 0, 500 * 1000 * 1000 };
     int number;
 
     while (scanf("%d", &number) == 1) {

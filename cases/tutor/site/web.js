@@ -78,6 +78,9 @@ app.get(['/', '/home'], async (request, response) => {
     ),
   );
   const assignments = await assignmentsOf(account);
+  for (const assignment of assignments) {
+    assignment.saved = (await latest(assignment.id))?.save_time;
+  }
   await page(response, 'home', { name, schedule, assignments });
 });
 

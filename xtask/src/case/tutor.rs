@@ -19,7 +19,7 @@ use jiff::Zoned;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
 
-use self::fault::Fault;
+use self::fault::{Fault, Part};
 use self::measure::{Search, users_carried};
 use self::paper::Row;
 use self::stack::{Settings, Stack};
@@ -51,7 +51,7 @@ pub(crate) struct TutorArguments {
     #[arg(long, requires = "serve")]
     port: Option<u16>,
     /// Node processes of the web part
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
     web_processes: u8,
     /// Measure the release binary that is there
     #[arg(long)]
@@ -173,12 +173,12 @@ fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
         signal_hook::flag::register(*signal, Arc::clone(&is_stopped))?;
     }
     let mut rows = Vec::new();
-    for fault in faults(arguments.fault) {
+    for (part, fault) in searches(arguments.fault) {
         ensure!(
             !is_stopped.load(Ordering::Relaxed),
             "stopped before the table was whole"
         );
-        rows.push(row(arguments, ground, fault, &is_stopped)?);
+        rows.push(row(arguments, ground, part, fault, &is_stopped)?);
     }
     println!("\n{}", paper::table(&rows));
     if arguments.fault.is_some() {
@@ -193,26 +193,39 @@ fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
     Ok(())
 }
 
-/// The healthy stack first.
-fn faults(only: Option<Fault>) -> Vec<Option<Fault>> {
-    let chosen = Fault::ALL
-        .into_iter()
-        .filter(|fault| only.is_none_or(|only| only == *fault));
-    std::iter::once(None).chain(chosen.map(Some)).collect()
+/// What is measured: in each part the healthy stack first, then its faults.
+fn searches(only: Option<Fault>) -> Vec<(Part, Option<Fault>)> {
+    let mut searches = Vec::new();
+    for part in Part::ALL {
+        if only.is_some_and(|only| only.part() != part) {
+            continue;
+        }
+        searches.push((part, None));
+        let chosen = Fault::ALL
+            .into_iter()
+            .filter(|fault| fault.part() == part && only.is_none_or(|only| only == *fault));
+        searches.extend(chosen.map(|fault| (part, Some(fault))));
+    }
+    searches
 }
 
 fn row(
     arguments: &TutorArguments,
     ground: &Ground,
+    part: Part,
     fault: Option<Fault>,
     is_stopped: &AtomicBool,
 ) -> Result<Row> {
-    let name = fault.map_or_else(|| "healthy".to_owned(), Fault::name);
+    let name = format!(
+        "{}-{}",
+        part.name(),
+        fault.map_or_else(|| "healthy".to_owned(), Fault::name)
+    );
     println!("== {name}");
     let stack = ground.start(arguments, fault)?;
     let search = Search {
         plimsoll: &ground.workspace.release("plimsoll"),
-        plan: &ground.case.join("exam.yaml"),
+        plan: &ground.case.join(format!("{}.yaml", part.name())),
         url: &stack.url(),
         out: &ground.store.join("runs"),
         name: &format!("tutor-{name}"),
@@ -220,7 +233,7 @@ fn row(
     };
     let found = users_carried(&search, is_stopped).with_context(|| name)?;
     println!("{found:?}");
-    Ok(Row { fault, found })
+    Ok(Row { part, fault, found })
 }
 
 #[cfg(test)]
@@ -229,10 +242,14 @@ mod tests {
 
     #[test]
     fn the_healthy_stack_is_measured_first_and_always() {
-        assert_eq!(faults(None).len(), 7);
+        assert_eq!(searches(None).len(), 8);
+        assert_eq!(searches(None)[0], (Part::Web, None));
         assert_eq!(
-            faults(Some(Fault::OrmQueries)),
-            [None, Some(Fault::OrmQueries)]
+            searches(Some(Fault::OrmQueries)),
+            [
+                (Part::Engine, None),
+                (Part::Engine, Some(Fault::OrmQueries))
+            ]
         );
     }
 }

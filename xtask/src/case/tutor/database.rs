@@ -36,7 +36,7 @@ impl Database {
     pub(super) fn start(folder: &Path, store: &Path) -> Result<Self> {
         let kept = store.join(format!("rows-{:016x}", version()));
         if !kept.is_dir() {
-            println!("making the database: 324,000 versions of code");
+            println!("making the database: 312,000 versions of code");
             make(folder, store, &kept)?;
         }
         copy(&kept, &data(folder))?;

@@ -2,6 +2,25 @@
 
 use clap::ValueEnum;
 
+/// The part of the tutor that a plan loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Web,
+    Engine,
+}
+
+impl Part {
+    pub(super) const ALL: [Self; 2] = [Self::Web, Self::Engine];
+
+    /// Name in the table, and of its plan in the folder of the case.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Web => "web",
+            Self::Engine => "engine",
+        }
+    }
+}
+
 /// One fault of the tutor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Fault {
@@ -21,13 +40,21 @@ pub(super) enum Fault {
 
 impl Fault {
     pub(super) const ALL: [Self; 6] = [
-        Self::ServerMaxconn,
         Self::SyncBcrypt,
         Self::MemcachedPerCall,
-        Self::OrmQueries,
         Self::MissingIndex,
         Self::TemplatesPerRequest,
+        Self::ServerMaxconn,
+        Self::OrmQueries,
     ];
+
+    /// The part in which it hurts, and whose plan it is measured with.
+    pub(super) fn part(self) -> Part {
+        match self {
+            Self::ServerMaxconn | Self::OrmQueries => Part::Engine,
+            _ => Part::Web,
+        }
+    }
 
     /// Name on the command line and in the site's environment.
     pub(super) fn name(self) -> String {
