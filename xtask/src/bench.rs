@@ -4,7 +4,7 @@
 //! the requests it says it made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
 
 mod lateness;
-mod paper;
+pub(crate) mod paper;
 mod scenario;
 mod server;
 mod stall;

@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod case;
 mod child;
 mod clock;
 mod demo;
@@ -44,6 +45,9 @@ enum Task {
     /// Measures side by side with peers and writes the table into docs/benchmarks
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// The case studies on real software, with each fault that they found and without
+    #[command(subcommand)]
+    Case(case::Case),
     /// Hours: the load line against known laws on real sockets, and memory over time
     Soak(soak::SoakArguments),
     /// Builds the release binary and runs its demo
@@ -60,6 +64,7 @@ fn main() -> ExitCode {
         Task::Reference => reference::write().map(|()| ExitCode::SUCCESS),
         Task::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
         Task::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
+        Task::Case(case) => case::run(&case).map(|()| ExitCode::SUCCESS),
         Task::Soak(arguments) => soak::run(&arguments),
         Task::Demo { rest } => demo::run(&rest).map(|never| match never {}),
     };

@@ -8,9 +8,15 @@ use anyhow::{Context as _, Result, bail};
 use crate::step::execute;
 
 /// A program the tests start, and the Debian package that brings it.
-struct Tool {
+pub(crate) struct Tool {
     program: &'static str,
     package: &'static str,
+}
+
+impl Tool {
+    pub(crate) const fn new(program: &'static str, package: &'static str) -> Self {
+        Self { program, package }
+    }
 }
 
 const TOOLS: [Tool; 11] = [
@@ -66,10 +72,12 @@ const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")]
 /// Installs what is missing or fails with one line that names it.
 pub(crate) fn run() -> Result<()> {
     install_components()?;
-    let missing: Vec<&Tool> = TOOLS
-        .iter()
-        .filter(|tool| !is_installed(tool.program))
-        .collect();
+    see_to(&TOOLS)
+}
+
+/// Installs those of these programs that are missing, or fails with one line that names them.
+pub(crate) fn see_to(tools: &[Tool]) -> Result<()> {
+    let missing = missing(tools);
     if missing.is_empty() {
         return Ok(());
     }
@@ -78,14 +86,18 @@ pub(crate) fn run() -> Result<()> {
         bail!("{}", remedy(&missing, &packages));
     }
     install(&packages)?;
-    let missing: Vec<&Tool> = TOOLS
-        .iter()
-        .filter(|tool| !is_installed(tool.program))
-        .collect();
+    let missing = self::missing(tools);
     if !missing.is_empty() {
         bail!("{}", remedy(&missing, &packages));
     }
     Ok(())
+}
+
+fn missing(tools: &[Tool]) -> Vec<&Tool> {
+    tools
+        .iter()
+        .filter(|tool| !is_installed(tool.program))
+        .collect()
 }
 
 fn remedy(missing: &[&Tool], packages: &[&str]) -> String {

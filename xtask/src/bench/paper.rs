@@ -14,7 +14,7 @@ use super::tool::{Load, Tool};
 use crate::clock::pause;
 
 /// A share of busy cores above which the machine is not ours.
-const BUSY_MAX: f64 = 0.1;
+pub(crate) const BUSY_MAX: f64 = 0.1;
 
 /// The page under way.
 pub(super) struct Paper {
@@ -344,7 +344,7 @@ fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
 }
 
 /// The share of all cores that is busy before we begin, over two seconds.
-fn busy_share() -> Result<f64> {
+pub(crate) fn busy_share() -> Result<f64> {
     let (busy, all) = cpu_ticks()?;
     pause(Duration::from_secs(2));
     let (busy_later, all_later) = cpu_ticks()?;
@@ -369,7 +369,7 @@ fn cpu_ticks() -> Result<(f64, f64)> {
 }
 
 /// Cores, processor, memory, kernel; no host name.
-fn machine() -> Result<String> {
+pub(crate) fn machine() -> Result<String> {
     let cores = std::thread::available_parallelism()?;
     let cpuinfo = std::fs::read_to_string("/proc/cpuinfo")?;
     let model = cpuinfo

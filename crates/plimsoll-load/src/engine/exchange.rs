@@ -327,7 +327,7 @@ impl Engine {
             }
             Verdict::Ended(outcome) => {
                 if !once {
-                    self.recorder.answered(status);
+                    self.recorder.answered(status, now);
                 }
                 connection.request = NONE;
                 // Before its user goes on, who may use it again at once.

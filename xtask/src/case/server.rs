@@ -1,0 +1,226 @@
+//! A server as a child that cannot outlive us: it is told to die with its parent, and is killed when dropped.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::clock::{Stopwatch, pause};
+
+/// How often a server is asked whether it is ready.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Lines of a server's own output that are shown when it fails.
+const TAIL_LINES: usize = 5;
+
+/// What to start.
+pub(super) struct Recipe<'a> {
+    /// Name in messages and of the log file.
+    pub(super) name: &'a str,
+    pub(super) program: &'a str,
+    /// The user it runs as, when we are root and it refuses to be.
+    pub(super) user: Option<&'a str>,
+    pub(super) arguments: Vec<String>,
+    pub(super) environment: Vec<(&'static str, String)>,
+}
+
+/// A running server.
+pub(super) struct Server {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Server {
+    /// Starts it in this folder, where its output goes to `NAME.log`.
+    pub(super) fn start(recipe: Recipe<'_>, folder: &Path) -> Result<Self> {
+        let log = folder.join(format!("{}.log", recipe.name));
+        let output = File::create(&log)?;
+        // setpriv sets the parent's death as the last thing before it becomes the server, so no change of user undoes
+        // it; the death is that of the thread that starts it, which here is the main one.
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL"]);
+        if let Some(user) = recipe.user.filter(|_| is_root()) {
+            command.args(["--reuid", user, "--regid", user, "--init-groups"]);
+        }
+        let child = command
+            .arg("--")
+            .arg(recipe.program)
+            .args(recipe.arguments)
+            .envs(recipe.environment)
+            // Debian keeps servers where only root's path leads.
+            .env("PATH", path_with_servers())
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(output.try_clone()?)
+            .stderr(output)
+            // A group of its own, so that what it has started ends with it.
+            .process_group(0)
+            .spawn()
+            .context("cannot run setpriv")?;
+        Ok(Self {
+            name: recipe.name.to_owned(),
+            child,
+            log,
+        })
+    }
+
+    /// Waits until `is_ready` says so; fails at the deadline, or at once when the server ends.
+    pub(super) fn wait(&mut self, deadline: Duration, is_ready: impl Fn() -> bool) -> Result<()> {
+        let stopwatch = Stopwatch::start();
+        loop {
+            if is_ready() {
+                return Ok(());
+            }
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended with {status}: {}", self.name, self.tail());
+            }
+            if stopwatch.elapsed() > deadline {
+                bail!(
+                    "{} was not ready within {} s: {}",
+                    self.name,
+                    deadline.as_secs(),
+                    self.tail()
+                );
+            }
+            pause(POLL);
+        }
+    }
+
+    /// Asks it to end in its own way, and waits for it.
+    pub(super) fn finish(&mut self, deadline: Duration) -> Result<()> {
+        rustix::process::kill_process(pid(&self.child)?, Signal::TERM)?;
+        let stopwatch = Stopwatch::start();
+        while self.child.try_wait()?.is_none() {
+            if stopwatch.elapsed() > deadline {
+                bail!("{} did not end within {} s", self.name, deadline.as_secs());
+            }
+            pause(POLL);
+        }
+        Ok(())
+    }
+
+    /// The end of what it printed, in one line.
+    fn tail(&self) -> String {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+        if last.is_empty() {
+            return "it said nothing".to_owned();
+        }
+        last.join(" | ")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(pid) = pid(&self.child) {
+            // Its folder is thrown away next: nothing is worth saving.
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn pid(child: &Child) -> Result<Pid> {
+    Pid::from_raw(i32::try_from(child.id())?).context("a child has a process id")
+}
+
+pub(super) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// The search path with the folders of servers.
+pub(super) fn path_with_servers() -> std::ffi::OsString {
+    let mut path = std::env::var_os("PATH").unwrap_or_default();
+    path.push(OsStr::new(":/usr/sbin:/sbin"));
+    path
+}
+
+/// Ports of the loopback address on which nobody listens now, each another one.
+pub(super) fn free_ports(count: usize) -> Result<Vec<u16>> {
+    // All are held until the last is found.
+    let held: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))))
+        .collect::<std::io::Result<_>>()?;
+    Ok(held
+        .iter()
+        .map(|listener| Ok(listener.local_addr()?.port()))
+        .collect::<std::io::Result<_>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell<'a>(script: &str) -> Recipe<'a> {
+        Recipe {
+            name: "shell",
+            program: "sh",
+            user: None,
+            arguments: vec!["-c".to_owned(), script.to_owned()],
+            environment: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn ends_with_all_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = folder.path().join("child");
+        let mut server = Server::start(
+            shell("sleep 600 & echo $! >part; mv part child; wait"),
+            folder.path(),
+        )
+        .unwrap();
+        server
+            .wait(Duration::from_secs(10), || mark.exists())
+            .unwrap();
+        let child: i32 = std::fs::read_to_string(mark)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let stat = PathBuf::from(format!("/proc/{child}/stat"));
+        assert!(stat.exists());
+        drop(server);
+        // Killed, though perhaps nobody has taken note of its end yet.
+        let is_gone = || std::fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
+        let stopwatch = Stopwatch::start();
+        while !is_gone() {
+            assert!(stopwatch.elapsed() < Duration::from_secs(10));
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn says_why_a_server_did_not_come_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut server =
+            Server::start(shell("echo no port for me; exit 3"), folder.path()).unwrap();
+        let error = server
+            .wait(Duration::from_secs(10), || false)
+            .unwrap_err()
+            .to_string();
+        assert_eq!(error, "shell ended with exit status: 3: no port for me");
+        let mut server = Server::start(shell("sleep 600"), folder.path()).unwrap();
+        let error = server.wait(Duration::ZERO, || false).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "shell was not ready within 0 s: it said nothing"
+        );
+    }
+
+    #[test]
+    fn ports_differ() {
+        let mut ports = free_ports(8).unwrap();
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 8);
+    }
+}

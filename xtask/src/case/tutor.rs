@@ -1,0 +1,255 @@
+//! The tutor: a programming course's site on the day of its exam, with the faults that its study found as switches.
+
+mod database;
+mod fault;
+mod measure;
+mod paper;
+mod proxy;
+mod smoke;
+mod stack;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use jiff::Zoned;
+use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::iterator::Signals;
+
+use self::fault::{Fault, Part};
+use self::measure::{Search, users_carried};
+use self::paper::Row;
+use self::stack::{Settings, Stack};
+use crate::bench::paper::{BUSY_MAX, busy_share, machine};
+use crate::bench::{build, raise_descriptor_limit};
+use crate::prepare::{self, Tool};
+use crate::step::execute;
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub(crate) struct TutorArguments {
+    /// Only this fault beside the healthy stack; with --serve or --smoke, the stack has it
+    #[arg(long, value_enum)]
+    fault: Option<Fault>,
+    /// Quick searches, with wider intervals
+    #[arg(long)]
+    quick: bool,
+    /// Only start the tutor, print its address, and end it on Ctrl-C
+    #[arg(long, conflicts_with_all = ["quick", "smoke"])]
+    serve: bool,
+    /// Only start everything, use each part once through HAProxy, and stop
+    #[arg(long, conflicts_with = "quick")]
+    smoke: bool,
+    /// Port of HAProxy with --serve [default: a free one]
+    #[arg(long, requires = "serve")]
+    port: Option<u16>,
+    /// Node processes of the web part
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    web_processes: u8,
+    /// Measure the release binary that is there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Where the table goes
+    #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/tutor.md")]
+    out: PathBuf,
+}
+
+/// Where the case is, and where it keeps things between runs.
+struct Ground {
+    workspace: Workspace,
+    case: PathBuf,
+    /// The database's rows, run files, reports.
+    store: PathBuf,
+}
+
+const TOOLS: [Tool; 8] = [
+    Tool::new("haproxy", "haproxy"),
+    Tool::new("mariadbd", "mariadb-server"),
+    Tool::new("memcached", "memcached"),
+    Tool::new("node", "nodejs"),
+    Tool::new("npm", "npm"),
+    Tool::new("gcc", "gcc"),
+    Tool::new("setpriv", "util-linux"),
+    Tool::new("prlimit", "util-linux"),
+];
+
+pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
+    prepare::see_to(&TOOLS)?;
+    let workspace = Workspace::find()?;
+    let ground = Ground {
+        case: workspace.root.join("cases/tutor"),
+        store: workspace.target.join("case/tutor"),
+        workspace,
+    };
+    install(&ground.case.join("site"))?;
+    raise_descriptor_limit()?;
+    if arguments.serve {
+        serve(arguments, &ground)
+    } else if arguments.smoke {
+        let stack = ground.start(arguments, arguments.fault)?;
+        smoke::check(&stack)?;
+        println!("the tutor works");
+        Ok(())
+    } else {
+        measure(arguments, &ground)
+    }
+}
+
+impl Ground {
+    fn start(&self, arguments: &TutorArguments, fault: Option<Fault>) -> Result<Stack> {
+        let settings = Settings {
+            fault,
+            web_processes: arguments.web_processes.into(),
+            port: arguments.port,
+        };
+        Stack::start(&settings, &self.case, &self.store)
+    }
+}
+
+/// Installs the site's packages as the lock file has them, unless that has been done.
+fn install(site: &Path) -> Result<()> {
+    let modified = |path: &str| std::fs::metadata(site.join(path)).and_then(|it| it.modified());
+    // npm writes this file last.
+    let installed = modified("node_modules/.package-lock.json");
+    if installed
+        .is_ok_and(|installed| modified("package-lock.json").is_ok_and(|lock| lock <= installed))
+    {
+        return Ok(());
+    }
+    execute(
+        Command::new("npm")
+            .args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
+            .current_dir(site)
+            .stdin(Stdio::null()),
+    )
+}
+
+/// Runs until somebody asks for the end.
+fn serve(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
+    let mut signals = Signals::new(TERM_SIGNALS)?;
+    let stack = ground.start(arguments, arguments.fault)?;
+    println!("{}", stack.url());
+    println!(
+        "logs and sockets: {}; end it with Ctrl-C",
+        stack.folder().display()
+    );
+    signals.forever().next();
+    Ok(())
+}
+
+/// One search with each fault and one without; the table goes to the terminal and to the page.
+fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
+    if !arguments.no_build {
+        build(&ground.workspace)?;
+    }
+    let mut remarks = Vec::new();
+    let busy = busy_share()?;
+    if busy > BUSY_MAX {
+        ensure!(
+            arguments.anyway,
+            "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, \
+             which marks the page",
+            busy * 100.0,
+            BUSY_MAX * 100.0
+        );
+        remarks.push("**Other work shared the machine: the table is not valid.**".to_owned());
+    }
+    if arguments.quick {
+        remarks.push("Quick searches: the intervals are wide.".to_owned());
+    }
+    // A signal must not end us before the servers' folder is gone.
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in TERM_SIGNALS {
+        signal_hook::flag::register(*signal, Arc::clone(&is_stopped))?;
+    }
+    let mut rows = Vec::new();
+    for (part, fault) in searches(arguments.fault) {
+        ensure!(
+            !is_stopped.load(Ordering::Relaxed),
+            "stopped before the table was whole"
+        );
+        rows.push(row(arguments, ground, part, fault, &is_stopped)?);
+    }
+    println!("\n{}", paper::table(&rows));
+    if arguments.fault.is_some() {
+        println!("one fault is not the table: the page is left as it is");
+        return Ok(());
+    }
+    let path = ground.workspace.root.join(&arguments.out);
+    let date = Zoned::now().date().to_string();
+    std::fs::write(&path, paper::page(&rows, &date, &machine()?, &remarks))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// What is measured: in each part the healthy stack first, then its faults.
+fn searches(only: Option<Fault>) -> Vec<(Part, Option<Fault>)> {
+    let mut searches = Vec::new();
+    for part in Part::ALL {
+        if only.is_some_and(|only| only.part() != part) {
+            continue;
+        }
+        searches.push((part, None));
+        let chosen = Fault::ALL
+            .into_iter()
+            .filter(|fault| fault.part() == part && only.is_none_or(|only| only == *fault));
+        searches.extend(chosen.map(|fault| (part, Some(fault))));
+    }
+    searches
+}
+
+fn row(
+    arguments: &TutorArguments,
+    ground: &Ground,
+    part: Part,
+    fault: Option<Fault>,
+    is_stopped: &AtomicBool,
+) -> Result<Row> {
+    let name = format!(
+        "{}-{}",
+        part.name(),
+        fault.map_or_else(|| "healthy".to_owned(), Fault::name)
+    );
+    println!("== {name}");
+    let stack = ground.start(arguments, fault)?;
+    let search = Search {
+        plimsoll: &ground.workspace.release("plimsoll"),
+        plan: &ground.case.join(format!("{}.yaml", part.name())),
+        url: &stack.url(),
+        out: &ground.store.join("runs"),
+        name: &format!("tutor-{name}"),
+        is_quick: arguments.quick,
+    };
+    let found = users_carried(&search, is_stopped).with_context(|| name)?;
+    println!("{found:?}");
+    Ok(Row { part, fault, found })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_healthy_stack_is_measured_first_and_always() {
+        assert_eq!(searches(None).len(), 8);
+        assert_eq!(searches(None)[0], (Part::Web, None));
+        assert_eq!(
+            searches(Some(Fault::OrmQueries)),
+            [
+                (Part::Engine, None),
+                (Part::Engine, Some(Fault::OrmQueries))
+            ]
+        );
+    }
+}

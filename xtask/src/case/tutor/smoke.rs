@@ -1,0 +1,116 @@
+//! The shortest look at the whole tutor: every part once, through HAProxy.
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+use super::stack::Stack;
+use crate::case::exchange::{Answer, exchange};
+
+const ANSWER: &str = include_str!("../../../../cases/tutor/answer.c");
+
+const NAME: &str = "candidate0001";
+const PASSWORD: &str = "traffic light";
+
+/// Logs in rightly and wrongly, opens, saves, compiles, executes, evaluates; the first surprise is an error.
+pub(super) fn check(stack: &Stack) -> Result<()> {
+    let visitor = Visitor::log_in(stack.port)?;
+    let home = visitor.ask("/home", None)?;
+    let assignment = home
+        .body
+        .split_once("href=\"/editor/")
+        .and_then(|(_, rest)| rest.split('"').next())
+        .context("the home page links no assignment")?
+        .to_owned();
+    let code = [("assignment", assignment.as_str()), ("code", ANSWER)];
+    let saved = visitor.json("/editor/save", &code)?;
+    ensure!(saved["saved"].is_u64(), "nothing was saved: {saved}");
+    let editor = visitor.ask(&format!("/editor/{assignment}"), None)?;
+    ensure!(
+        editor.body.contains("A traffic light"),
+        "the editor does not show what was saved"
+    );
+    let codebook = visitor.ask("/codebook", None)?;
+    ensure!(
+        codebook
+            .body
+            .contains(&format!("<td>{}</td>", saved["saved"])),
+        "the codebook does not list what was saved"
+    );
+    programs(&visitor, &assignment, &code)
+}
+
+fn programs(visitor: &Visitor, assignment: &str, code: &[(&str, &str)]) -> Result<()> {
+    let compiled = visitor.json("/compile", code)?;
+    ensure!(compiled["good"] == true, "did not compile: {compiled}");
+    let compilation = compiled["compilation"].to_string();
+    let named = ("compilation", compilation.as_str());
+    let ended = visitor.json("/execute", &[named, ("input", "0 1")])?;
+    ensure!(ended["output"] == "red\ngreen\n", "ran wrongly: {ended}");
+    let evaluated = visitor.json("/evaluate", &[named])?;
+    ensure!(evaluated["passed"] == 3, "was judged wrongly: {evaluated}");
+
+    let wrong = visitor.json(
+        "/compile",
+        &[("assignment", assignment), ("code", "int main(")],
+    )?;
+    ensure!(
+        wrong["good"] == false
+            && wrong["messages"]
+                .as_str()
+                .is_some_and(|text| text.contains("error")),
+        "a wrong program was not refused: {wrong}"
+    );
+    let endless = "int main(void) { for (;;) ; }";
+    let compiled = visitor.json("/compile", &[("assignment", assignment), ("code", endless)])?;
+    let compilation = compiled["compilation"].to_string();
+    let ended = visitor.json("/execute", &[("compilation", &compilation)])?;
+    ensure!(ended["stopped"] == "time", "ran without an end: {ended}");
+    Ok(())
+}
+
+/// Somebody with a session.
+struct Visitor {
+    port: u16,
+    cookie: String,
+}
+
+impl Visitor {
+    fn log_in(port: u16) -> Result<Self> {
+        let login = |password| {
+            let form = [("username", NAME), ("password", password)];
+            exchange(port, "/login", "", Some(&form))
+        };
+        let refused = login("wrong")?;
+        ensure!(
+            refused.status == 302 && refused.header("location") == Some("/login"),
+            "a wrong password was not sent back to /login: {refused:?}"
+        );
+        let nobody = exchange(port, "/execute", "", Some(&[("compilation", "1")]))?;
+        ensure!(nobody.status == 403, "the engine serves nobody: {nobody:?}");
+        let welcome = login(PASSWORD)?;
+        ensure!(
+            welcome.status == 302 && welcome.header("location") == Some("/home"),
+            "the login did not lead to /home: {welcome:?}"
+        );
+        let cookie = welcome
+            .header("set-cookie")
+            .and_then(|cookie| cookie.split(';').next())
+            .context("the login set no cookie")?;
+        Ok(Self {
+            port,
+            cookie: cookie.to_owned(),
+        })
+    }
+
+    fn ask(&self, path: &str, form: Option<&[(&str, &str)]>) -> Result<Answer> {
+        let answer = exchange(self.port, path, &self.cookie, form)?;
+        ensure!(answer.status == 200, "{path} answered {answer:?}");
+        Ok(answer)
+    }
+
+    fn json(&self, path: &str, form: &[(&str, &str)]) -> Result<Value> {
+        let answer = self.ask(path, Some(form))?;
+        serde_json::from_str(&answer.body)
+            .with_context(|| format!("{path} answered no JSON: {}", answer.body))
+    }
+}
