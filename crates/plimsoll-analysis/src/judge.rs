@@ -9,11 +9,13 @@
 pub mod answers;
 pub mod early;
 pub mod leak;
+mod parts;
 pub mod recovery;
 mod steady;
 mod validity;
 
 pub use early::early;
+pub use parts::PartObjective;
 pub use recovery::recovered;
 pub use validity::lag_bound_us;
 
@@ -48,6 +50,8 @@ pub struct TrialFacts {
     pub tick_us: u64,
     /// Whether arrivals were independent of answers. Lag and CPU of the generator void open load only.
     pub open: bool,
+    /// Objectives of parts of the load.
+    pub parts: Vec<PartObjective>,
     /// Whether a page's time holds that of its resources, so that Little's law does not bind what is counted.
     pub overlapping: bool,
     /// Requests in flight at low load ([`crate::search::Search::anchor_in_flight`]); asked by recovery trials only.
@@ -77,12 +81,15 @@ pub fn judge(
     trial
 }
 
-/// The seconds at the trial's rate, half-open; a trial that was stopped early ends with its last arrival.
+/// The seconds at the trial's rate, half-open; a trial that was stopped early ends with its last arrival
+/// or when its users are gone.
 fn level_seconds(spec: &TrialSpec, windows: &[Window], start: u32) -> (u32, u32) {
     let from = start + spec.ramp_s + spec.warmup_s;
     let planned = from + spec.measure_s;
-    let last_offered = windows.iter().rev().find(|window| window.offered > 0);
-    let stopped = last_offered.map_or(from, |window| window.second + 1);
+    // Users who all wait offer nothing, and are a load all the same.
+    let is_loaded = |window: &&Window| window.offered > 0 || window.users > 0;
+    let last_loaded = windows.iter().rev().find(is_loaded);
+    let stopped = last_loaded.map_or(from, |window| window.second + 1);
     // A second without arrivals at the very end is chance, not a stop, unless several are missing.
     let rate = spec.requests_per_second();
     let to = if rate > 0.0 && stopped + 2 < planned && f64::from(planned - stopped) * rate > 5.0 {
@@ -133,7 +140,7 @@ fn verdict(
     if well_again {
         return TrialVerdict::Pass;
     }
-    let failed = failure(trial, objective, windows, judged);
+    let failed = failure(trial, objective, windows, judged, facts);
     // One client alone is no load: an answer that is wrong stays wrong on a machine that is robbed of its CPU, and one
     // that is fast enough in spite of it is fast enough.
     if trial.spec.kind == TrialKind::Single {
@@ -185,6 +192,7 @@ fn failure(
     objective: &Objective,
     windows: &[Window],
     judged: &Judged<'_>,
+    facts: &TrialFacts,
 ) -> Option<FailReason> {
     let spec = &trial.spec;
     let answers = judged.answers();
@@ -203,6 +211,10 @@ fn failure(
         .all(|bound: &LatencyBound| bound.holds(answers))
     {
         return Some(FailReason::Latency);
+    }
+    let mut parts = facts.parts.iter();
+    if !parts.all(|part| part.holds(windows, judged.windows)) {
+        return Some(FailReason::Threshold);
     }
     (spec.kind != TrialKind::Single && backlog_grows(spec.requests_per_second(), judged))
         .then_some(FailReason::Backlog)

@@ -34,12 +34,16 @@ pub fn judge(run: &Run) -> Judgement {
     let summary = Summary::of(run);
     let is_aborted = aborts::first_hit(run).is_some();
     let objective_met = summary.objective.is_none_or(|objective| objective.met);
+    let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
+    let nobody_got_in = summary.requests == 0 && users.is_some_and(|users| users.lost > 0);
     let thresholds_met = summary
         .breakdown
         .map_or(Some(true), |breakdown| breakdown.met());
     let verdict = match thresholds_met {
         _ if !void.is_empty() => Verdict::Void,
-        _ if is_aborted || !objective_met || thresholds_met == Some(false) => Verdict::Missed,
+        _ if is_aborted || nobody_got_in || !objective_met || thresholds_met == Some(false) => {
+            Verdict::Missed
+        }
         // A threshold of something that never happened says nothing, and must not pass for it.
         None => Verdict::Undecided,
         Some(_) => Verdict::Met,
@@ -52,6 +56,12 @@ pub fn is_unreachable(windows: &[Window]) -> bool {
     let mut outcomes = OutcomeCounts::default();
     for window in windows {
         outcomes.merge(&window.outcomes);
+    }
+    if outcomes.total() == 0 {
+        // Nobody came as far as the measured loop; what users did once tells why.
+        for step in windows.iter().flat_map(|window| window.steps.values()) {
+            outcomes.merge(&step.outcomes);
+        }
     }
     let never_connected: u64 = outcomes
         .iter()

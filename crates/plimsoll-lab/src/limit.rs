@@ -9,6 +9,7 @@ use std::time::Duration;
 use plimsoll_analysis::search::users::Population;
 use plimsoll_analysis::search::{Gate, Policy, Search};
 use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Scenario};
+use plimsoll_model::load_line::Remark;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Find, LoadUnit, Plan};
 
@@ -21,7 +22,7 @@ use trials::Trials;
 /// How much time the answer is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ambition {
-    /// At most 4 minutes.
+    /// At most 4 minutes; for users as much longer as their trials are (`docs/decisions/0071-search-in-users.md`).
     Quick,
     /// At most 15 minutes.
     #[default]
@@ -37,7 +38,7 @@ pub enum Ambition {
 pub struct LimitOrder {
     /// How much time the answer is worth.
     pub ambition: Ambition,
-    /// Only decide whether the line is at least this high, 1/s.
+    /// Only decide whether the line is at least this high, in the unit of the search.
     pub at_least: Option<f64>,
     /// Users that the target must carry.
     pub users: Option<u32>,
@@ -64,10 +65,14 @@ pub fn limit(
     });
     let mut policy = policy(order.ambition, objective.clone());
     policy.in_flight_cap = u64::from(plan.transport.connections_max);
-    search_for(plan, &mut policy);
+    let remark = search_for(plan, &mut policy);
     let course = match order.at_least {
         Some(rate) => Course::Gate(Box::new(Gate::new(rate, policy)), plan.seed),
-        None => Course::Search(Box::new(Search::new(policy, plan.seed))),
+        None => {
+            let mut search = Search::new(policy, plan.seed);
+            remark.into_iter().for_each(|remark| search.remark(remark));
+            Course::Search(Box::new(search))
+        }
     };
     let result = Trials::new(&conductor, objective).carry_out(course, watcher)?;
     let (verdict, void) = conclusion::conclude(&conductor, order, result, watcher)?;
@@ -77,36 +82,44 @@ pub fn limit(
 /// A plan of journeys that does not say what to look for: as many users as it can.
 fn with_find(mut assignment: Assignment) -> Assignment {
     let plan = &mut assignment.plan;
-    if plan.scenario.is_some() && plan.find.is_none() {
+    let is_rate = |find: Find| find.unit == LoadUnit::RequestsPerSecond;
+    if plan.scenario.is_some() && plan.find.is_none_or(is_rate) {
         plan.find = Some(Find {
             unit: LoadUnit::Users,
             from: None,
             to: None,
         });
     }
+    if plan.scenario.is_none() {
+        // Without journeys there is nothing that users could do.
+        plan.find = plan.find.filter(|&find| is_rate(find));
+    }
     assignment
 }
 
-/// What the plan asks to look for: unit and range.
-fn search_for(plan: &Plan, policy: &mut Policy) {
-    let Some(find) = plan.find else {
-        return;
-    };
+/// Takes over what the plan asks to look for: unit and range. Says so when its data bound the range.
+fn search_for(plan: &Plan, policy: &mut Policy) -> Option<Remark> {
+    let find = plan.find?;
     policy.first_rate = find.from;
     policy.rate_max = find.to;
-    let Some(scenario) = &plan.scenario else {
-        return;
-    };
+    let scenario = plan.scenario.as_ref()?;
     policy.population = Some(Population::of(plan, scenario, find.unit));
-    if find.unit == LoadUnit::Users {
-        // Users never have more in flight than they are, and their data may not be enough for more.
-        policy.in_flight_cap = u64::MAX;
-        let rows = unique_rows(scenario).map(|rows| rows as f64);
-        policy.rate_max = match (policy.rate_max, rows) {
-            (Some(most), Some(rows)) => Some(most.min(rows)),
-            (most, rows) => most.or(rows),
-        };
+    policy.has_parts = !scenario.thresholds.is_empty();
+    if find.unit != LoadUnit::Users {
+        return None;
     }
+    // Users never have more in flight than they are.
+    policy.in_flight_cap = u64::MAX;
+    let rows = unique_rows(scenario)?;
+    let most = policy.rate_max.unwrap_or(f64::INFINITY);
+    (most > rows as f64).then(|| {
+        policy.rate_max = Some(rows as f64);
+        Remark::Note {
+            text: format!(
+                "the data has unique rows for {rows} users: more were not tried; give it more rows, or at_end: recycle"
+            ),
+        }
+    })
 }
 
 /// The fewest rows of data of which each user takes one for good; `None` when none runs out.

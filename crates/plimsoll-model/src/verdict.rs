@@ -120,6 +120,8 @@ pub enum FailReason {
     Latency,
     /// Too many requests failed.
     Errors,
+    /// The objective of a journey, step or group was missed.
+    Threshold,
     /// Requests pile up: the number in flight grows steadily.
     Backlog,
     /// More requests in flight than the cap.

@@ -12,6 +12,7 @@ use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 use crate::number::{count, load, micros, percent, rate, short};
 use crate::report::Report;
 
+use journeys::nobody_got_in;
 pub(crate) use journeys::{Bound, bounds, thresholds, users};
 pub use remarks::remarks;
 
@@ -37,6 +38,13 @@ fn unreachable(run: &Run) -> String {
     let mut outcomes = OutcomeCounts::default();
     for window in &run.windows {
         outcomes.merge(&window.outcomes);
+        for step in window
+            .steps
+            .values()
+            .filter(|_| window.outcomes.total() == 0)
+        {
+            outcomes.merge(&step.outcomes);
+        }
     }
     let seen: Vec<String> = [
         (
@@ -129,11 +137,12 @@ fn gate_sentence(report: &Report<'_>, gate: &plimsoll_model::load_line::GateResu
 fn run_sentence(report: &Report<'_>) -> String {
     let summary = &report.summary;
     let url = &report.run.header.plan.target.url;
-    if summary.requests == 0 {
-        return format!("Nothing was measured at {url}: no request ended.");
-    }
     if summary.verdict == Some(Verdict::Unreachable) {
         return format!("No result: {}", unreachable(report.run));
+    }
+    if summary.requests == 0 {
+        let why = nobody_got_in(report).unwrap_or_else(|| "no request ended".to_owned());
+        return format!("Nothing was measured at {url}: {why}.");
     }
     if let Some(reason) = summary.void.first() {
         return format!("No result, the measurement is void: {reason}.");
@@ -276,6 +285,7 @@ pub fn trial_reason(verdict: &TrialVerdict) -> Option<String> {
 fn fail_reason(reason: FailReason) -> &'static str {
     match reason {
         FailReason::Latency => "too many requests were slow or failed",
+        FailReason::Threshold => "a threshold of a part of the load was missed",
         FailReason::Errors => "too many requests failed",
         FailReason::Backlog => "requests piled up",
         FailReason::InFlightCap => "too many requests were in flight",

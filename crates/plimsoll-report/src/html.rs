@@ -4,6 +4,7 @@
 //! and in print, the report says the same. A content security policy keeps the file from loading anything.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use plimsoll_analysis::summary::users::UsersSummary;
 use plimsoll_model::run::Run;
 
 use crate::answer;
@@ -210,7 +211,13 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
         );
         facts.push(("set by", set_by, String::new()));
     } else if !report.is_search() && summary.requests > 0 {
-        let offered = format!("of {} offered", rate(summary.offered));
+        let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
+        let offered = match users {
+            // What users ask for follows from what they are answered.
+            Some(_) => String::new(),
+            None => format!("of {} offered", rate(summary.offered)),
+        };
+        facts.extend(users.map(users_fact));
         facts.push(("completed", rate(summary.completed), offered));
         if let Some(times) = &summary.response_us {
             let rest = format!("p50 {}, p99 {}", micros(times.p50), micros(times.p99));
@@ -227,6 +234,15 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
         facts.push(("objective", unbroken(&objective), String::new()));
     }
     facts
+}
+
+fn users_fact(users: UsersSummary) -> (&'static str, String, String) {
+    let lost = match users.lost {
+        0 => String::new(),
+        lost => format!(", {} lost", count(lost)),
+    };
+    let note = format!("{} on average{lost}", short(users.mean));
+    ("users at most", count(users.max), note)
 }
 
 fn load_section(report: &Report<'_>) -> Markup {

@@ -18,6 +18,8 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// Trials of a search, or the steps of a sweep that had an objective, each judged.
     pub trials: Cow<'a, [Trial]>,
+    /// What ended the run early.
+    early: Option<String>,
 }
 
 impl<'a> Report<'a> {
@@ -34,6 +36,7 @@ impl<'a> Report<'a> {
             run,
             summary: Summary::of(run),
             trials,
+            early: aborts::first_hit(run).map(|hit| hit.to_string()),
         }
     }
 
@@ -50,7 +53,7 @@ impl<'a> Report<'a> {
 
     /// What ended a plain run early, as a fragment; `None` when it took its time.
     pub fn ended_early(&self) -> Option<String> {
-        aborts::first_hit(self.run).map(|hit| hit.to_string())
+        self.early.clone()
     }
 
     /// The objective as people write it.

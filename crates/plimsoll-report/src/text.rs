@@ -49,7 +49,8 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
         .take(LINES_MAX)
         .collect();
     let steps = steps::table(report, style);
-    if !steps.is_empty() {
+    // A search mixes all loads, and its steps stand in the report only.
+    if !steps.is_empty() && !report.is_search() {
         lines.push(String::new());
         lines.extend(steps);
     }

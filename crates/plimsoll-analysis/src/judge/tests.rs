@@ -33,6 +33,52 @@ fn spec(kind: TrialKind, rate: f64, measure_s: u32) -> TrialSpec {
     }
 }
 
+#[test]
+fn users_who_all_wait_are_a_load() {
+    // Eight of ten judged seconds in which everybody waits for a target that has stalled.
+    let users = TrialSpec {
+        unit: LoadUnit::Users,
+        per_unit: 0.5,
+        ..spec(TrialKind::Refine, 100.0, 10)
+    };
+    let windows: Vec<Window> = (0..12)
+        .map(|second| {
+            let mut window = Window::new(second);
+            window.users = if second < 10 { 100 } else { 0 };
+            if second < 2 {
+                window.offered = 50;
+                window.response.record(10_000, 1);
+                window.outcomes.add(Outcome::Ok);
+            }
+            window.in_flight = if second < 11 { 98 } else { 0 };
+            window
+        })
+        .collect();
+    let trial = judge(&users, &objective(50_000), &windows, &facts());
+    assert_eq!(trial.judged, (0, 10));
+}
+
+#[test]
+fn a_load_of_lost_users_was_not_there() {
+    let users = TrialSpec {
+        unit: LoadUnit::Users,
+        ..spec(TrialKind::Refine, 100.0, 10)
+    };
+    let lost = |lost: u64| {
+        let mut window = Window::new(0);
+        window.users_lost = lost;
+        too_many_lost(&users, &objective(50_000), &[window])
+    };
+    assert!(!lost(1) && lost(2), "one in a hundred may fail");
+    let alone = TrialSpec {
+        kind: TrialKind::Single,
+        ..users
+    };
+    let mut window = Window::new(0);
+    window.users_lost = 1;
+    assert!(too_many_lost(&alone, &objective(50_000), &[window]));
+}
+
 fn facts() -> TrialFacts {
     TrialFacts {
         cores: 1,

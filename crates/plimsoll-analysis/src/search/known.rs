@@ -256,6 +256,9 @@ impl Known {
         let [bound] = self.policy.objective.latency.as_slice() else {
             return None;
         };
+        if self.policy.has_parts {
+            return None;
+        }
         let ratio = trial.bad as f64 / bound.bad_allowed(trial.requests as f64);
         let stopped = trial.judged.1 - trial.judged.0 < trial.spec.measure_s;
         match trial.verdict {

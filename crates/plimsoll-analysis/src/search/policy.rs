@@ -16,6 +16,9 @@ pub struct Policy {
     pub budget: Duration,
     /// What the load is counted in when that is not requests per second, and what one unit of it asks for.
     pub population: Option<Population>,
+    /// Whether objectives of parts of the load decide too: then how far a trial was from the objective of the whole says
+    /// little.
+    pub has_parts: bool,
     /// Load of the first bracket trial, in the unit of the search; `None` derives it from the response time of one client.
     pub first_rate: Option<f64>,
     /// Highest load to try, in the unit of the search; `None` for as high as the generator goes.
@@ -83,6 +86,7 @@ impl Policy {
             objective,
             budget: Duration::from_secs(870),
             population: None,
+            has_parts: false,
             first_rate: None,
             rate_max: None,
             in_flight_cap: 10_000,

@@ -263,6 +263,27 @@ fn an_abort_that_was_hit_misses_the_objective() {
 }
 
 #[test]
+fn a_login_that_keeps_everybody_out_is_no_success() {
+    let mut run = users_run();
+    for window in &mut run.windows {
+        let second = window.second;
+        *window = Window::new(second);
+        window.users_lost = 5;
+        window.steps.insert(LOGIN, step(&[], 5));
+    }
+    assert_eq!(whole_run::judge(&run).verdict, Verdict::Missed);
+    for step in run
+        .windows
+        .iter_mut()
+        .flat_map(|window| window.steps.values_mut())
+    {
+        step.outcomes = plimsoll_model::outcome::OutcomeCounts::default();
+        step.outcomes.add_many(Outcome::ConnectRefused, 5);
+    }
+    assert_eq!(whole_run::judge(&run).verdict, Verdict::Unreachable);
+}
+
+#[test]
 fn a_run_without_journeys_has_no_parts() {
     let mut run = users_run();
     run.header.plan = plan(Duration::from_secs(4));

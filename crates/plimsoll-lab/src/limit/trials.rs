@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_analysis::judge::early::may_stop_early;
-use plimsoll_analysis::judge::{self, TrialFacts};
+use plimsoll_analysis::judge::{self, PartObjective, TrialFacts};
 use plimsoll_analysis::whole_run;
 use plimsoll_load::NullServer;
 use plimsoll_model::event::Event;
@@ -184,6 +184,11 @@ impl<'a> Trials<'a> {
             }),
             steal: machine.iter().map(|seen| seen.steal).collect(),
             open: spec.kind != TrialKind::Single,
+            parts: plan
+                .scenario
+                .as_ref()
+                .map(PartObjective::all)
+                .unwrap_or_default(),
             overlapping: plan.scenario.as_ref().is_some_and(Scenario::has_pages),
             anchor_in_flight: course.anchor_in_flight(),
         };

@@ -105,3 +105,30 @@ fn little_text(little: &Little) -> String {
 fn of_us(us: f64) -> String {
     micros(us.round() as u64)
 }
+
+/// Which steps of `once` kept every user out; `None` when none did.
+pub(super) fn nobody_got_in(report: &Report<'_>) -> Option<String> {
+    let parts = report.summary.breakdown.as_ref()?;
+    let lost = parts.users.filter(|users| users.lost > 0)?.lost;
+    let steps = parts.steps.iter();
+    let failed = steps.filter(|step| step.once && step.part.outcomes.failed() > 0);
+    let failed: Vec<String> = failed
+        .map(|step| {
+            let ended = step.part.outcomes.iter();
+            let ended = ended.filter(|&(outcome, number)| !outcome.is_ok() && number > 0);
+            let ended: Vec<String> = ended
+                .map(|(outcome, number)| format!("{} {}", count(number), outcome.name()))
+                .collect();
+            format!("{}: {}", step.label, ended.join(", "))
+        })
+        .collect();
+    let lost = format!(
+        "no user got into the measured loop, {} were lost",
+        count(lost)
+    );
+    Some(if failed.is_empty() {
+        lost
+    } else {
+        format!("{lost} ({})", failed.join("; "))
+    })
+}

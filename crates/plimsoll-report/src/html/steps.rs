@@ -24,6 +24,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
         section aria-labelledby="steps-heading" {
             h2 #steps-heading { "Steps" }
             @if let Some(users) = answer::users(report) { p.lead { "Users: " (unbroken(&users)) } }
+            @if report.is_search() { p.lead { "Over the judged seconds of all valid trials together." } }
             p.lead {
                 "Response times of good answers in ms, from the moment a user was ready to ask. Steps marked " em { "once" }
                 " are taken by each user before all others; they are counted over the whole run, and nowhere else."

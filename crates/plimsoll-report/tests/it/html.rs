@@ -20,6 +20,7 @@ pub(crate) fn every_run() -> Vec<(&'static str, Run)> {
         ("void search", runs::search_void()),
         ("no line", runs::search_without_line()),
         ("gate", runs::gate()),
+        ("search in users", runs::search_users()),
         ("users", runs::users()),
         ("users missed", runs::users_missed()),
         ("hostile", runs::hostile()),

@@ -236,6 +236,25 @@ fn limit_has_the_promised_names() {
 }
 
 #[test]
+fn a_search_in_users_says_so_everywhere() {
+    let run = runs::search_users();
+    let object = limit_json(&run);
+    assert_valid("limit.schema.json", &object);
+    assert_eq!(object["load_line"]["unit"], json!("users"));
+    assert_eq!(object["trials"][5]["unit"], json!("users"));
+    let answer = object["answer"].as_str().unwrap();
+    assert!(answer.contains(" carries 705 users with "), "{answer}");
+    for text in object["remarks"].as_array().unwrap() {
+        let text = text.as_str().unwrap();
+        assert!(!text.contains("overload of 800 req/s"), "{text}");
+    }
+    let page = plimsoll_report::html::render(&Report::of(&run));
+    assert!(page.contains("offered load, users") && page.contains("users at once"));
+    // One client alone has no place among users.
+    assert_eq!(page.matches("<svg class=\"mark ").count(), 25);
+}
+
+#[test]
 fn no_line_has_a_reason() {
     for run in [
         runs::search_without_line(),

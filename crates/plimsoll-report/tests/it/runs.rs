@@ -20,7 +20,7 @@ mod search;
 mod server;
 mod users;
 
-pub(crate) use search::{gate, search, search_void, search_without_line};
+pub(crate) use search::{gate, search, search_users, search_void, search_without_line};
 pub(crate) use users::{users, users_missed};
 
 use readings::readings;

@@ -34,12 +34,12 @@ pub fn mean_response(users: u32, service_s: f64, think_s: f64) -> f64 {
 /// Share of requests whose response takes longer than `t` seconds. By the arrival theorem a request meets the server
 /// as it stands with one user less, and after k others it takes Erlang's time of k + 1 services.
 pub fn response_above(users: u32, service_s: f64, think_s: f64, t: f64) -> f64 {
-    let services = t / service_s;
-    let (mut term, mut late) = ((-services).exp(), 0.0);
+    let served = t / service_s;
+    let (mut term, mut late) = ((-served).exp(), 0.0);
     let mut above = 0.0;
     for (k, met) in (1_u32..).zip(in_system(users.saturating_sub(1), service_s, think_s)) {
         late += term;
-        term *= services / f64::from(k);
+        term *= served / f64::from(k);
         above += met * late;
     }
     above

@@ -5,7 +5,7 @@ use plimsoll_model::finding::{Certainty, Evidence, Finding};
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::load_line::{GateResult, LoadLine, NoLine, Remark, SearchResult};
 use plimsoll_model::objective::Answers;
-use plimsoll_model::plan::LoadUnit;
+use plimsoll_model::plan::{Find, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
@@ -289,5 +289,22 @@ pub(crate) fn gate() -> Run {
         log_likelihood_ratio: 6.0 * 1.8_f64.ln(),
     });
     run.ending = Some(ending(Verdict::Met, &run));
+    run
+}
+
+/// The same search as if it had counted users.
+pub(crate) fn search_users() -> Run {
+    let mut run = search();
+    run.header.plan.find = Some(Find {
+        unit: LoadUnit::Users,
+        from: None,
+        to: None,
+    });
+    let specs = run.trials.iter_mut().map(|trial| &mut trial.spec);
+    for spec in specs.chain(run.trials_started.iter_mut().map(|started| &mut started.2)) {
+        (spec.unit, spec.per_unit) = (LoadUnit::Users, 0.5);
+    }
+    let line = run.search.as_mut().unwrap().line.as_mut().unwrap();
+    line.unit = LoadUnit::Users;
     run
 }
