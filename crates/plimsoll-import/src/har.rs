@@ -22,10 +22,14 @@ pub enum HarError {
         source: serde_json::Error,
     },
     /// JSON of something else.
-    #[error("no list `log.entries`: this is JSON and not a HAR file (HAR 1.2 has an object `log` with a list `entries`)")]
+    #[error(
+        "no list `log.entries`: this is JSON and not a HAR file (HAR 1.2 has an object `log` with a list `entries`)"
+    )]
     NoEntries,
     /// Nothing was recorded.
-    #[error("`log.entries` is empty: nothing was recorded; open the network panel before the page, and reload it")]
+    #[error(
+        "`log.entries` is empty: nothing was recorded; open the network panel before the page, and reload it"
+    )]
     Empty,
     /// Every entry is unusable.
     #[error("none of the {count} entries can be used; the first: {first}")]
@@ -43,8 +47,7 @@ pub enum HarError {
 /// When it is not one, or holds no usable entry.
 pub fn read(text: &str) -> Result<Recording, HarError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let har: Value =
-        serde_json::from_str(text).map_err(|source| HarError::NotJson { source })?;
+    let har: Value = serde_json::from_str(text).map_err(|source| HarError::NotJson { source })?;
     let log = &har["log"];
     let entries = log["entries"].as_array().ok_or(HarError::NoEntries)?;
     if entries.is_empty() {
@@ -76,13 +79,21 @@ pub fn read(text: &str) -> Result<Recording, HarError> {
     }
     if unusable > FAULTS_MAX {
         let more = unusable - FAULTS_MAX;
-        recording.faults.push(format!("{more} more entries left out"));
+        recording
+            .faults
+            .push(format!("{more} more entries left out"));
     }
     // Chromium saves in the order of the answers' arrival in places; what matters is who asked first.
-    if recording.exchanges.iter().all(|exchange| exchange.started_ms.is_some()) {
-        recording
-            .exchanges
-            .sort_by(|a, b| a.started_ms.partial_cmp(&b.started_ms).unwrap_or(std::cmp::Ordering::Equal));
+    if recording
+        .exchanges
+        .iter()
+        .all(|exchange| exchange.started_ms.is_some())
+    {
+        recording.exchanges.sort_by(|a, b| {
+            a.started_ms
+                .partial_cmp(&b.started_ms)
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
     }
     Ok(recording)
 }
@@ -102,7 +113,9 @@ fn recorder(log: &Value) -> String {
         let version = log[key]["version"].as_str().unwrap_or_default();
         Some(format!("{name} {version}").trim().to_owned())
     };
-    named("browser").or_else(|| named("creator")).unwrap_or_default()
+    named("browser")
+        .or_else(|| named("creator"))
+        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -30,7 +30,9 @@ pub struct Options {
 #[derive(Debug, thiserror::Error)]
 pub enum JourneyError {
     /// Nothing was asked of the site.
-    #[error("no request of the recording goes to {target}; it spoke to: {hosts}; name the site with --target URL, or keep a host with --host NAME")]
+    #[error(
+        "no request of the recording goes to {target}; it spoke to: {hosts}; name the site with --target URL, or keep a host with --host NAME"
+    )]
     NothingOfTarget {
         /// The site.
         target: String,

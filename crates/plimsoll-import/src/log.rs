@@ -24,7 +24,9 @@ use crate::Imported;
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
     /// No line could be read.
-    #[error("none of the {lines} lines can be read as {format}; {first}; name the format with --format: nginx, apache, haproxy, cloudfront or json")]
+    #[error(
+        "none of the {lines} lines can be read as {format}; {first}; name the format with --format: nginx, apache, haproxy, cloudfront or json"
+    )]
     NothingReadable {
         /// Lines that are not empty.
         lines: u64,

@@ -7,13 +7,29 @@ pub(crate) const VALUE_LEN_MAX: usize = 16 << 10;
 
 /// Words in names of fields that carry a token of the server's.
 const TOKEN_WORDS: [&str; 10] = [
-    "csrf", "xsrf", "token", "nonce", "authenticity", "viewstate", "eventvalidation", "sectok", "signature", "ticket",
+    "csrf",
+    "xsrf",
+    "token",
+    "nonce",
+    "authenticity",
+    "viewstate",
+    "eventvalidation",
+    "sectok",
+    "signature",
+    "ticket",
 ];
 /// Words in names of fields that carry a password.
 const PASSWORD_WORDS: [&str; 5] = ["password", "passwd", "passphrase", "passwort", "pwd"];
 /// Words in names of fields and parameters that carry another secret.
 const SECRET_WORDS: [&str; 8] = [
-    "api_key", "apikey", "api-key", "client_secret", "access_token", "refresh_token", "auth_token", "secret",
+    "api_key",
+    "apikey",
+    "api-key",
+    "client_secret",
+    "access_token",
+    "refresh_token",
+    "auth_token",
+    "secret",
 ];
 
 /// Whether a field of this name carries a token of the server's, whatever its value looks like.
@@ -25,7 +41,8 @@ pub(crate) fn names_token(name: &str) -> bool {
 /// Whether a field of this name carries a password.
 pub(crate) fn names_password(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    matches!(name.as_str(), "pass" | "pw" | "pin" | "otp") || PASSWORD_WORDS.iter().any(|word| name.contains(word))
+    matches!(name.as_str(), "pass" | "pw" | "pin" | "otp")
+        || PASSWORD_WORDS.iter().any(|word| name.contains(word))
 }
 
 /// Whether a field of this name carries a secret that is no password.
@@ -131,8 +148,26 @@ pub(crate) fn slot_name(hint: &str) -> String {
 
 /// Names that mean something in templates.
 const RESERVED: [&str; 20] = [
-    "user", "iteration", "env", "file", "random_int", "random_string", "uuid", "pick", "now", "now_ms", "urlencode",
-    "unescape", "base64", "sha256", "json", "true", "false", "null", "contains", "matches",
+    "user",
+    "iteration",
+    "env",
+    "file",
+    "random_int",
+    "random_string",
+    "uuid",
+    "pick",
+    "now",
+    "now_ms",
+    "urlencode",
+    "unescape",
+    "base64",
+    "sha256",
+    "json",
+    "true",
+    "false",
+    "null",
+    "contains",
+    "matches",
 ];
 
 /// A literal as templates take it: two braces that were recorded open no hole.
@@ -146,10 +181,21 @@ mod tests {
 
     #[test]
     fn identifiers_are_told_from_words() {
-        for id in ["123456", "3f2504e0-4f89-11d3-9a0c-0305e82c3301", "9f86d081884c", "aZ3kQ9xT2bV7"] {
+        for id in [
+            "123456",
+            "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
+            "9f86d081884c",
+            "aZ3kQ9xT2bV7",
+        ] {
             assert!(is_id_segment(id), "{id}");
         }
-        for word in ["accounts", "jquery-3.7.1.min.js", "2024-report", "12345", "article-2024-may"] {
+        for word in [
+            "accounts",
+            "jquery-3.7.1.min.js",
+            "2024-report",
+            "12345",
+            "article-2024-may",
+        ] {
             assert!(!is_id_segment(word), "{word}");
         }
     }

@@ -119,7 +119,10 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 
 /// What asked for an answer, judged by what the request and the answer say; for recorders that do not tell.
 pub fn kind_of(method: &str, headers: &[(String, String)], status: u16, media_type: &str) -> Kind {
-    if method.eq_ignore_ascii_case("OPTIONS") || method.eq_ignore_ascii_case("CONNECT") || status == 101 {
+    if method.eq_ignore_ascii_case("OPTIONS")
+        || method.eq_ignore_ascii_case("CONNECT")
+        || status == 101
+    {
         return Kind::Other;
     }
     match header(headers, "sec-fetch-dest") {
@@ -132,13 +135,17 @@ pub fn kind_of(method: &str, headers: &[(String, String)], status: u16, media_ty
         return Kind::Call;
     }
     let (group, _) = media_type.split_once('/').unwrap_or((media_type, ""));
-    let is_script = matches!(media_type, "text/css" | "text/javascript" | "text/ecmascript" | "font/woff2")
-        || media_type.ends_with("javascript");
+    let is_script = matches!(
+        media_type,
+        "text/css" | "text/javascript" | "text/ecmascript" | "font/woff2"
+    ) || media_type.ends_with("javascript");
     match group {
         _ if is_script => Kind::Resource,
         "image" | "font" | "video" | "audio" => Kind::Resource,
         _ if media_type == "text/html" || media_type == "application/xhtml+xml" => Kind::Document,
-        _ if (300..400).contains(&status) && header(headers, "accept").is_some_and(|accept| accept.contains("text/html")) => {
+        _ if (300..400).contains(&status)
+            && header(headers, "accept").is_some_and(|accept| accept.contains("text/html")) =>
+        {
             Kind::Document
         }
         _ => Kind::Call,

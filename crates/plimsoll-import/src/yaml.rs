@@ -239,15 +239,14 @@ fn scalar(text: &str, in_flow: bool) -> String {
 }
 
 fn is_plain(text: &str, in_flow: bool) -> bool {
-    const WORDS: [&str; 9] = [
-        "true", "false", "null", "yes", "no", "on", "off", "y", "n",
-    ];
+    const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
     let Some(first) = text.chars().next() else {
         return false;
     };
     let starts = first.is_ascii_alphabetic() || matches!(first, '/' | '_');
     let allowed = |c: char| {
-        c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '/' | '.' | ' ' | '+' | '~' | ';')
+        c.is_ascii_alphanumeric()
+            || matches!(c, '_' | '-' | '/' | '.' | ' ' | '+' | '~' | ';')
             || (!in_flow && matches!(c, ':' | '?' | '=' | '&' | '%' | '@' | '(' | ')' | '$' | ','))
             || (in_flow && matches!(c, '%' | '=' | '@' | '(' | ')' | '$'))
     };
@@ -260,7 +259,11 @@ fn is_plain(text: &str, in_flow: bool) -> bool {
 
 /// What YAML lets stand unescaped, less what would break a line or hide.
 fn is_printable(c: char) -> bool {
-    !c.is_control() && !matches!(c, '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}')
+    !c.is_control()
+        && !matches!(
+            c,
+            '\u{feff}' | '\u{2028}' | '\u{2029}' | '\u{fffe}' | '\u{ffff}'
+        )
         && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}')
 }
 

@@ -8,7 +8,9 @@ use flate2::bufread::MultiGzDecoder;
 use plimsoll_import::log::{LogError, Options, Replay, ReplayRows, Tally};
 use plimsoll_import::{Imported, har, journey};
 
-use crate::arguments::{HarArguments, ImportArguments, ImportCommand, LogArguments, LogWindow, ReplayArgument};
+use crate::arguments::{
+    HarArguments, ImportArguments, ImportCommand, LogArguments, LogWindow, ReplayArgument,
+};
 use crate::exit::Exit;
 use crate::explain::{Fault, chain};
 use crate::screen::{print, tell};
@@ -40,13 +42,18 @@ pub(crate) fn show(imported: &Imported) {
 fn of_har(arguments: &HarArguments) -> Result<Imported, Fault> {
     let name = arguments.file.display();
     let mut bytes = Vec::new();
-    let read = open(&arguments.file)?.take(HAR_LEN_MAX + 1).read_to_end(&mut bytes);
+    let read = open(&arguments.file)?
+        .take(HAR_LEN_MAX + 1)
+        .read_to_end(&mut bytes);
     read.map_err(|error| Fault::usage(format!("cannot read {name}: {error}")))?;
     if bytes.len() as u64 > HAR_LEN_MAX {
         let fault = format!("{name} is longer than {} MiB", HAR_LEN_MAX >> 20);
-        return Err(Fault::usage(fault).remedy("save the recording without content, or a shorter one"));
+        return Err(
+            Fault::usage(fault).remedy("save the recording without content, or a shorter one")
+        );
     }
-    let text = String::from_utf8(bytes).map_err(|error| Fault::usage(format!("{name}: not UTF-8 ({error})")))?;
+    let text = String::from_utf8(bytes)
+        .map_err(|error| Fault::usage(format!("{name}: not UTF-8 ({error})")))?;
     let fault = |error: &dyn std::error::Error| Fault::usage(format!("{name}: {}", chain(error)));
     let recording = har::read(&text).map_err(|error| fault(&error))?;
     let options = journey::Options {
@@ -57,7 +64,8 @@ fn of_har(arguments: &HarArguments) -> Result<Imported, Fault> {
 }
 
 fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
-    let of_hour = arguments.window == LogWindow::BusiestHour || arguments.replay == Some(ReplayArgument::BusiestHour);
+    let of_hour = arguments.window == LogWindow::BusiestHour
+        || arguments.replay == Some(ReplayArgument::BusiestHour);
     let target = arguments.target.as_deref().map(target::parse).transpose()?;
     let mut tally = Tally::new(Options {
         format: arguments.format.map(Into::into),
@@ -79,11 +87,16 @@ fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
             ReplayArgument::Speed(speed) => speed,
             ReplayArgument::BusiestHour => 1.0,
         },
-        rows: arguments.rows.as_ref().map(|path| path.display().to_string()),
+        rows: arguments
+            .rows
+            .as_ref()
+            .map(|path| path.display().to_string()),
     };
     if arguments.files.iter().any(|file| is_stdin(file)) {
-        return Err(Fault::usage("a replay goes through the log twice, and standard input can be read once")
-            .remedy("name the file of the log"));
+        return Err(Fault::usage(
+            "a replay goes through the log twice, and standard input can be read once",
+        )
+        .remedy("name the file of the log"));
     }
     let mut rows = ReplayRows::new(&tally, replay).map_err(fault)?;
     let mut out = arguments.rows.as_deref().map(create).transpose()?;
@@ -98,9 +111,11 @@ fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
 }
 
 fn create(path: &Path) -> Result<BufWriter<File>, Fault> {
-    let fault = |error: io::Error| Fault::usage(format!("cannot write {}: {error}", path.display()));
+    let fault =
+        |error: io::Error| Fault::usage(format!("cannot write {}: {error}", path.display()));
     let mut out = BufWriter::new(File::create(path).map_err(fault)?);
-    out.write_all(ReplayRows::head().as_bytes()).map_err(fault)?;
+    out.write_all(ReplayRows::head().as_bytes())
+        .map_err(fault)?;
     Ok(out)
 }
 
@@ -113,19 +128,30 @@ fn tell_unreadable(tally: &Tally) {
 }
 
 fn names(arguments: &LogArguments) -> String {
-    let names: Vec<String> = arguments.files.iter().map(|file| file.display().to_string()).collect();
+    let names: Vec<String> = arguments
+        .files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
     names.join(", ")
 }
 
 /// Hands on each line of all files, cut off where it is too long.
-fn each_line(arguments: &LogArguments, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> Result<(), Fault> {
+fn each_line(
+    arguments: &LogArguments,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> Result<(), Fault> {
     let mut line = Vec::new();
     for file in &arguments.files {
         let fault = |error: io::Error| Fault::usage(format!("{}: {error}", file.display()));
         let mut reader = open(file)?;
         loop {
             line.clear();
-            let length = reader.by_ref().take(LINE_LEN_MAX).read_until(b'\n', &mut line).map_err(fault)?;
+            let length = reader
+                .by_ref()
+                .take(LINE_LEN_MAX)
+                .read_until(b'\n', &mut line)
+                .map_err(fault)?;
             if length == 0 {
                 break;
             }
@@ -148,7 +174,10 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, Fault> {
     let mut reader: Box<dyn BufRead> = if is_stdin(path) {
         Box::new(BufReader::new(io::stdin()))
     } else {
-        Box::new(BufReader::with_capacity(1 << 16, File::open(path).map_err(fault)?))
+        Box::new(BufReader::with_capacity(
+            1 << 16,
+            File::open(path).map_err(fault)?,
+        ))
     };
     let is_packed = reader.fill_buf().map_err(fault)?.starts_with(&[0x1f, 0x8b]);
     if is_packed {

@@ -36,7 +36,8 @@ const STOP_EVERY: Duration = Duration::from_millis(100);
 /// Records a visit and writes its plan.
 pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
     let url = target::parse(&arguments.url)?;
-    let authority = Authority::new(&url).map_err(|error| Fault::new(Exit::Internal, error.to_string()))?;
+    let authority =
+        Authority::new(&url).map_err(|error| Fault::new(Exit::Internal, error.to_string()))?;
     // Found before anything starts: without a browser there is nothing to wait for.
     let browser = match arguments.proxy {
         Some(_) => None,
@@ -45,8 +46,16 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
     let log = Arc::new(Log::new());
-    let proxy = Proxy::new(&url, &authority, arguments.ca_file.as_deref(), &arguments.host, Arc::clone(&log))?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let proxy = Proxy::new(
+        &url,
+        &authority,
+        arguments.ca_file.as_deref(),
+        &arguments.host,
+        Arc::clone(&log),
+    )?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(visit(arguments, &url, &authority, browser, proxy, &stop))?;
     // Connections that are still open end with the loop.
     drop(runtime);
@@ -55,7 +64,8 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
         target: Some(url),
         hosts: arguments.host.clone(),
     };
-    let imported = journey::plan(&recording, &options).map_err(|error| Fault::usage(chain(&error)))?;
+    let imported =
+        journey::plan(&recording, &options).map_err(|error| Fault::usage(chain(&error)))?;
     import::show(&imported);
     match &arguments.out {
         Some(path) => {
@@ -75,22 +85,34 @@ async fn visit(
     proxy: Proxy,
     stop: &StopFlag,
 ) -> Result<(), Fault> {
-    let wanted = arguments.proxy.unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let listener = TcpListener::bind(wanted)
-        .await
-        .map_err(|error| Fault::usage(format!("cannot listen on {wanted}: {error}")).remedy("give a free address, such as 127.0.0.1:0"))?;
+    let wanted = arguments
+        .proxy
+        .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let listener = TcpListener::bind(wanted).await.map_err(|error| {
+        Fault::usage(format!("cannot listen on {wanted}: {error}"))
+            .remedy("give a free address, such as 127.0.0.1:0")
+    })?;
     let address = listener.local_addr()?;
     let serving = tokio::spawn(proxy.serve(listener));
     let mut browser = match program {
-        Some(program) => Some(Browser::start(&program, address, &authority.fingerprint(), url)?),
+        Some(program) => Some(Browser::start(
+            &program,
+            address,
+            &authority.fingerprint(),
+            url,
+        )?),
         None => None,
     };
     if browser.is_none() {
-        tell(&format!("proxy on {address}; Ctrl-C ends the recording and writes the plan"));
+        tell(&format!(
+            "proxy on {address}; Ctrl-C ends the recording and writes the plan"
+        ));
         if url.scheme() == "https" {
             write(&arguments.certificate, &authority.pem())?;
             let name = arguments.certificate.display();
-            tell(&format!("let the browser trust {name}, for this recording only: its key is kept nowhere"));
+            tell(&format!(
+                "let the browser trust {name}, for this recording only: its key is kept nowhere"
+            ));
         }
     } else {
         tell("visit the site; closing the browser or Ctrl-C ends the recording");
@@ -110,5 +132,6 @@ async fn visit(
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Fault> {
-    std::fs::write(path, text).map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))
+    std::fs::write(path, text)
+        .map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))
 }

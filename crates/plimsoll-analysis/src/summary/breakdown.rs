@@ -290,10 +290,7 @@ impl Breakdown {
 }
 
 /// Ids by (journey, label, once), in the order of the plan.
-fn rows(
-    scenario: &Scenario,
-    is_in: impl Fn(StepId) -> bool,
-) -> Vec<(&StepInfo, Vec<StepId>)> {
+fn rows(scenario: &Scenario, is_in: impl Fn(StepId) -> bool) -> Vec<(&StepInfo, Vec<StepId>)> {
     let mut rows: Vec<(&StepInfo, Vec<StepId>)> = Vec::new();
     for (id, info) in (0..).zip(&scenario.steps).filter(|pair| is_in(pair.0)) {
         let same = |row: &&mut (&StepInfo, Vec<StepId>)| {

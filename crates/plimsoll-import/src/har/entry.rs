@@ -16,11 +16,15 @@ pub(super) fn read(entry: &Value) -> Result<Exchange, String> {
     let response = &entry["response"];
     let method = request["method"]
         .as_str()
-        .filter(|method| !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-'))
+        .filter(|method| {
+            !method.is_empty() && method.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-')
+        })
         .ok_or("`request.method` is no method such as GET")?;
     let url = request["url"].as_str().ok_or("`request.url` is no text")?;
     let mut url = Url::parse(url).map_err(|error| format!("`request.url` is no URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") || url.host_str().is_none_or(str::is_empty) {
+    if !matches!(url.scheme(), "http" | "https" | "ws" | "wss")
+        || url.host_str().is_none_or(str::is_empty)
+    {
         return Err(format!("`{}:` is not asked over the network", url.scheme()));
     }
     url.set_fragment(None);
@@ -36,7 +40,9 @@ pub(super) fn read(entry: &Value) -> Result<Exchange, String> {
     let kind = kind(entry, method, &headers, status, &media_type, &url);
     Ok(Exchange {
         started_ms: started_ms(&entry["startedDateTime"]),
-        lasted_ms: entry["time"].as_f64().filter(|time| time.is_finite() && *time >= 0.0),
+        lasted_ms: entry["time"]
+            .as_f64()
+            .filter(|time| time.is_finite() && *time >= 0.0),
         method: method.to_ascii_uppercase(),
         payload: payload(&request["postData"], &headers),
         content: text(content, &media_type),
@@ -54,7 +60,9 @@ pub(super) fn read(entry: &Value) -> Result<Exchange, String> {
 fn status(value: &Value) -> u16 {
     // Some recorders write the status as text.
     let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
-    number.and_then(|number| u16::try_from(number).ok()).unwrap_or(0)
+    number
+        .and_then(|number| u16::try_from(number).ok())
+        .unwrap_or(0)
 }
 
 fn started_ms(value: &Value) -> Option<f64> {
@@ -67,17 +75,31 @@ fn headers(value: &Value) -> Vec<(String, String)> {
         let name = header["name"].as_str()?;
         // Pseudo headers of HTTP/2 say what method and URL say already.
         let is_name = !name.is_empty() && !name.starts_with(':');
-        is_name.then(|| (name.to_owned(), header["value"].as_str().unwrap_or_default().to_owned()))
+        is_name.then(|| {
+            (
+                name.to_owned(),
+                header["value"].as_str().unwrap_or_default().to_owned(),
+            )
+        })
     };
-    value.as_array().into_iter().flatten().filter_map(pair).collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(pair)
+        .collect()
 }
 
 /// Headers of the answer; where the recorder took `Location` out, `redirectURL` still says it.
 fn answer_headers(response: &Value) -> Vec<(String, String)> {
     let mut headers = headers(&response["headers"]);
-    let has_location = headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("location"));
+    let has_location = headers
+        .iter()
+        .any(|(name, _)| name.eq_ignore_ascii_case("location"));
     if !has_location
-        && let Some(target) = response["redirectURL"].as_str().filter(|target| !target.is_empty())
+        && let Some(target) = response["redirectURL"]
+            .as_str()
+            .filter(|target| !target.is_empty())
     {
         headers.push(("location".to_owned(), target.to_owned()));
     }
@@ -89,7 +111,10 @@ fn text(content: &Value, media_type: &str) -> Option<String> {
     if !is_text(media_type) || text.len() > CONTENT_LEN_MAX {
         return None;
     }
-    if content["encoding"].as_str().is_some_and(|encoding| encoding.eq_ignore_ascii_case("base64")) {
+    if content["encoding"]
+        .as_str()
+        .is_some_and(|encoding| encoding.eq_ignore_ascii_case("base64"))
+    {
         let bytes = STANDARD.decode(text.trim()).ok()?;
         return Some(String::from_utf8_lossy(&bytes).into_owned());
     }
@@ -100,9 +125,16 @@ fn is_text(media_type: &str) -> bool {
     let (group, _) = media_type.split_once('/').unwrap_or((media_type, ""));
     media_type.is_empty()
         || group == "text"
-        || ["json", "xml", "javascript", "ecmascript", "graphql", "x-www-form-urlencoded"]
-            .iter()
-            .any(|word| media_type.contains(word))
+        || [
+            "json",
+            "xml",
+            "javascript",
+            "ecmascript",
+            "graphql",
+            "x-www-form-urlencoded",
+        ]
+        .iter()
+        .any(|word| media_type.contains(word))
 }
 
 fn kind(
@@ -129,8 +161,18 @@ fn kind(
             if framed { Kind::Call } else { Kind::Document }
         }
         Some("xhr" | "fetch") => Kind::Call,
-        Some("websocket" | "eventsource" | "ping" | "preflight" | "cspviolationreport" | "csp-violation-report") => Kind::Other,
-        Some("stylesheet" | "script" | "image" | "font" | "media" | "manifest" | "texttrack" | "imageset") => Kind::Resource,
+        Some(
+            "websocket"
+            | "eventsource"
+            | "ping"
+            | "preflight"
+            | "cspviolationreport"
+            | "csp-violation-report",
+        ) => Kind::Other,
+        Some(
+            "stylesheet" | "script" | "image" | "font" | "media" | "manifest" | "texttrack"
+            | "imageset",
+        ) => Kind::Resource,
         _ => guess,
     }
 }
@@ -140,7 +182,11 @@ fn payload(post: &Value, headers: &[(String, String)]) -> Option<Payload> {
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case("content-type"))
         .map(|(_, value)| value.as_str());
-    let media_type = post["mimeType"].as_str().or(content_type).unwrap_or_default().to_owned();
+    let media_type = post["mimeType"]
+        .as_str()
+        .or(content_type)
+        .unwrap_or_default()
+        .to_owned();
     let text = post["text"].as_str().map(|text| {
         let is_base64 = post["encoding"].as_str().or(post["_encoding"].as_str()) == Some("base64");
         match STANDARD.decode(text) {
@@ -189,5 +235,10 @@ fn listed(post: &Value) -> Vec<Field> {
             media_type: value["contentType"].as_str().map(str::to_owned),
         })
     };
-    post["params"].as_array().into_iter().flatten().filter_map(field).collect()
+    post["params"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(field)
+        .collect()
 }

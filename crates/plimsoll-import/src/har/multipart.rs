@@ -14,14 +14,26 @@ pub(super) fn fields(media_type: &str, text: &str) -> Vec<Field> {
 fn boundary(media_type: &str) -> Option<&str> {
     let lower = media_type.to_ascii_lowercase();
     let start = lower.find("boundary=")? + "boundary=".len();
-    let value = media_type.get(start..)?.split(';').next()?.trim().trim_matches('"');
+    let value = media_type
+        .get(start..)?
+        .split(';')
+        .next()?
+        .trim()
+        .trim_matches('"');
     (!value.is_empty()).then_some(value)
 }
 
 fn part(text: &str) -> Option<Field> {
-    let text = text.strip_prefix("\r\n").or_else(|| text.strip_prefix('\n'))?;
-    let (head, value) = text.split_once("\r\n\r\n").or_else(|| text.split_once("\n\n"))?;
-    let value = value.strip_suffix("\r\n").or_else(|| value.strip_suffix('\n')).unwrap_or(value);
+    let text = text
+        .strip_prefix("\r\n")
+        .or_else(|| text.strip_prefix('\n'))?;
+    let (head, value) = text
+        .split_once("\r\n\r\n")
+        .or_else(|| text.split_once("\n\n"))?;
+    let value = value
+        .strip_suffix("\r\n")
+        .or_else(|| value.strip_suffix('\n'))
+        .unwrap_or(value);
     let mut field = Field {
         value: value.to_owned(),
         ..Field::default()
@@ -43,7 +55,8 @@ fn part(text: &str) -> Option<Field> {
 fn parameter(content: &str, name: &str) -> Option<String> {
     content.split(';').find_map(|piece| {
         let (key, value) = piece.trim().split_once('=')?;
-        key.eq_ignore_ascii_case(name).then(|| value.trim_matches('"').replace("%22", "\""))
+        key.eq_ignore_ascii_case(name)
+            .then(|| value.trim_matches('"').replace("%22", "\""))
     })
 }
 
@@ -58,7 +71,10 @@ mod tests {
                     Content-Type: text/plain\r\n\r\nint x;\n\r\n--XyZ--\r\n";
         let found = fields("multipart/form-data; boundary=XyZ", text);
         assert_eq!(found.len(), 2);
-        assert_eq!((found[0].name.as_str(), found[0].value.as_str()), ("csrf", "abc"));
+        assert_eq!(
+            (found[0].name.as_str(), found[0].value.as_str()),
+            ("csrf", "abc")
+        );
         assert_eq!(found[1].file_name.as_deref(), Some("a.c"));
         assert_eq!(found[1].value, "int x;\n");
         assert!(fields("multipart/form-data", text).is_empty());

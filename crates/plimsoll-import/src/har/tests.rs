@@ -11,7 +11,9 @@ fn entry(fields: &str) -> String {
 }
 
 fn har(entries: &str) -> String {
-    format!(r#"{{"log":{{"version":"1.2","creator":{{"name":"Maker","version":"1"}},"entries":[{entries}]}}}}"#)
+    format!(
+        r#"{{"log":{{"version":"1.2","creator":{{"name":"Maker","version":"1"}},"entries":[{entries}]}}}}"#
+    )
 }
 
 fn fault(text: &str) -> String {
@@ -20,7 +22,11 @@ fn fault(text: &str) -> String {
 
 #[test]
 fn what_is_no_har_is_told_with_its_place() {
-    assert!(fault("{\n\"log\": [").contains("line 2, column 8: not JSON"), "{}", fault("{\n\"log\": ["));
+    assert!(
+        fault("{\n\"log\": [").contains("line 2, column 8: not JSON"),
+        "{}",
+        fault("{\n\"log\": [")
+    );
     assert!(fault("[]").contains("log.entries"));
     assert!(fault(&har("")).contains("nothing was recorded"));
     assert!(fault(&har("{}")).contains("request.method"));
@@ -29,10 +35,16 @@ fn what_is_no_har_is_told_with_its_place() {
 
 #[test]
 fn one_bad_entry_does_not_lose_the_others() {
-    let text = har(&format!(r#"{},{{"request":{{"method":"GET","url":"data:,x"}}}}"#, entry("")));
+    let text = har(&format!(
+        r#"{},{{"request":{{"method":"GET","url":"data:,x"}}}}"#,
+        entry("")
+    ));
     let recording = read(&text).unwrap();
     assert_eq!(recording.exchanges.len(), 1);
-    assert_eq!(recording.faults, ["log.entries[1] left out: `data:` is not asked over the network"]);
+    assert_eq!(
+        recording.faults,
+        ["log.entries[1] left out: `data:` is not asked over the network"]
+    );
     assert_eq!(recording.recorder, "Maker 1");
 }
 
@@ -49,8 +61,16 @@ fn content_may_be_packed_and_a_mark_may_stand_in_front() {
 fn without_timings_there_are_no_think_times_and_that_is_said() {
     let text = har(&format!("{},{}", entry(""), entry(""))).replace("2026-11-22T01:00:00.000Z", "");
     let plan = journey::plan(&read(&text).unwrap(), &journey::Options::default()).unwrap();
-    assert!(!plan.plan.contains("- think: "), "{}", plan.plan.replace("`- think", ""));
-    assert!(plan.notes.iter().any(|note| note.contains("no timings")), "{:?}", plan.notes);
+    assert!(
+        !plan.plan.contains("- think: "),
+        "{}",
+        plan.plan.replace("`- think", "")
+    );
+    assert!(
+        plan.notes.iter().any(|note| note.contains("no timings")),
+        "{:?}",
+        plan.notes
+    );
 }
 
 proptest! {

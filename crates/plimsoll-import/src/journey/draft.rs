@@ -86,7 +86,9 @@ pub(super) fn draft(sifted: &Sifted<'_>, folded: &Folded) -> Drafted {
         steps,
         variables: drafter.secrets.variables().map(str::to_owned).collect(),
         kept: drafter.finder.into_kept(),
-        began_with_cookies: exchanges.first().is_some_and(|first| first.header("cookie").is_some_and(|held| !held.is_empty())),
+        began_with_cookies: exchanges
+            .first()
+            .is_some_and(|first| first.header("cookie").is_some_and(|held| !held.is_empty())),
     }
 }
 
@@ -101,10 +103,22 @@ impl Drafter<'_> {
         self.headers(exchange);
         self.step.expect = expectations(exchange, self.target);
         let path = exchange.url.path().to_ascii_lowercase();
-        self.step.logs_out = ["logout", "log-out", "log_out", "signout", "sign_out", "sign-out", "logoff"]
+        self.step.logs_out = [
+            "logout", "log-out", "log_out", "signout", "sign_out", "sign-out", "logoff",
+        ]
+        .iter()
+        .any(|word| {
+            path.contains(word)
+                || exchange
+                    .url
+                    .query()
+                    .is_some_and(|query| query.contains(word))
+        });
+        self.step.resources = action
+            .resources
             .iter()
-            .any(|word| path.contains(word) || exchange.url.query().is_some_and(|query| query.contains(word)));
-        self.step.resources = action.resources.iter().map(|&index| self.plain_url(&exchanges[index].url)).collect();
+            .map(|&index| self.plain_url(&exchanges[index].url))
+            .collect();
     }
 
     /// Path and query, or the whole URL where it is another origin's; holes included.
@@ -133,7 +147,9 @@ impl Drafter<'_> {
     /// A segment of the path; an ending such as `.json` stays.
     fn segment(&mut self, segment: &str, before: &str) -> String {
         let (stem, ending) = match segment.rsplit_once('.') {
-            Some((stem, ending)) if ending.len() <= 5 && !stem.is_empty() => (stem, &segment[stem.len()..]),
+            Some((stem, ending)) if ending.len() <= 5 && !stem.is_empty() => {
+                (stem, &segment[stem.len()..])
+            }
             _ => (segment, ""),
         };
         let decoded = value::percent_decoded(stem);
@@ -178,7 +194,10 @@ impl Drafter<'_> {
         let number = || value.parse::<f64>().ok();
         value.len() == 13
             && value.bytes().all(|b| b.is_ascii_digit())
-            && self.started_ms.zip(number()).is_some_and(|(started, value)| (started - value).abs() < DAY_MS)
+            && self
+                .started_ms
+                .zip(number())
+                .is_some_and(|(started, value)| (started - value).abs() < DAY_MS)
     }
 
     /// A URL without holes.
@@ -216,8 +235,14 @@ fn expectations(exchange: &Exchange, target: &Url) -> Vec<Entry> {
             ..exchange.clone()
         };
         if fold::is_steady(&steady) {
-            let query = to.query().map(|query| format!("?{query}")).unwrap_or_default();
-            found.push(Entry::new("location", Node::text(looks::literal(&format!("{}{query}", to.path())))));
+            let query = to
+                .query()
+                .map(|query| format!("?{query}"))
+                .unwrap_or_default();
+            found.push(Entry::new(
+                "location",
+                Node::text(looks::literal(&format!("{}{query}", to.path()))),
+            ));
         }
     }
     found

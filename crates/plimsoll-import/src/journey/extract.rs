@@ -76,12 +76,16 @@ impl<'a> Answer<'a> {
         let media_type = self.exchange.media_type.as_str();
         let starts_as_json = content.trim_start().starts_with(['{', '[']);
         if media_type.contains("json") || (media_type.is_empty() && starts_as_json) {
-            let json = self.json.get_or_init(|| serde_json::from_str(content).ok()).as_ref()?;
+            let json = self
+                .json
+                .get_or_init(|| serde_json::from_str(content).ok())
+                .as_ref()?;
             return json::find(json, value);
         }
         if media_type.contains("html") {
             // Most values are not in most pages: the text is asked before the page is taken apart.
-            let plain = content.contains(value) || (value.contains(['&', '"', '<', '>', '\'']) && content.contains('&'));
+            let plain = content.contains(value)
+                || (value.contains(['&', '"', '<', '>', '\'']) && content.contains('&'));
             if plain || content.contains("&#") {
                 let page = self.html.get_or_init(|| Html::parse_document(content));
                 return html::find(page, value);
@@ -97,12 +101,23 @@ impl<'a> Answer<'a> {
 
     fn in_headers(&self, value: &str) -> Option<Found> {
         const GENERIC: [&str; 8] = [
-            "set-cookie", "date", "content-length", "content-type", "etag", "last-modified", "expires", "age",
+            "set-cookie",
+            "date",
+            "content-length",
+            "content-type",
+            "etag",
+            "last-modified",
+            "expires",
+            "age",
         ];
-        let name = self.exchange.answer_headers.iter().find_map(|(name, held)| {
-            let name = name.to_ascii_lowercase();
-            (held == value && !GENERIC.contains(&name.as_str())).then_some(name)
-        })?;
+        let name = self
+            .exchange
+            .answer_headers
+            .iter()
+            .find_map(|(name, held)| {
+                let name = name.to_ascii_lowercase();
+                (held == value && !GENERIC.contains(&name.as_str())).then_some(name)
+            })?;
         Some(Found::first(Way::Header(name)))
     }
 }
@@ -111,7 +126,10 @@ impl<'a> Answer<'a> {
 fn cookies(exchange: &Exchange) -> Vec<(String, String)> {
     let cookie = |line: &str| {
         let (name, value) = line.split(';').next()?.split_once('=')?;
-        Some((name.trim().to_owned(), value.trim().trim_matches('"').to_owned()))
+        Some((
+            name.trim().to_owned(),
+            value.trim().trim_matches('"').to_owned(),
+        ))
     };
     exchange
         .answer_headers

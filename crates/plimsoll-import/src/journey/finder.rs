@@ -32,7 +32,10 @@ impl<'a> Finder<'a> {
     pub(super) fn new(exchanges: &[&'a Exchange], actions: &[Action]) -> Self {
         let answer = |action: &Action| {
             let chain = std::iter::once(&action.first).chain(&action.followed);
-            Answer::new(exchanges[action.last()], chain.map(|&index| exchanges[index]))
+            Answer::new(
+                exchanges[action.last()],
+                chain.map(|&index| exchanges[index]),
+            )
         };
         Self {
             answers: actions.iter().map(answer).collect(),
@@ -59,9 +62,14 @@ impl<'a> Finder<'a> {
             return None;
         };
         let slot = self.free_name(name);
-        let expression = if found.unescape { format!("unescape({slot})") } else { slot.clone() };
+        let expression = if found.unescape {
+            format!("unescape({slot})")
+        } else {
+            slot.clone()
+        };
         self.kept[source].push(Kept { name: slot, found });
-        self.known.insert(value.to_owned(), (source, expression.clone()));
+        self.known
+            .insert(value.to_owned(), (source, expression.clone()));
         Some(expression)
     }
 

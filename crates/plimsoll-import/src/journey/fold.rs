@@ -42,7 +42,9 @@ pub(super) fn fold(exchanges: &[&Exchange]) -> Folded {
     let mut taken = vec![false; exchanges.len()];
     let mut folded = Folded {
         actions: Vec::new(),
-        has_timings: exchanges.iter().all(|exchange| exchange.started_ms.is_some()),
+        has_timings: exchanges
+            .iter()
+            .all(|exchange| exchange.started_ms.is_some()),
         resources_left_out: 0,
     };
     for index in 0..exchanges.len() {
@@ -99,7 +101,13 @@ impl Folded {
     /// Puts a resource to its page; false if there is none.
     fn take_resource(&mut self, exchanges: &[&Exchange], index: usize) -> bool {
         let exchange = exchanges[index];
-        let documents = || self.actions.iter().enumerate().rev().filter(|(_, action)| action.is_document);
+        let documents = || {
+            self.actions
+                .iter()
+                .enumerate()
+                .rev()
+                .filter(|(_, action)| action.is_document)
+        };
         let named = documents().find(|(_, action)| {
             exchange.page.is_some() && exchanges[action.last()].page == exchange.page
         });
@@ -125,7 +133,10 @@ impl Folded {
                 actions.push(action);
                 continue;
             }
-            let steady = action.followed.first().is_some_and(|&next| is_steady(exchanges[next]));
+            let steady = action
+                .followed
+                .first()
+                .is_some_and(|&next| is_steady(exchanges[next]));
             if !steady {
                 self.resources_left_out += action.resources.len();
                 action.resources.clear();
@@ -152,13 +163,23 @@ impl Folded {
             let action = &self.actions[at];
             let started = exchanges[action.first].started_ms.unwrap_or(0.0);
             let gap = started - busy_until;
-            let parts = action.followed.iter().chain(&action.resources).chain([&action.first]);
+            let parts = action
+                .followed
+                .iter()
+                .chain(&action.resources)
+                .chain([&action.first]);
             // What a page loads later, while its reader reads, keeps nobody busy.
-            let next = self.actions.get(at + 1).and_then(|next| exchanges[next.first].started_ms);
+            let next = self
+                .actions
+                .get(at + 1)
+                .and_then(|next| exchanges[next.first].started_ms);
             for &part in parts {
                 let exchange = exchanges[part];
-                let is_before = |next: f64| exchange.started_ms.is_some_and(|started| started < next);
-                if next.is_none_or(is_before) && let Some(ended) = exchange.ended_ms() {
+                let is_before =
+                    |next: f64| exchange.started_ms.is_some_and(|started| started < next);
+                if next.is_none_or(is_before)
+                    && let Some(ended) = exchange.ended_ms()
+                {
                     busy_until = busy_until.max(ended);
                 }
             }
@@ -172,6 +193,9 @@ impl Folded {
 /// Whether a URL says the same thing each time.
 pub(super) fn is_steady(exchange: &Exchange) -> bool {
     let path = exchange.url.path().split('/').any(looks::is_id_segment);
-    let query = exchange.url.query_pairs().any(|(name, value)| looks::is_worth_looking_for(&name, &value));
+    let query = exchange
+        .url
+        .query_pairs()
+        .any(|(name, value)| looks::is_worth_looking_for(&name, &value));
     !path && !query
 }

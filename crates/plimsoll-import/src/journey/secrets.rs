@@ -15,7 +15,10 @@ impl Secrets {
         let wish = crate::looks::slot_name(wish).to_ascii_uppercase();
         let is_free = |name: &str| self.known.iter().all(|(_, other)| other != name);
         let numbered = (2..).map(|number| format!("{wish}_{number}"));
-        let name = std::iter::once(wish.clone()).chain(numbered).find(|name| is_free(name)).unwrap_or(wish);
+        let name = std::iter::once(wish.clone())
+            .chain(numbered)
+            .find(|name| is_free(name))
+            .unwrap_or(wish);
         self.known.push((value.to_owned(), name.clone()));
         format!("env('{name}')")
     }

@@ -20,7 +20,10 @@ pub(super) struct Sifted<'a> {
     pub(super) left_out: Vec<String>,
 }
 
-pub(super) fn sift<'a>(recording: &'a Recording, options: &Options) -> Result<Sifted<'a>, JourneyError> {
+pub(super) fn sift<'a>(
+    recording: &'a Recording,
+    options: &Options,
+) -> Result<Sifted<'a>, JourneyError> {
     let target = target(recording, options).ok_or(JourneyError::Nothing)?;
     let mut sieve = Sieve {
         site: target.origin(),
@@ -36,7 +39,9 @@ pub(super) fn sift<'a>(recording: &'a Recording, options: &Options) -> Result<Si
     let mut exchanges: Vec<&Exchange> = Vec::new();
     for exchange in &recording.exchanges {
         let is_again = exchange.from_cache
-            && exchanges.iter().any(|earlier| earlier.url == exchange.url && earlier.method == exchange.method);
+            && exchanges
+                .iter()
+                .any(|earlier| earlier.url == exchange.url && earlier.method == exchange.method);
         if is_again {
             sieve.cached += 1;
         } else if sieve.keeps(exchange) {
@@ -44,10 +49,19 @@ pub(super) fn sift<'a>(recording: &'a Recording, options: &Options) -> Result<Si
         }
     }
     if exchanges.is_empty() {
-        let hosts: Vec<&str> = sieve.foreign.keys().take(HOSTS_NAMED_MAX).map(String::as_str).collect();
+        let hosts: Vec<&str> = sieve
+            .foreign
+            .keys()
+            .take(HOSTS_NAMED_MAX)
+            .map(String::as_str)
+            .collect();
         return Err(JourneyError::NothingOfTarget {
             target: target.to_string(),
-            hosts: if hosts.is_empty() { "none".to_owned() } else { hosts.join(", ") },
+            hosts: if hosts.is_empty() {
+                "none".to_owned()
+            } else {
+                hosts.join(", ")
+            },
         });
     }
     Ok(Sifted {
@@ -59,13 +73,19 @@ pub(super) fn sift<'a>(recording: &'a Recording, options: &Options) -> Result<Si
 
 /// The origin of the first page that was shown, else of the first request.
 fn target(recording: &Recording, options: &Options) -> Option<Url> {
-    let shown = |exchange: &&Exchange| exchange.kind == Kind::Document && (200..300).contains(&exchange.status);
+    let shown = |exchange: &&Exchange| {
+        exchange.kind == Kind::Document && (200..300).contains(&exchange.status)
+    };
     let of_recording = || {
         let exchanges = &recording.exchanges;
         let first = exchanges
             .iter()
             .find(shown)
-            .or_else(|| exchanges.iter().find(|exchange| exchange.kind == Kind::Document))
+            .or_else(|| {
+                exchanges
+                    .iter()
+                    .find(|exchange| exchange.kind == Kind::Document)
+            })
             .or_else(|| exchanges.first())?;
         Some(&first.url)
     };
@@ -103,9 +123,15 @@ impl Sieve<'_> {
             *self.unspeakable.entry(what).or_default() += 1;
             return false;
         }
-        let is_speakable = matches!(exchange.method.as_str(), "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE");
+        let is_speakable = matches!(
+            exchange.method.as_str(),
+            "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE"
+        );
         if !is_speakable {
-            *self.unspeakable.entry("requests of other methods").or_default() += 1;
+            *self
+                .unspeakable
+                .entry("requests of other methods")
+                .or_default() += 1;
             return false;
         }
         if exchange.status == 0 {
@@ -123,7 +149,9 @@ impl Sieve<'_> {
         } else {
             url.origin() == self.site
         };
-        same || self.hosts.iter().any(|kept| kept.eq_ignore_ascii_case(host) || kept.eq_ignore_ascii_case(&authority(url)))
+        same || self.hosts.iter().any(|kept| {
+            kept.eq_ignore_ascii_case(host) || kept.eq_ignore_ascii_case(&authority(url))
+        })
     }
 
     fn left_out(&self) -> Vec<String> {
@@ -137,7 +165,11 @@ impl Sieve<'_> {
                 .map(|(host, count)| format!("{host} ({count})"))
                 .collect();
             let more = by_count.len().saturating_sub(HOSTS_NAMED_MAX);
-            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            let more = if more > 0 {
+                format!(", and {more} more")
+            } else {
+                String::new()
+            };
             let total: usize = self.foreign.values().sum();
             sentences.push(format!(
                 "left out {total} requests to other hosts: {}{more} (keep one with --host NAME)",
@@ -148,10 +180,16 @@ impl Sieve<'_> {
             sentences.push(format!("left out {count} {what}"));
         }
         if self.failed > 0 {
-            sentences.push(format!("left out {} requests that got no answer (blocked, aborted or failed)", self.failed));
+            sentences.push(format!(
+                "left out {} requests that got no answer (blocked, aborted or failed)",
+                self.failed
+            ));
         }
         if self.cached > 0 {
-            sentences.push(format!("left out {} answers that came from the browser's cache", self.cached));
+            sentences.push(format!(
+                "left out {} answers that came from the browser's cache",
+                self.cached
+            ));
         }
         sentences
     }
@@ -160,5 +198,6 @@ impl Sieve<'_> {
 /// Host, and port where it is not the scheme's own.
 pub(super) fn authority(url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    url.port()
+        .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }

@@ -32,12 +32,18 @@ impl With for Value {
     }
 
     fn answer_header(mut self, name: &str, value: &str) -> Self {
-        self["response"]["headers"].as_array_mut().unwrap().push(json!({"name": name, "value": value}));
+        self["response"]["headers"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"name": name, "value": value}));
         self
     }
 
     fn header(mut self, name: &str, value: &str) -> Self {
-        self["request"]["headers"].as_array_mut().unwrap().push(json!({"name": name, "value": value}));
+        self["request"]["headers"]
+            .as_array_mut()
+            .unwrap()
+            .push(json!({"name": name, "value": value}));
         self
     }
 }
@@ -63,10 +69,23 @@ fn a_login_with_a_token_and_what_follows() {
             .answer_header("Location", "http://site:8080/home")
             .header("Origin", "http://site:8080"),
         entry(5.2, "GET", "http://site:8080/home", 200, "document"),
-        entry(5.3, "GET", "http://site:8080/api/items?_=1795309215000", 200, "xhr").content(JSON, r#"{"items":[{"id":7000123,"tag":"zx81zx81"}]}"#),
-        entry(17.0, "POST", "http://site:8080/api/items/7000123", 204, "xhr")
-            .body(JSON, r#"{"id":7000123,"tag":"zx81zx81","up":true}"#)
-            .header("Content-Type", JSON),
+        entry(
+            5.3,
+            "GET",
+            "http://site:8080/api/items?_=1795309215000",
+            200,
+            "xhr",
+        )
+        .content(JSON, r#"{"items":[{"id":7000123,"tag":"zx81zx81"}]}"#),
+        entry(
+            17.0,
+            "POST",
+            "http://site:8080/api/items/7000123",
+            204,
+            "xhr",
+        )
+        .body(JSON, r#"{"id":7000123,"tag":"zx81zx81","up":true}"#)
+        .header("Content-Type", JSON),
     ];
     insta::assert_snapshot!(imported(&entries).plan);
 }
@@ -74,13 +93,21 @@ fn a_login_with_a_token_and_what_follows() {
 #[test]
 fn json_keeps_its_types_and_a_page_after_a_form_keeps_its_files() {
     let entries = [
-        entry(0.0, "GET", "http://site/new", 200, "document").content("text/html", "<script>window.draft = \"dr4ft0001\"</script>"),
+        entry(0.0, "GET", "http://site/new", 200, "document")
+            .content("text/html", "<script>window.draft = \"dr4ft0001\"</script>"),
         entry(1.0, "PUT", "http://site/draft", 200, "fetch")
-            .body(JSON, r#"{"draft":"dr4ft0001","n":3,"tags":["a","b: c"],"none":null,"deep":{"x":1.5}}"#)
+            .body(
+                JSON,
+                r#"{"draft":"dr4ft0001","n":3,"tags":["a","b: c"],"none":null,"deep":{"x":1.5}}"#,
+            )
             .header("content-type", JSON),
-        entry(2.0, "POST", "http://site/graphql", 200, "fetch")
-            .body(JSON, r#"{"query":"query Q { me }","variables":{"a":1},"operationName":"Q"}"#),
-        entry(3.0, "POST", "http://site/save", 303, "document").body(FORM, "a=1&a=2&b=%7B%7Bx").answer_header("location", "/done"),
+        entry(2.0, "POST", "http://site/graphql", 200, "fetch").body(
+            JSON,
+            r#"{"query":"query Q { me }","variables":{"a":1},"operationName":"Q"}"#,
+        ),
+        entry(3.0, "POST", "http://site/save", 303, "document")
+            .body(FORM, "a=1&a=2&b=%7B%7Bx")
+            .answer_header("location", "/done"),
         entry(3.1, "GET", "http://site/done", 200, "document"),
         entry(3.2, "GET", "http://site/done.png", 200, "image"),
         entry(3.3, "GET", "http://site/gone.png", 404, "image"),
@@ -92,28 +119,45 @@ fn json_keeps_its_types_and_a_page_after_a_form_keeps_its_files() {
 fn what_has_no_source_is_named_and_secrets_stay_out() {
     let entries = [
         entry(0.0, "GET", "http://site/", 200, "document"),
-        entry(0.2, "POST", "http://site/rpc?api_key=KKKK1111", 500, "fetch")
-            .body("text/plain", "7|{{x}}")
-            .header("Authorization", "Bearer aaa.bbb.ccc")
-            .header("X-CSRF-Token", "q8w7e6r5t4y3u2i1o0")
-            .header("traceparent", "00-1-2-3"),
+        entry(
+            0.2,
+            "POST",
+            "http://site/rpc?api_key=KKKK1111",
+            500,
+            "fetch",
+        )
+        .body("text/plain", "7|{{x}}")
+        .header("Authorization", "Bearer aaa.bbb.ccc")
+        .header("X-CSRF-Token", "q8w7e6r5t4y3u2i1o0")
+        .header("traceparent", "00-1-2-3"),
         entry(0.3, "GET", "http://site/socket", 101, "websocket"),
         entry(0.4, "GET", "http://site/lost", 0, "image"),
     ];
     let imported = imported(&entries);
-    assert!(!imported.plan.contains("KKKK1111") && !imported.plan.contains("bbb"), "{}", imported.plan);
+    assert!(
+        !imported.plan.contains("KKKK1111") && !imported.plan.contains("bbb"),
+        "{}",
+        imported.plan
+    );
     insta::assert_snapshot!(imported.plan);
 }
 
 #[test]
 fn a_recording_of_other_sites_is_an_error_that_names_them() {
-    let text = json!({"log": {"entries": [entry(0.0, "GET", "http://a.example/", 200, "document")]}}).to_string();
+    let text =
+        json!({"log": {"entries": [entry(0.0, "GET", "http://a.example/", 200, "document")]}})
+            .to_string();
     let options = Options {
         target: Some(Url::parse("http://site/").unwrap()),
         hosts: Vec::new(),
     };
-    let error = plan(&har::read(&text).unwrap(), &options).unwrap_err().to_string();
-    assert!(error.contains("http://site/") && error.contains("a.example"), "{error}");
+    let error = plan(&har::read(&text).unwrap(), &options)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("http://site/") && error.contains("a.example"),
+        "{error}"
+    );
     let options = Options {
         hosts: vec!["a.example".to_owned()],
         ..options

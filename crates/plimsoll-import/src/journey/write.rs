@@ -12,7 +12,12 @@ use crate::yaml::{self, Entry, Item, Node};
 /// Shortest load that is written, seconds.
 const HOLD_MIN_S: f64 = 60.0;
 
-pub(super) fn write(recording: &Recording, sifted: &Sifted<'_>, folded: &Folded, drafted: Drafted) -> Imported {
+pub(super) fn write(
+    recording: &Recording,
+    sifted: &Sifted<'_>,
+    folded: &Folded,
+    drafted: Drafted,
+) -> Imported {
     let split = once_ends(&drafted.steps);
     let mut notes = sifted.left_out.clone();
     notes.extend(recording.faults.iter().cloned());
@@ -20,24 +25,45 @@ pub(super) fn write(recording: &Recording, sifted: &Sifted<'_>, folded: &Folded,
         notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `- think: 2s` where people read".to_owned());
     }
     if folded.resources_left_out > 0 {
-        notes.push(format!("left out {} files of pages that failed or belong to no page", folded.resources_left_out));
+        notes.push(format!(
+            "left out {} files of pages that failed or belong to no page",
+            folded.resources_left_out
+        ));
     }
     if drafted.began_with_cookies {
         notes.push("the recording began with cookies of an earlier visit, which the plan's users do not have: record in a private window if a login is missing".to_owned());
     }
-    let dynamic: usize = drafted.steps.iter().map(|step| step.notes.iter().filter(|note| note.contains("looks dynamic")).count()).sum();
+    let dynamic: usize = drafted
+        .steps
+        .iter()
+        .map(|step| {
+            step.notes
+                .iter()
+                .filter(|note| note.contains("looks dynamic"))
+                .count()
+        })
+        .sum();
     if dynamic > 0 {
         notes.push(format!("{dynamic} values look dynamic and have no source in the recording: see the comments at their steps"));
     }
     if !drafted.variables.is_empty() {
-        notes.push(format!("set before a run: {}", drafted.variables.join(", ")));
+        notes.push(format!(
+            "set before a run: {}",
+            drafted.variables.join(", ")
+        ));
     }
     let mut top = vec![header(recording)];
     top.extend(notes.iter().cloned());
     let target = sifted.target.as_str().trim_end_matches('/');
     let entries = [
         Entry::new("target", Node::text(target)),
-        Entry::new("journeys", Node::Map(vec![Entry::new("recorded", journey(folded, &drafted, split))])),
+        Entry::new(
+            "journeys",
+            Node::Map(vec![Entry::new(
+                "recorded",
+                journey(folded, &drafted, split),
+            )]),
+        ),
         load(sifted, folded),
     ];
     Imported {
@@ -56,7 +82,10 @@ fn header(recording: &Recording) -> String {
 
 /// Number of leading steps that a user takes once: up to the login, if something follows and nobody logs out.
 fn once_ends(steps: &[Step]) -> usize {
-    let Some(login) = steps.iter().position(|step| step.logs_in && step.method != "get") else {
+    let Some(login) = steps
+        .iter()
+        .position(|step| step.logs_in && step.method != "get")
+    else {
         return 0;
     };
     let rest = &steps[login + 1..];
@@ -71,7 +100,13 @@ fn once_ends(steps: &[Step]) -> usize {
 fn journey(folded: &Folded, drafted: &Drafted, split: usize) -> Node {
     let mut once: Vec<Item> = Vec::new();
     let mut steps: Vec<Item> = Vec::new();
-    for (at, ((action, step), kept)) in folded.actions.iter().zip(&drafted.steps).zip(&drafted.kept).enumerate() {
+    for (at, ((action, step), kept)) in folded
+        .actions
+        .iter()
+        .zip(&drafted.steps)
+        .zip(&drafted.kept)
+        .enumerate()
+    {
         let list = if at < split { &mut once } else { &mut steps };
         if let Some(think) = action.think_ms {
             list.push(Node::Map(vec![Entry::new("think", Node::plain(think_time(think)))]).into());
@@ -100,10 +135,17 @@ fn think_time(ms: f64) -> String {
 
 fn step_item(action: &Action, step: &Step, kept: &[Kept]) -> Item {
     let is_page = !step.resources.is_empty();
-    let key = if is_page { "page" } else { step.method.as_str() };
+    let key = if is_page {
+        "page"
+    } else {
+        step.method.as_str()
+    };
     let mut entries = vec![Entry::new(key, Node::text(&step.url))];
     if !step.headers.is_empty() {
-        let headers = step.headers.iter().map(|(name, value)| Entry::new(name, Node::text(value)));
+        let headers = step
+            .headers
+            .iter()
+            .map(|(name, value)| Entry::new(name, Node::text(value)));
         entries.push(Entry::new("headers", Node::Map(headers.collect())));
     }
     entries.extend(step.body.clone());
@@ -114,7 +156,10 @@ fn step_item(action: &Action, step: &Step, kept: &[Kept]) -> Item {
         entries.push(Entry::new("expect", Node::Map(step.expect.clone())));
     }
     if !kept.is_empty() {
-        entries.push(Entry::new("capture", Node::Map(kept.iter().map(capture).collect())));
+        entries.push(Entry::new(
+            "capture",
+            Node::Map(kept.iter().map(capture).collect()),
+        ));
     }
     if is_page {
         let resources = step.resources.iter().map(Node::text);
@@ -128,14 +173,19 @@ fn step_item(action: &Action, step: &Step, kept: &[Kept]) -> Item {
 
 fn capture(kept: &Kept) -> Entry {
     let mut ways = match &kept.found.way {
-        Way::Css { selector, attribute } => vec![
+        Way::Css {
+            selector,
+            attribute,
+        } => vec![
             Entry::new("css", Node::text(selector)),
             Entry::new("attribute", Node::text(attribute)),
         ],
         Way::Json(path) => vec![Entry::new("json", Node::text(path))],
         Way::Header(name) => vec![Entry::new("header", Node::text(name))],
         Way::Cookie(name) => vec![Entry::new("cookie", Node::text(name))],
-        Way::Regex(pattern) if kept.found.pick == 1 => return Entry::new(&kept.name, Node::text(pattern)),
+        Way::Regex(pattern) if kept.found.pick == 1 => {
+            return Entry::new(&kept.name, Node::text(pattern));
+        }
         Way::Regex(pattern) => vec![Entry::new("regex", Node::text(pattern))],
     };
     if kept.found.pick > 1 {
@@ -148,9 +198,16 @@ fn capture(kept: &Kept) -> Entry {
 fn load(sifted: &Sifted<'_>, folded: &Folded) -> Entry {
     let mut seconds = HOLD_MIN_S;
     if folded.has_timings {
-        let starts = sifted.exchanges.iter().filter_map(|exchange| exchange.started_ms);
+        let starts = sifted
+            .exchanges
+            .iter()
+            .filter_map(|exchange| exchange.started_ms);
         let first = starts.fold(f64::INFINITY, f64::min);
-        let last = sifted.exchanges.iter().filter_map(|exchange| exchange.ended_ms()).fold(0.0, f64::max);
+        let last = sifted
+            .exchanges
+            .iter()
+            .filter_map(|exchange| exchange.ended_ms())
+            .fold(0.0, f64::max);
         seconds = seconds.max(2.0 * (last - first) / 1e3);
     }
     // A day at most: a recording that was left open overnight is no reason to hold a run that long.
@@ -160,6 +217,8 @@ fn load(sifted: &Sifted<'_>, folded: &Folded) -> Entry {
         Entry::new("hold", Node::plain(format!("{minutes}m"))),
         Entry::new("iterations", Node::plain(1)),
     ]);
-    let note = "One user who goes through once; then say how many: { users: 100, within: 1m, hold: 10m }".to_owned();
+    let note =
+        "One user who goes through once; then say how many: { users: 100, within: 1m, hold: 10m }"
+            .to_owned();
     Entry::new("load", load).with_notes([note])
 }

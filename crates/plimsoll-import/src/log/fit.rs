@@ -50,6 +50,9 @@ mod tests {
             fit.add((8000.0 * (0.5 * z).exp()).round() as i64);
         }
         let (median, sigma) = fit.fit().unwrap();
-        assert!((median - 8.0).abs() < 0.01 && (sigma - 0.5).abs() < 0.01, "{median} {sigma}");
+        assert!(
+            (median - 8.0).abs() < 0.01 && (sigma - 0.5).abs() < 0.01,
+            "{median} {sigma}"
+        );
     }
 }

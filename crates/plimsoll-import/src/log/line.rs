@@ -60,10 +60,17 @@ impl LineFault {
 pub(crate) fn request_line(text: &str) -> Result<(&str, &str, Option<&str>), LineFault> {
     let fault = || LineFault::invalid("the request", text);
     let mut words = text.split(' ');
-    let method = words.next().filter(|method| is_method(method)).ok_or_else(fault)?;
+    let method = words
+        .next()
+        .filter(|method| is_method(method))
+        .ok_or_else(fault)?;
     let target = words.next().ok_or_else(fault)?;
     // HAProxy writes a request that it cut off without its version.
-    if words.next().is_some_and(|version| !version.starts_with("HTTP/")) || words.next().is_some() {
+    if words
+        .next()
+        .is_some_and(|version| !version.starts_with("HTTP/"))
+        || words.next().is_some()
+    {
         return Err(fault());
     }
     let (path, host) = origin_form(target).ok_or_else(fault)?;
@@ -78,14 +85,23 @@ pub(crate) fn origin_form(target: &str) -> Option<(&str, Option<&str>)> {
     if target == "*" {
         return Some(("/", None));
     }
-    let rest = target.strip_prefix("http://").or_else(|| target.strip_prefix("https://"))?;
+    let rest = target
+        .strip_prefix("http://")
+        .or_else(|| target.strip_prefix("https://"))?;
     let start = rest.find(['/', '?']).unwrap_or(rest.len());
-    let path = if rest[start..].starts_with('/') { &rest[start..] } else { "/" };
+    let path = if rest[start..].starts_with('/') {
+        &rest[start..]
+    } else {
+        "/"
+    };
     Some((path, Some(&rest[..start])))
 }
 
 pub(crate) fn is_method(text: &str) -> bool {
-    (3..=20).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_uppercase() || b == b'-' || b == b'_')
+    (3..=20).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_uppercase() || b == b'-' || b == b'_')
 }
 
 pub(crate) fn status(text: &str) -> Result<u16, LineFault> {

@@ -79,7 +79,9 @@ impl Paths {
     }
 
     fn take_apart(&mut self, method: &str, path: &str) -> (Pattern, Vec<String>) {
-        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        let (path, query) = path
+            .split_once('?')
+            .map_or((path, None), |(path, query)| (path, Some(query)));
         let path = path.split('#').next().unwrap_or_default();
         let mut pattern = Pattern {
             method: method.to_owned(),
@@ -101,7 +103,11 @@ impl Paths {
             }
         }
         let mut mark = "?";
-        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+        for pair in query
+            .unwrap_or_default()
+            .split('&')
+            .filter(|pair| !pair.is_empty())
+        {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if plimsoll_model::plan::is_secret(name) || looks::names_password(name) {
                 self.secrets += 1;
@@ -144,7 +150,10 @@ impl Paths {
             if let Some((parent, name)) = pattern.parent()
                 && !is_asset(name)
             {
-                families.entry((pattern.method.clone(), parent.to_owned())).or_default().push(pattern.clone());
+                families
+                    .entry((pattern.method.clone(), parent.to_owned()))
+                    .or_default()
+                    .push(pattern.clone());
             }
         }
         for ((method, parent), mut children) in families {
@@ -152,25 +161,36 @@ impl Paths {
                 continue;
             }
             children.sort();
-            let before = parent.trim_end_matches('/').rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("page");
+            let before = parent
+                .trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .filter(|name| !name.is_empty())
+                .unwrap_or("page");
             let mut merged = Pattern {
                 method,
                 parts: vec![parent.clone()],
                 names: Vec::new(),
             };
             merged.hole(before);
-            let removed: Vec<(Pattern, Stat)> =
-                children.into_iter().filter_map(|child| self.table.remove_entry(&child)).collect();
+            let removed: Vec<(Pattern, Stat)> = children
+                .into_iter()
+                .filter_map(|child| self.table.remove_entry(&child))
+                .collect();
             let stat = self.table.entry(merged).or_default();
             let total: u64 = removed.iter().map(|(_, child)| child.count).sum::<u64>() + stat.count;
             // What was sampled before keeps its share beside the newcomers.
-            let kept = usize::try_from(SAMPLE_MAX as u64 * stat.count / total.max(1)).unwrap_or(SAMPLE_MAX);
+            let kept = usize::try_from(SAMPLE_MAX as u64 * stat.count / total.max(1))
+                .unwrap_or(SAMPLE_MAX);
             stat.sample.truncate(kept.max(1));
             for (child, own) in removed {
                 stat.count += own.count;
                 stat.bad += own.bad;
                 let share = (SAMPLE_MAX as u64 * own.count).div_ceil(total.max(1));
-                let name = child.parent().map(|(_, name)| name.to_owned()).unwrap_or_default();
+                let name = child
+                    .parent()
+                    .map(|(_, name)| name.to_owned())
+                    .unwrap_or_default();
                 for _ in 0..share {
                     stat.sample.push(vec![name.clone()]);
                 }
@@ -192,7 +212,11 @@ impl Pattern {
             .map(|number| format!("{wish}_{number}"))
             .find(|name| !self.names.contains(name))
             .unwrap_or_default();
-        self.names.push(if self.names.contains(&wish) { free } else { wish });
+        self.names.push(if self.names.contains(&wish) {
+            free
+        } else {
+            wish
+        });
         self.parts.push(String::new());
     }
 
@@ -222,7 +246,11 @@ impl Pattern {
         let mut label = format!("{} ", self.method);
         for (index, part) in self.parts.iter().enumerate() {
             label.push_str(part);
-            if let Some(name) = self.names.get(index).filter(|_| index + 1 < self.parts.len()) {
+            if let Some(name) = self
+                .names
+                .get(index)
+                .filter(|_| index + 1 < self.parts.len())
+            {
                 label.push('{');
                 label.push_str(if part.ends_with('=') { name } else { "id" });
                 label.push('}');
@@ -244,11 +272,36 @@ fn is_one_of_many(segment: &str) -> bool {
 /// Whether a path ends as files of pages do.
 pub(super) fn is_asset(path: &str) -> bool {
     const ENDINGS: [&str; 26] = [
-        "css", "js", "mjs", "map", "png", "jpg", "jpeg", "gif", "svg", "webp", "avif", "ico", "bmp", "woff", "woff2", "ttf",
-        "otf", "eot", "mp4", "webm", "mp3", "ogg", "wasm", "webmanifest", "cur", "swf",
+        "css",
+        "js",
+        "mjs",
+        "map",
+        "png",
+        "jpg",
+        "jpeg",
+        "gif",
+        "svg",
+        "webp",
+        "avif",
+        "ico",
+        "bmp",
+        "woff",
+        "woff2",
+        "ttf",
+        "otf",
+        "eot",
+        "mp4",
+        "webm",
+        "mp3",
+        "ogg",
+        "wasm",
+        "webmanifest",
+        "cur",
+        "swf",
     ];
     let name = path.rsplit('/').next().unwrap_or_default();
-    name.rsplit_once('.').is_some_and(|(_, ending)| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
+    name.rsplit_once('.')
+        .is_some_and(|(_, ending)| ENDINGS.contains(&ending.to_ascii_lowercase().as_str()))
 }
 
 /// Pseudo-random numbers for samples: the same log gives the same plan (splitmix64).
@@ -273,14 +326,31 @@ mod tests {
     #[test]
     fn ids_become_holes_and_files_of_pages_stay() {
         let mut paths = Paths::default();
-        for path in ["/article/17", "/article/23", "/article/23?page=2&token=abc", "/s/app.3fa8b1c2d9.js", "/about"] {
+        for path in [
+            "/article/17",
+            "/article/23",
+            "/article/23?page=2&token=abc",
+            "/s/app.3fa8b1c2d9.js",
+            "/about",
+        ] {
             paths.add("GET", path, false);
         }
         assert_eq!(paths.secrets, 1);
         let (ranked, _) = paths.ranked();
-        let labels: Vec<_> = ranked.iter().map(|(pattern, stat)| (pattern.label(), stat.count)).collect();
-        let expected = [("GET /article/{id}", 2), ("GET /about", 1), ("GET /article/{id}?page={page}", 1), ("GET /s/app.3fa8b1c2d9.js", 1)];
-        let mut labels: Vec<_> = labels.iter().map(|(label, count)| (label.as_str(), *count)).collect();
+        let labels: Vec<_> = ranked
+            .iter()
+            .map(|(pattern, stat)| (pattern.label(), stat.count))
+            .collect();
+        let expected = [
+            ("GET /article/{id}", 2),
+            ("GET /about", 1),
+            ("GET /article/{id}?page={page}", 1),
+            ("GET /s/app.3fa8b1c2d9.js", 1),
+        ];
+        let mut labels: Vec<_> = labels
+            .iter()
+            .map(|(label, count)| (label.as_str(), *count))
+            .collect();
         labels[1..].sort_unstable();
         assert_eq!(labels, expected);
     }
@@ -289,7 +359,10 @@ mod tests {
     fn many_names_side_by_side_become_one() {
         let mut paths = Paths::default();
         for number in 0..40_u32 {
-            let name: String = format!("{number:05b}").chars().map(|c| if c == '1' { 'a' } else { 'b' }).collect();
+            let name: String = format!("{number:05b}")
+                .chars()
+                .map(|c| if c == '1' { 'a' } else { 'b' })
+                .collect();
             for _ in 0..=number {
                 paths.add("GET", &format!("/news/{name}"), false);
             }
@@ -304,14 +377,26 @@ mod tests {
     #[test]
     fn the_table_stays_small_and_what_is_frequent_stays_in_it() {
         let mut paths = Paths::default();
-        let letters = |number: usize| -> String { format!("{number:x}").chars().map(|c| char::from(b'g' + c.to_digit(16).unwrap() as u8)).collect() };
+        let letters = |number: usize| -> String {
+            format!("{number:x}")
+                .chars()
+                .map(|c| char::from(b'g' + c.to_digit(16).unwrap() as u8))
+                .collect()
+        };
         for number in 0..20_000 {
-            paths.add("GET", &format!("/{}/{}/x", letters(number), letters(number / 7)), false);
+            paths.add(
+                "GET",
+                &format!("/{}/{}/x", letters(number), letters(number / 7)),
+                false,
+            );
             paths.add("GET", "/home", false);
         }
         assert!(paths.table.len() <= PATTERNS_MAX);
         let (ranked, rare) = paths.ranked();
-        assert_eq!((ranked[0].0.label().as_str(), ranked[0].1.count), ("GET /home", 20_000));
+        assert_eq!(
+            (ranked[0].0.label().as_str(), ranked[0].1.count),
+            ("GET /home", 20_000)
+        );
         assert!(rare > 0);
     }
 }

@@ -117,7 +117,11 @@ mod tests {
             rates.add(1_700_000_012_345 + number * 61_234);
         }
         let (first, last) = rates.span().unwrap();
-        let sum: u64 = rates.stretches(first, last).iter().map(|stretch| stretch.pages).sum();
+        let sum: u64 = rates
+            .stretches(first, last)
+            .iter()
+            .map(|stretch| stretch.pages)
+            .sum();
         assert_eq!(sum, 1000);
     }
 }

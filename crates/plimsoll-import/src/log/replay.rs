@@ -30,8 +30,10 @@ pub struct Replay {
 impl Replay {
     /// A moment as people read it, in UTC.
     pub(super) fn moment(ms: i64) -> String {
-        Timestamp::from_millisecond(ms)
-            .map_or_else(|_| format!("{ms} ms"), |moment| moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+        Timestamp::from_millisecond(ms).map_or_else(
+            |_| format!("{ms} ms"),
+            |moment| moment.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+        )
     }
 }
 
@@ -62,10 +64,14 @@ impl ReplayRows {
             lines: tally.read,
             reason: reason.to_owned(),
         };
-        let (from_ms, to_ms) = tally.window().ok_or_else(|| nothing("no page was answered"))?;
+        let (from_ms, to_ms) = tally
+            .window()
+            .ok_or_else(|| nothing("no page was answered"))?;
         let format = tally.format().ok_or(LogError::Empty)?;
         if to_ms - from_ms > SECONDS_MAX * 1000 {
-            return Err(nothing("the log is longer than a day: take its busiest hour with --window busiest-hour, or a part of the file"));
+            return Err(nothing(
+                "the log is longer than a day: take its busiest hour with --window busiest-hour, or a part of the file",
+            ));
         }
         let mut notes = Vec::new();
         Ok(Self {
@@ -85,7 +91,9 @@ impl ReplayRows {
 
     /// Takes one line; returns the row to write where rows have a file of their own.
     pub fn take(&mut self, line: &[u8]) -> Option<String> {
-        let text = std::str::from_utf8(line).ok()?.trim_end_matches(['\n', '\r']);
+        let text = std::str::from_utf8(line)
+            .ok()?
+            .trim_end_matches(['\n', '\r']);
         if text.is_empty() || text.len() > 64 << 10 {
             return None;
         }
@@ -127,7 +135,10 @@ impl ReplayRows {
     /// # Errors
     /// When no request could be repeated, or they are too many to stand in the plan.
     pub fn finish(mut self) -> Result<Imported, LogError> {
-        let fault = |reason: String| LogError::NothingUsable { lines: self.count + self.left_out + self.overflow, reason };
+        let fault = |reason: String| LogError::NothingUsable {
+            lines: self.count + self.left_out + self.overflow,
+            reason,
+        };
         if self.overflow > 0 {
             return Err(fault(format!(
                 "{} requests are more than {ROWS_INLINE_MAX}, too many for the plan itself: give them a file with --rows FILE.csv",
@@ -135,10 +146,15 @@ impl ReplayRows {
             )));
         }
         if self.count == 0 {
-            return Err(fault("none was answered well and changes nothing".to_owned()));
+            return Err(fault(
+                "none was answered well and changes nothing".to_owned(),
+            ));
         }
         if self.left_out > 0 {
-            self.notes.push(format!("left out {} requests that change things or were not answered well", self.left_out));
+            self.notes.push(format!(
+                "left out {} requests that change things or were not answered well",
+                self.left_out
+            ));
         }
         let mut top = vec![format!(
             "{} requests of a log again, from {} to {}, at {} times their speed.",
@@ -201,14 +217,21 @@ impl ReplayRows {
         }
         let phase = |&(count, length): &(u32, u32)| {
             let rate = f64::from(count) * self.replay.speed;
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a day in nanoseconds at most, above 0")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a day in nanoseconds at most, above 0"
+            )]
             let lasting_ns = (f64::from(length) * 1e9 / self.replay.speed).round() as u64;
             let lasting = if lasting_ns.is_multiple_of(1_000_000_000) {
                 format!("{}s", lasting_ns / 1_000_000_000)
             } else {
                 format!("{lasting_ns}ns")
             };
-            Node::Map(vec![Entry::new("rate", Node::plain(write::rate(rate))), Entry::new("for", Node::plain(lasting))])
+            Node::Map(vec![
+                Entry::new("rate", Node::plain(write::rate(rate))),
+                Entry::new("for", Node::plain(lasting)),
+            ])
         };
         runs.iter().map(phase).collect()
     }
@@ -224,5 +247,9 @@ fn without_secrets(path: &str) -> String {
         !plimsoll_model::plan::is_secret(name) && !looks::names_password(name)
     };
     let kept: Vec<&str> = query.split('&').filter(is_open).collect();
-    if kept.is_empty() { start.to_owned() } else { format!("{start}?{}", kept.join("&")) }
+    if kept.is_empty() {
+        start.to_owned()
+    } else {
+        format!("{start}?{}", kept.join("&"))
+    }
 }

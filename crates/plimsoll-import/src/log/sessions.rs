@@ -104,8 +104,12 @@ impl Sessions {
         moments.sort_unstable();
         // A quarter goes at once, so that this is rare; what is over for good goes anyway.
         let before = moments[moments.len() / 4].max(now_ms.saturating_sub(GAP_MAX_MS));
-        let over: Vec<(u64, u32)> =
-            self.open.iter().filter(|(_, open)| open.busy_until_ms <= before).map(|(key, open)| (*key, open.pages)).collect();
+        let over: Vec<(u64, u32)> = self
+            .open
+            .iter()
+            .filter(|(_, open)| open.busy_until_ms <= before)
+            .map(|(key, open)| (*key, open.pages))
+            .collect();
         for (key, pages) in over {
             self.open.remove(&key);
             self.end(pages);
@@ -125,7 +129,10 @@ mod tests {
         }
         sessions.add("10.0.0.1", "Chromium", 5_000, 5_000);
         let summary = sessions.summary().unwrap();
-        assert_eq!((summary.count, summary.pages_median, summary.pages_p90), (3, 1, 3));
+        assert_eq!(
+            (summary.count, summary.pages_median, summary.pages_p90),
+            (3, 1, 3)
+        );
         assert!((summary.pages_mean - 5.0 / 3.0).abs() < 1e-12);
         assert_eq!(sessions.thinks.count(), 2);
     }

@@ -169,7 +169,8 @@ impl Tally {
             (line.at_ms, line.at_ms + lasted)
         };
         self.rates.add(started);
-        self.sessions.add(&line.address, &line.agent, started, ended);
+        self.sessions
+            .add(&line.address, &line.agent, started, ended);
     }
 }
 
@@ -177,7 +178,11 @@ impl Tally {
 fn lasted_ms(line: &Line<'_>) -> i64 {
     let ms = line.lasted_ms.unwrap_or(0.0);
     #[expect(clippy::cast_possible_truncation, reason = "below the bound")]
-    let ms = if (0.0..3_600_000.0).contains(&ms) { ms as i64 } else { 0 };
+    let ms = if (0.0..3_600_000.0).contains(&ms) {
+        ms as i64
+    } else {
+        0
+    };
     // Below the resolution of most logs it says nothing.
     if ms < THINK_MIN_MS / 1000 { 0 } else { ms }
 }
@@ -185,5 +190,7 @@ fn lasted_ms(line: &Line<'_>) -> i64 {
 fn is_host(text: &str) -> bool {
     !text.is_empty()
         && text.len() <= 255
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b':' | b'[' | b']'))
 }

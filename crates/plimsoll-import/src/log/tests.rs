@@ -12,7 +12,9 @@ fn tally(options: Options, lines: &[String]) -> Tally {
 
 fn line(second: u32, address: &str, request: &str, status: u16) -> String {
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    format!(r#"{address} - - [22/Nov/2026:{hour:02}:{minute:02}:{second:02} +0000] "{request} HTTP/1.1" {status} 10 "-" "M""#)
+    format!(
+        r#"{address} - - [22/Nov/2026:{hour:02}:{minute:02}:{second:02} +0000] "{request} HTTP/1.1" {status} 10 "-" "M""#
+    )
 }
 
 /// Three visits of three pages 20 s apart, each page with a style; noise around them.
@@ -22,7 +24,12 @@ fn morning() -> Vec<String> {
         let address = format!("10.0.0.{visit}");
         for page in 0..3_u32 {
             let at = 3600 + visit * 60 + page * 20;
-            lines.push(line(at, &address, &format!("GET /article/{}", visit * 10 + page), 200));
+            lines.push(line(
+                at,
+                &address,
+                &format!("GET /article/{}", visit * 10 + page),
+                200,
+            ));
             lines.push(line(at, &address, "GET /style.css", 200));
         }
     }
@@ -36,7 +43,10 @@ fn morning() -> Vec<String> {
 fn visits_mix_and_load_of_a_log() {
     let tally = tally(Options::default(), &morning());
     assert_eq!(tally.unreadable().count, 1);
-    assert_eq!(tally.unreadable().first, [(21, LineFault::Missing("moment in brackets"))]);
+    assert_eq!(
+        tally.unreadable().first,
+        [(21, LineFault::Missing("moment in brackets"))]
+    );
     insta::assert_snapshot!(tally.finish().unwrap().plan);
 }
 
@@ -63,16 +73,27 @@ fn the_same_requests_again() {
 
 #[test]
 fn a_log_that_says_nothing_is_an_error_with_its_remedy() {
-    let fault = |lines: &[String]| tally(Options::default(), lines).finish().unwrap_err().to_string();
+    let fault = |lines: &[String]| {
+        tally(Options::default(), lines)
+            .finish()
+            .unwrap_err()
+            .to_string()
+    };
     assert!(fault(&[]).contains("empty"));
     let unreadable = fault(&["x".to_owned(), "y".to_owned()]);
-    assert!(unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: no moment"), "{unreadable}");
+    assert!(
+        unreadable.contains("none of the 2 lines") && unreadable.contains("line 1: no moment"),
+        "{unreadable}"
+    );
     assert!(fault(&[line(1, "10.0.0.1", "POST /a", 200)]).contains("--with-unsafe"));
     let with = Options {
         with_unsafe: true,
         ..Options::default()
     };
-    let plan = tally(with, &[line(1, "10.0.0.1", "POST /a", 200)]).finish().unwrap().plan;
+    let plan = tally(with, &[line(1, "10.0.0.1", "POST /a", 200)])
+        .finish()
+        .unwrap()
+        .plan;
     assert!(plan.contains("- post: /a"), "{plan}");
 }
 
@@ -84,13 +105,28 @@ fn think_times_come_back_from_a_log() {
         let mut at = visit * 30;
         for gap in [0, 6, 24, 6, 24] {
             at += gap;
-            lines.push((at, line(at, &format!("10.0.{}.{}", visit / 250, visit % 250), "GET /", 200)));
+            lines.push((
+                at,
+                line(
+                    at,
+                    &format!("10.0.{}.{}", visit / 250, visit % 250),
+                    "GET /",
+                    200,
+                ),
+            ));
         }
     }
     lines.sort();
     let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-    let (median, sigma) = tally(Options::default(), &lines).sessions.thinks.fit().unwrap();
-    assert!((median - 12.0).abs() < 0.1 && (sigma - 0.693).abs() < 0.01, "{median} {sigma}");
+    let (median, sigma) = tally(Options::default(), &lines)
+        .sessions
+        .thinks
+        .fit()
+        .unwrap();
+    assert!(
+        (median - 12.0).abs() < 0.1 && (sigma - 0.693).abs() < 0.01,
+        "{median} {sigma}"
+    );
 }
 
 proptest! {

@@ -44,10 +44,17 @@ pub(super) fn write(mut tally: Tally) -> Result<Imported, LogError> {
         Entry::new("journeys", Node::Map(vec![Entry::new("visitor", visit)])),
     ];
     if !feeds.entries.is_empty() {
-        entries.push(Entry::new("data", Node::Map(feeds.entries)).with_notes(["Values that the log holds, each as often as it is asked for.".to_owned()]));
+        entries.push(Entry::new("data", Node::Map(feeds.entries)).with_notes([
+            "Values that the log holds, each as often as it is asked for.".to_owned(),
+        ]));
     }
     let stretches = tally.rates.stretches(from_ms, to_ms);
-    entries.push(load(&stretches, iterations, tally.options.busiest_hour, (from_ms, to_ms)));
+    entries.push(load(
+        &stretches,
+        iterations,
+        tally.options.busiest_hour,
+        (from_ms, to_ms),
+    ));
     let mut top = vec![format!(
         "A log of {} requests ({}) as a plan: {} pages of {} visits, {} files of pages.",
         tally.read,
@@ -73,14 +80,22 @@ fn fault_of(tally: &Tally) -> Result<(), LogError> {
         let reason = if methods.is_empty() {
             "every one was answered by an error".to_owned()
         } else {
-            format!("they change things ({}); take them in with --with-unsafe", methods.join(", "))
+            format!(
+                "they change things ({}); take them in with --with-unsafe",
+                methods.join(", ")
+            )
         };
-        return Err(LogError::NothingUsable { lines: tally.read, reason });
+        return Err(LogError::NothingUsable {
+            lines: tally.read,
+            reason,
+        });
     }
     match tally.unreadable().first.first() {
         Some((number, fault)) => Err(LogError::NothingReadable {
             lines: tally.unreadable().count,
-            format: tally.format().map_or("any known format", super::Format::name),
+            format: tally
+                .format()
+                .map_or("any known format", super::Format::name),
             first: format!("line {number}: {fault}"),
         }),
         None => Err(LogError::Empty),
@@ -92,7 +107,11 @@ impl Tally {
         let mut notes = Vec::new();
         let changing: u64 = self.unsafe_methods.values().sum();
         if changing > 0 {
-            let named: Vec<String> = self.unsafe_methods.iter().map(|(method, count)| format!("{method} {count}")).collect();
+            let named: Vec<String> = self
+                .unsafe_methods
+                .iter()
+                .map(|(method, count)| format!("{method} {count}"))
+                .collect();
             notes.push(if self.options.with_unsafe {
                 format!("requests that change things are in, without their bodies, which no log holds: {}", named.join(", "))
             } else {
@@ -100,10 +119,16 @@ impl Tally {
             });
         }
         if self.paths.secrets > 0 {
-            notes.push(format!("left out {} query parameters whose names say that they are secrets", self.paths.secrets));
+            notes.push(format!(
+                "left out {} query parameters whose names say that they are secrets",
+                self.paths.secrets
+            ));
         }
         if self.rates.beyond > 0 {
-            notes.push(format!("left out {} requests beyond two years of minutes", self.rates.beyond));
+            notes.push(format!(
+                "left out {} requests beyond two years of minutes",
+                self.rates.beyond
+            ));
         }
         notes
     }
@@ -133,7 +158,9 @@ type Ranked = Vec<(Pattern, Stat)>;
 /// The most frequent paths that were answered, pages and files of pages apart.
 fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked) {
     let total: u64 = ranked.iter().map(|(_, stat)| stat.count).sum::<u64>() + rare;
-    let (bad, good): (Ranked, Ranked) = ranked.into_iter().partition(|(_, stat)| stat.bad * 2 > stat.count);
+    let (bad, good): (Ranked, Ranked) = ranked
+        .into_iter()
+        .partition(|(_, stat)| stat.bad * 2 > stat.count);
     let bad_count: u64 = bad.iter().map(|(_, stat)| stat.count).sum();
     if bad_count > 0 {
         notes.push(format!(
@@ -148,17 +175,28 @@ fn chosen(ranked: Ranked, rare: u64, notes: &mut Vec<String>) -> (Ranked, Ranked
         let share = 100.0 * over_count as f64 / total.max(1) as f64;
         notes.push(format!("left out {over_count} requests ({share:.1} %) for paths rarer than the {PATHS_MAX} most frequent"));
     }
-    kept.into_iter().partition(|(pattern, _)| !pattern.is_asset())
+    kept.into_iter()
+        .partition(|(pattern, _)| !pattern.is_asset())
 }
 
 /// Pages of a visit, as a whole number.
 fn iterations(summary: Summary) -> u64 {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of counts")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a mean of counts"
+    )]
     let rounded = summary.pages_mean.round() as u64;
     rounded.max(1)
 }
 
-fn visit(tally: &Tally, summary: Summary, pages: &Ranked, assets: &Ranked, feeds: &mut Feeds) -> Node {
+fn visit(
+    tally: &Tally,
+    summary: Summary,
+    pages: &Ranked,
+    assets: &Ranked,
+    feeds: &mut Feeds,
+) -> Node {
     let mut steps: Vec<Item> = vec![ways(pages, feeds)];
     if !assets.is_empty() {
         steps.push(files(tally, assets, feeds));
@@ -166,7 +204,10 @@ fn visit(tally: &Tally, summary: Summary, pages: &Ranked, assets: &Ranked, feeds
     if let Some((median, sigma)) = tally.sessions.thinks.fit() {
         let think = Node::Map(vec![Entry::new(
             "lognormal",
-            Node::list([Node::plain(format!("{median:.1}s")), Node::plain(format!("{sigma:.2}"))]),
+            Node::list([
+                Node::plain(format!("{median:.1}s")),
+                Node::plain(format!("{sigma:.2}")),
+            ]),
         )]);
         steps.push(Item {
             notes: vec![format!("Fitted to {} gaps of a second and more within visits: median, and spread of the logarithm.", tally.sessions.thinks.count())],
@@ -205,14 +246,21 @@ fn files(tally: &Tally, assets: &Ranked, feeds: &mut Feeds) -> Item {
     let note = format!("Files that a page brings with it: {mean:.2} for each.");
     let value = if mean < 1.0 {
         let way = |weight: f64, steps: Node| {
-            Node::Map(vec![Entry::new("weight", Node::plain(format!("{weight:.3}"))), Entry::new("steps", steps)])
+            Node::Map(vec![
+                Entry::new("weight", Node::plain(format!("{weight:.3}"))),
+                Entry::new("steps", steps),
+            ])
         };
         let some = way(mean.max(0.001), Node::List(vec![choice]));
         let none = way((1.0 - mean).max(0.001), Node::List(Vec::new()));
         Node::Map(vec![Entry::new("choose", Node::list([some, none]))])
     } else {
         // All numbers of a range are equally likely: its middle is the mean.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of counts")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a mean of counts"
+        )]
         let high = (2.0 * mean - 1.0).round() as u64;
         Node::Map(vec![
             Entry::new("repeat", Node::plain(format!("1..{}", high.max(1)))),
@@ -227,7 +275,10 @@ fn files(tally: &Tally, assets: &Ranked, feeds: &mut Feeds) -> Item {
 
 fn request(pattern: &Pattern, stat: &Stat, feeds: &mut Feeds) -> Node {
     let url = feeds.url(pattern, stat);
-    let mut entries = vec![Entry::new(pattern.method.to_ascii_lowercase(), Node::text(url))];
+    let mut entries = vec![Entry::new(
+        pattern.method.to_ascii_lowercase(),
+        Node::text(url),
+    )];
     if !pattern.names.is_empty() {
         entries.push(Entry::new("label", Node::text(pattern.label())));
     }
@@ -245,16 +296,24 @@ impl Feeds {
     /// The URL with a hole for each value that varies; the values become a list.
     fn url(&mut self, pattern: &Pattern, stat: &Stat) -> String {
         let varies: Vec<bool> = (0..pattern.names.len())
-            .map(|at| stat.sample.iter().any(|row| row.get(at) != stat.sample[0].get(at)))
+            .map(|at| {
+                stat.sample
+                    .iter()
+                    .any(|row| row.get(at) != stat.sample[0].get(at))
+            })
             .collect();
         let columns = varies.iter().filter(|varies| **varies).count();
         let feed = (columns > 0).then(|| self.name(pattern));
         let mut url = String::new();
         for (at, part) in pattern.parts.iter().enumerate() {
             url.push_str(&looks::literal(part));
-            let Some(name) = pattern.names.get(at) else { continue };
+            let Some(name) = pattern.names.get(at) else {
+                continue;
+            };
             match (&feed, varies[at]) {
-                (Some(feed), true) if columns == 1 => url.push_str(&format!("{{{{ {feed}.value }}}}")),
+                (Some(feed), true) if columns == 1 => {
+                    url.push_str(&format!("{{{{ {feed}.value }}}}"))
+                }
                 (Some(feed), true) => url.push_str(&format!("{{{{ {feed}.{name} }}}}")),
                 _ => {
                     let value = stat.sample.first().and_then(|row| row.get(at));
@@ -263,7 +322,8 @@ impl Feeds {
             }
         }
         if let Some(feed) = feed {
-            self.entries.push(Entry::new(feed, feed_of(pattern, stat, &varies)));
+            self.entries
+                .push(Entry::new(feed, feed_of(pattern, stat, &varies)));
         }
         url
     }
@@ -272,7 +332,11 @@ impl Feeds {
         let first = pattern.names.first().map_or("value", String::as_str);
         let uses = self.names.entry(first.to_owned()).or_default();
         *uses += 1;
-        let name = if *uses == 1 { first.to_owned() } else { format!("{first}_{uses}") };
+        let name = if *uses == 1 {
+            first.to_owned()
+        } else {
+            format!("{first}_{uses}")
+        };
         // `a_2` may be the first name of another path.
         if *uses > 1 {
             *self.names.entry(name.clone()).or_default() += 1;
@@ -291,7 +355,12 @@ fn feed_of(pattern: &Pattern, stat: &Stat, varies: &[bool]) -> Node {
     let value = |row: &[String], at: usize| Node::text(row.get(at).cloned().unwrap_or_default());
     let rows = sample.iter().map(|row| match columns.as_slice() {
         [at] => value(row, *at),
-        columns => Node::Map(columns.iter().map(|&at| Entry::new(&pattern.names[at], value(row, at))).collect()),
+        columns => Node::Map(
+            columns
+                .iter()
+                .map(|&at| Entry::new(&pattern.names[at], value(row, at)))
+                .collect(),
+        ),
     });
     Node::Map(vec![
         Entry::new("pick", Node::text("random")),
@@ -300,7 +369,12 @@ fn feed_of(pattern: &Pattern, stat: &Stat, varies: &[bool]) -> Node {
     ])
 }
 
-fn load(stretches: &[Stretch], iterations: u64, busiest_hour: bool, (from_ms, to_ms): (i64, i64)) -> Entry {
+fn load(
+    stretches: &[Stretch],
+    iterations: u64,
+    busiest_hour: bool,
+    (from_ms, to_ms): (i64, i64),
+) -> Entry {
     let mut phases: Vec<(String, f64)> = Vec::new();
     for stretch in stretches {
         let rate = rate(stretch.pages as f64 / stretch.seconds / iterations as f64);
@@ -310,20 +384,41 @@ fn load(stretches: &[Stretch], iterations: u64, busiest_hour: bool, (from_ms, to
         }
     }
     let nodes = phases.iter().map(|(rate, seconds)| {
-        Node::Map(vec![Entry::new("rate", Node::plain(rate)), Entry::new("for", Node::plain(format!("{seconds}s")))])
+        Node::Map(vec![
+            Entry::new("rate", Node::plain(rate)),
+            Entry::new("for", Node::plain(format!("{seconds}s"))),
+        ])
     });
-    let what = if busiest_hour { "the busiest hour of the log" } else { "the log" };
-    let notes = [
-        format!("Visitors that come, from {} to {}: the pages of {what}, divided by those of a visit.", Replay::moment(from_ms), Replay::moment(to_ms)),
-    ];
-    Entry::new("load", Node::Map(vec![Entry::new("phases", Node::list(nodes))])).with_notes(notes)
+    let what = if busiest_hour {
+        "the busiest hour of the log"
+    } else {
+        "the log"
+    };
+    let notes = [format!(
+        "Visitors that come, from {} to {}: the pages of {what}, divided by those of a visit.",
+        Replay::moment(from_ms),
+        Replay::moment(to_ms)
+    )];
+    Entry::new(
+        "load",
+        Node::Map(vec![Entry::new("phases", Node::list(nodes))]),
+    )
+    .with_notes(notes)
 }
 
 /// Arrivals per second as people write them.
 pub(super) fn rate(per_second: f64) -> String {
-    let (value, unit) = if per_second >= 1.0 || per_second <= 0.0 { (per_second, "s") } else { (per_second * 60.0, "m") };
+    let (value, unit) = if per_second >= 1.0 || per_second <= 0.0 {
+        (per_second, "s")
+    } else {
+        (per_second * 60.0, "m")
+    };
     let digits = format!("{value:.3}");
     let digits = digits.trim_end_matches('0').trim_end_matches('.');
-    let digits = if digits == "0" && value > 0.0 { "0.001" } else { digits };
+    let digits = if digits == "0" && value > 0.0 {
+        "0.001"
+    } else {
+        digits
+    };
     format!("{digits}/{unit}")
 }

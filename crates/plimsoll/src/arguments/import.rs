@@ -107,7 +107,11 @@ fn replay(text: &str) -> Result<ReplayArgument, String> {
     speed
         .filter(|speed| (0.01..=1000.0).contains(speed))
         .map(ReplayArgument::Speed)
-        .ok_or_else(|| format!("`{text}` is no speed; valid: 0.01x to 1000x, such as 1x or 3x, or busiest-hour"))
+        .ok_or_else(|| {
+            format!(
+                "`{text}` is no speed; valid: 0.01x to 1000x, such as 1x or 3x, or busiest-hour"
+            )
+        })
 }
 
 #[derive(Debug, Args)]
@@ -125,7 +129,12 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) proxy: Option<SocketAddr>,
     /// Write the certificate that the browser must trust here, for https with --proxy
-    #[arg(long, value_name = "FILE", requires = "proxy", default_value = "plimsoll-record.pem")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "proxy",
+        default_value = "plimsoll-record.pem"
+    )]
     pub(crate) certificate: PathBuf,
     /// Keep requests to this host too; may be given several times
     #[arg(long, value_name = "HOST")]

@@ -27,7 +27,10 @@ pub(super) struct Browser {
 }
 
 /// The browser that is named, or found.
-#[expect(clippy::disallowed_methods, reason = "the door is where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the door is where the environment is read"
+)]
 pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, Fault> {
     if let Some(named) = named {
         return Ok(named);
@@ -43,7 +46,12 @@ pub(super) fn find(named: Option<PathBuf>) -> Result<PathBuf, Fault> {
 }
 
 impl Browser {
-    pub(super) fn start(program: &Path, proxy: SocketAddr, fingerprint: &str, url: &Url) -> Result<Self, Fault> {
+    pub(super) fn start(
+        program: &Path,
+        proxy: SocketAddr,
+        fingerprint: &str,
+        url: &Url,
+    ) -> Result<Self, Fault> {
         let profile = tempfile::tempdir()?;
         let mut command = Command::new(program);
         command
@@ -51,7 +59,9 @@ impl Browser {
             .arg(format!("--proxy-server=http://{proxy}"))
             // By itself a browser asks this machine without a proxy.
             .arg("--proxy-bypass-list=<-loopback>")
-            .arg(format!("--ignore-certificate-errors-spki-list={fingerprint}"))
+            .arg(format!(
+                "--ignore-certificate-errors-spki-list={fingerprint}"
+            ))
             .args([
                 "--no-first-run",
                 "--no-default-browser-check",

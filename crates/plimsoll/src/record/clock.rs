@@ -7,7 +7,10 @@ use std::time::Instant;
 pub(super) struct Clock(Instant);
 
 impl Clock {
-    #[expect(clippy::disallowed_methods, reason = "this is the module that reads the clock")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "this is the module that reads the clock"
+    )]
     pub(super) fn start() -> Self {
         Self(Instant::now())
     }

@@ -32,16 +32,31 @@ pub(super) struct Site {
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Asks the site; a failure is an answer too, for the browser to show.
-pub(super) async fn forward(proxy: &Proxy, request: Request<Incoming>, site: &Site) -> Response<Answer> {
+pub(super) async fn forward(
+    proxy: &Proxy,
+    request: Request<Incoming>,
+    site: &Site,
+) -> Response<Answer> {
     match exchange(proxy, request, site).await {
         Ok(answer) => answer,
-        Err(error) => plain(StatusCode::BAD_GATEWAY, &format!("{} cannot be asked: {error}\n", site.authority)),
+        Err(error) => plain(
+            StatusCode::BAD_GATEWAY,
+            &format!("{} cannot be asked: {error}\n", site.authority),
+        ),
     }
 }
 
-async fn exchange(proxy: &Proxy, mut request: Request<Incoming>, site: &Site) -> Result<Response<Answer>, Error> {
+async fn exchange(
+    proxy: &Proxy,
+    mut request: Request<Incoming>,
+    site: &Site,
+) -> Result<Response<Answer>, Error> {
     let started_ms = proxy.log.now_ms();
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let path = request
+        .uri()
+        .path_and_query()
+        .map_or("/", |path| path.as_str())
+        .to_owned();
     let scheme = if site.is_tls { "https" } else { "http" };
     let url = Url::parse(&format!("{scheme}://{}{path}", site.authority))?;
     let is_upgrade = request.headers().contains_key(header::UPGRADE);
@@ -68,12 +83,23 @@ async fn exchange(proxy: &Proxy, mut request: Request<Incoming>, site: &Site) ->
         from_cache: false,
     };
     let mut sender = connect(proxy, site).await?;
-    let mut answer = sender.send_request(Request::from_parts(parts, Full::new(sent))).await?;
+    let mut answer = sender
+        .send_request(Request::from_parts(parts, Full::new(sent)))
+        .await?;
     exchange.status = answer.status().as_u16();
     exchange.answer_headers = pairs(answer.headers());
-    let media_type = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = answer
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     exchange.media_type = media_type_of(media_type);
-    exchange.kind = kind_of(&exchange.method, &exchange.headers, exchange.status, &exchange.media_type);
+    exchange.kind = kind_of(
+        &exchange.method,
+        &exchange.headers,
+        exchange.status,
+        &exchange.media_type,
+    );
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         if let Some(from_browser) = from_browser {
             join(from_browser, hyper::upgrade::on(&mut answer));
@@ -107,7 +133,10 @@ async fn connect(proxy: &Proxy, site: &Site) -> Result<SendRequest<Full<Bytes>>,
     if !site.is_tls {
         return handshake(stream).await;
     }
-    let host = site.authority.rsplit_once(':').map_or(site.authority.as_str(), |(host, _)| host);
+    let host = site
+        .authority
+        .rsplit_once(':')
+        .map_or(site.authority.as_str(), |(host, _)| host);
     let name = ServerName::try_from(host.trim_matches(['[', ']']).to_owned())?;
     handshake(proxy.connector.connect(name, stream).await?).await
 }
@@ -115,7 +144,10 @@ async fn connect(proxy: &Proxy, site: &Site) -> Result<SendRequest<Full<Bytes>>,
 async fn handshake(
     stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
 ) -> Result<SendRequest<Full<Bytes>>, Error> {
-    let (sender, connection) = http1::Builder::new().preserve_header_case(true).handshake(TokioIo::new(stream)).await?;
+    let (sender, connection) = http1::Builder::new()
+        .preserve_header_case(true)
+        .handshake(TokioIo::new(stream))
+        .await?;
     tokio::spawn(async move {
         // How it ends shows in the request.
         let _ = connection.with_upgrades().await;
@@ -146,7 +178,12 @@ fn drop_hop_headers(headers: &mut HeaderMap, keeps_upgrade: bool) {
 fn pairs(headers: &HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()
-        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into_owned()))
+        .map(|(name, value)| {
+            (
+                name.to_string(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        })
         .collect()
 }
 
@@ -154,7 +191,10 @@ fn payload(headers: &HeaderMap, sent: &Bytes) -> Option<Payload> {
     if sent.is_empty() || sent.len() > KEPT_LEN_MAX {
         return None;
     }
-    let media_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let text = String::from_utf8_lossy(sent).into_owned();
     Some(Payload {
         media_type: media_type.to_owned(),

@@ -66,13 +66,18 @@ impl Log {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         let mut recording = std::mem::take(&mut seen.recording);
         if seen.beyond > 0 {
-            let fault = format!("{} requests beyond the first {EXCHANGES_MAX} left out", seen.beyond);
+            let fault = format!(
+                "{} requests beyond the first {EXCHANGES_MAX} left out",
+                seen.beyond
+            );
             recording.faults.push(fault);
         }
         recording.recorder = format!("plimsoll {}", env!("CARGO_PKG_VERSION"));
-        recording
-            .exchanges
-            .sort_by(|a, b| a.started_ms.partial_cmp(&b.started_ms).unwrap_or(std::cmp::Ordering::Equal));
+        recording.exchanges.sort_by(|a, b| {
+            a.started_ms
+                .partial_cmp(&b.started_ms)
+                .unwrap_or(std::cmp::Ordering::Equal)
+        });
         recording
     }
 }

@@ -83,7 +83,11 @@ impl Proxy {
 
     async fn answer(self, mut request: Request<Incoming>) -> Response<Answer> {
         if request.method() == Method::CONNECT {
-            let Some(authority) = request.uri().authority().map(|authority| authority.as_str().to_owned()) else {
+            let Some(authority) = request
+                .uri()
+                .authority()
+                .map(|authority| authority.as_str().to_owned())
+            else {
                 return plain(StatusCode::BAD_REQUEST, "CONNECT names no host");
             };
             let upgrade = hyper::upgrade::on(&mut request);
@@ -108,7 +112,9 @@ impl Proxy {
     }
 
     fn keeps(&self, url: &Url) -> bool {
-        self.hosts.iter().any(|host| url.host_str() == Some(host) || *host == host_and_port(url))
+        self.hosts
+            .iter()
+            .any(|host| url.host_str() == Some(host) || *host == host_and_port(url))
     }
 
     /// A tunnel to the site ends here; any other is passed on unread.
@@ -118,7 +124,9 @@ impl Proxy {
         };
         let mut stream = TokioIo::new(upgraded);
         if !self.is_tls || *authority != *self.authority {
-            let host = authority.rsplit_once(':').map_or(authority.as_str(), |(host, _)| host);
+            let host = authority
+                .rsplit_once(':')
+                .map_or(authority.as_str(), |(host, _)| host);
             self.log.pass(host);
             if let Ok(mut upstream) = TcpStream::connect(&authority).await {
                 let _ = copy_bidirectional(&mut stream, &mut upstream).await;
@@ -144,7 +152,12 @@ impl Proxy {
 
 async fn serve_http<S, F>(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static, service: S)
 where
-    S: hyper::service::Service<Request<Incoming>, Response = Response<Answer>, Error = Infallible, Future = F> + Send,
+    S: hyper::service::Service<
+            Request<Incoming>,
+            Response = Response<Answer>,
+            Error = Infallible,
+            Future = F,
+        > + Send,
     F: Future<Output = Result<Response<Answer>, Infallible>> + Send,
 {
     // A connection that breaks is the browser's affair.
@@ -167,16 +180,29 @@ pub(super) fn whole(bytes: Bytes) -> Answer {
 }
 
 fn host_and_port(url: &Url) -> String {
-    format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80))
+    format!(
+        "{}:{}",
+        url.host_str().unwrap_or_default(),
+        url.port_or_known_default().unwrap_or(80)
+    )
 }
 
 fn client_config(ca_file: Option<&Path>) -> Result<ClientConfig, Fault> {
     let mut roots = RootCertStore::empty();
     if let Some(path) = ca_file {
-        let fault = |error: String| Fault::usage(format!("cannot read certificates of {}: {error}", path.display()));
-        for certificate in CertificateDer::pem_file_iter(path).map_err(|error| fault(error.to_string()))? {
+        let fault = |error: String| {
+            Fault::usage(format!(
+                "cannot read certificates of {}: {error}",
+                path.display()
+            ))
+        };
+        for certificate in
+            CertificateDer::pem_file_iter(path).map_err(|error| fault(error.to_string()))?
+        {
             let certificate = certificate.map_err(|error| fault(error.to_string()))?;
-            roots.add(certificate).map_err(|error| fault(error.to_string()))?;
+            roots
+                .add(certificate)
+                .map_err(|error| fault(error.to_string()))?;
         }
     } else {
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -19,7 +19,11 @@ impl Drop for Server {
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+    TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port()
 }
 
 fn start(program: &str, arguments: &[&str], package: &str) -> Server {
@@ -28,7 +32,9 @@ fn start(program: &str, arguments: &[&str], package: &str) -> Server {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .unwrap_or_else(|error| panic!("{program} cannot be started ({error}): apt-get install {package}"));
+        .unwrap_or_else(|error| {
+            panic!("{program} cannot be started ({error}): apt-get install {package}")
+        });
     Server(child)
 }
 
@@ -38,7 +44,9 @@ fn ask(port: u16, path: &str, agent: &str) -> String {
     let deadline = 5_000;
     for _ in 0..deadline {
         if let Ok(mut stream) = TcpStream::connect(address) {
-            stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            stream
+                .set_read_timeout(Some(Duration::from_secs(10)))
+                .unwrap();
             write!(stream, "GET {path} HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: {agent}\r\nConnection: close\r\n\r\n").unwrap();
             let mut answer = String::new();
             stream.read_to_string(&mut answer).unwrap();
@@ -50,7 +58,13 @@ fn ask(port: u16, path: &str, agent: &str) -> String {
 }
 
 fn visit(port: u16) {
-    for path in ["/article/17", "/article/23", "/about", "/style.css", "/missing"] {
+    for path in [
+        "/article/17",
+        "/article/23",
+        "/about",
+        "/style.css",
+        "/missing",
+    ] {
         ask(port, path, "Mozilla/5.0 (test)");
     }
 }
@@ -61,9 +75,18 @@ fn imported(place: &Place, log: &Path, more: &[&str]) -> String {
     let said = place.run(&arguments);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(said.stderr.contains("0 unreadable lines"), "{said:?}");
-    assert!(said.stdout.lines().any(|line| line.starts_with("target: ")), "{said:?}");
-    assert!(said.stdout.contains("/article/{{ article.value }}"), "{said:?}");
-    assert!(said.stdout.contains("get: /about") && !said.stdout.contains("get: /missing"), "{said:?}");
+    assert!(
+        said.stdout.lines().any(|line| line.starts_with("target: ")),
+        "{said:?}"
+    );
+    assert!(
+        said.stdout.contains("/article/{{ article.value }}"),
+        "{said:?}"
+    );
+    assert!(
+        said.stdout.contains("get: /about") && !said.stdout.contains("get: /missing"),
+        "{said:?}"
+    );
     said.stdout
 }
 
@@ -89,8 +112,14 @@ fn nginx(place: &Place, format: &str) -> (Server, u16, PathBuf) {
 #[test]
 fn logs_of_nginx() {
     for (format, more) in [
-        ("log_format chosen '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time';", "nginx"),
-        ("log_format chosen escape=json '{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"method\":\"$request_method\",\"uri\":\"$request_uri\",\"status\":$status,\"host\":\"$host\",\"user_agent\":\"$http_user_agent\"}';", "json"),
+        (
+            "log_format chosen '$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\" $request_time';",
+            "nginx",
+        ),
+        (
+            "log_format chosen escape=json '{\"time\":\"$time_iso8601\",\"remote_addr\":\"$remote_addr\",\"method\":\"$request_method\",\"uri\":\"$request_uri\",\"status\":$status,\"host\":\"$host\",\"user_agent\":\"$http_user_agent\"}';",
+            "json",
+        ),
     ] {
         let place = Place::new();
         let (server, port, log) = nginx(&place, format);
@@ -99,7 +128,11 @@ fn logs_of_nginx() {
         let found = imported(&place, &log, &[]);
         let told = imported(&place, &log, &["--format", more]);
         assert_eq!(found, told);
-        assert_eq!(found.contains("target: https://shop.example"), more == "json", "{found}");
+        assert_eq!(
+            found.contains("target: https://shop.example"),
+            more == "json",
+            "{found}"
+        );
     }
 }
 
@@ -124,16 +157,27 @@ fn logs_of_apache() {
         std::fs::write(file, "ok").unwrap();
     }
     // The server gives up its rights and must still read the folder.
-    Command::new("chmod").args(["-R", "a+rX"]).arg(place.path()).status().unwrap();
+    Command::new("chmod")
+        .args(["-R", "a+rX"])
+        .arg(place.path())
+        .status()
+        .unwrap();
     let file = place.path().join("apache.conf");
     std::fs::write(&file, text).unwrap();
     let server = start("apache2", &["-X", "-f", file.to_str().unwrap()], "apache2");
     visit(port);
     drop(server);
-    let vhost = imported(&place, &place.path().join("vhost.log"), &["--format", "apache"]);
+    let vhost = imported(
+        &place,
+        &place.path().join("vhost.log"),
+        &["--format", "apache"],
+    );
     assert!(vhost.contains("shop.example"), "{vhost}");
     let common = imported(&place, &place.path().join("common.log"), &[]);
-    assert!(common.contains("target: https://example.invalid"), "{common}");
+    assert!(
+        common.contains("target: https://example.invalid"),
+        "{common}"
+    );
 }
 
 #[test]
@@ -142,7 +186,9 @@ fn logs_of_haproxy() {
     let (_nginx, origin, _) = nginx(&place, "log_format chosen '$status';");
     ask(origin, "/", "ready");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    socket
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
     let syslog = socket.local_addr().unwrap();
     let port = free_port();
     let text = format!(
@@ -150,8 +196,7 @@ fn logs_of_haproxy() {
          timeout client 5s\n timeout server 5s\nfrontend web\n bind 127.0.0.1:{port}\n\
          http-request capture req.hdr(Host) len 64\n http-request capture req.hdr(User-Agent) len 64\n\
          default_backend site\nbackend site\n server one 127.0.0.1:{origin}\n"
-    )
-    ;
+    );
     let file = place.path().join("haproxy.cfg");
     std::fs::write(&file, text).unwrap();
     let _haproxy = start("haproxy", &["-db", "-f", file.to_str().unwrap()], "haproxy");
@@ -182,7 +227,12 @@ fn lines_that_cannot_be_read_are_shown() {
     std::fs::write(&log, text).unwrap();
     let said = place.run(&["import", "log", log.to_str().unwrap()]);
     assert_eq!(said.code, 0, "{said:?}");
-    for part in ["4 unreadable lines", "line 2: no moment", "line 4: ", "line 6: "] {
+    for part in [
+        "4 unreadable lines",
+        "line 2: no moment",
+        "line 4: ",
+        "line 6: ",
+    ] {
         assert!(said.stderr.contains(part), "{part}: {said:?}");
     }
     assert!(!said.stderr.contains("line 7"), "{said:?}");
@@ -195,10 +245,18 @@ fn lines_that_cannot_be_read_are_shown() {
 #[test]
 fn a_recording_of_chromium() {
     let place = Place::new();
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../plimsoll-import/tests/data/chromium-login.har");
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../plimsoll-import/tests/data/chromium-login.har"
+    );
     let said = place.run(&["import", "har", file]);
     assert_eq!(said.code, 0, "{said:?}");
-    for part in ["target: http://127.0.0.1:8731", "env('PASSWORD')", "input[name=\"csrf\"]", "location: /home"] {
+    for part in [
+        "target: http://127.0.0.1:8731",
+        "env('PASSWORD')",
+        "input[name=\"csrf\"]",
+        "location: /home",
+    ] {
         assert!(said.stdout.contains(part), "{part}: {said:?}");
     }
     assert!(!said.stdout.contains("correct horse"), "{said:?}");

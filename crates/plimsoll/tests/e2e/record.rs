@@ -59,7 +59,9 @@ fn answer(stream: TcpStream, done: &SyncSender<()>) {
     let path = request.split(' ').nth(1).unwrap_or_default();
     let (status, kind, text) = match path {
         "/" => ("302 Found\r\nLocation: /login", "text/html", ""),
-        "/login" if request.starts_with("POST") && body.contains("csrf=a1B2c3d4e5f6") => ("302 Found\r\nLocation: /home", "text/html", ""),
+        "/login" if request.starts_with("POST") && body.contains("csrf=a1B2c3d4e5f6") => {
+            ("302 Found\r\nLocation: /home", "text/html", "")
+        }
         "/login" => ("200 OK", "text/html", LOGIN),
         "/home" => ("200 OK", "text/html", HOME),
         "/style.css" => ("200 OK", "text/css", "body { color: #123 }"),
@@ -67,7 +69,11 @@ fn answer(stream: TcpStream, done: &SyncSender<()>) {
         _ => ("404 Not Found", "text/plain", ""),
     };
     let mut stream = stream;
-    let _ = write!(stream, "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}", text.len());
+    let _ = write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{text}",
+        text.len()
+    );
     if path == "/done" {
         let _ = done.try_send(());
     }
@@ -76,7 +82,11 @@ fn answer(stream: TcpStream, done: &SyncSender<()>) {
 /// A program that starts Chromium without a window.
 fn headless(place: &Place) -> String {
     let file = place.path().join("headless");
-    std::fs::write(&file, "#!/bin/sh\nexec chromium --headless=new --no-sandbox --disable-gpu \"$@\"\n").unwrap();
+    std::fs::write(
+        &file,
+        "#!/bin/sh\nexec chromium --headless=new --no-sandbox --disable-gpu \"$@\"\n",
+    )
+    .unwrap();
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
     file.display().to_string()
 }
@@ -86,9 +96,18 @@ fn a_visit_with_a_login_becomes_a_plan() {
     let site = Site::start();
     let place = Place::new();
     let url = format!("http://127.0.0.1:{}/", site.port);
-    let recorder = place.start(&["record", &url, &format!("--browser={}", headless(&place)), "--out", "plan.yaml"]);
+    let recorder = place.start(&[
+        "record",
+        &url,
+        &format!("--browser={}", headless(&place)),
+        "--out",
+        "plan.yaml",
+    ]);
     let seen = site.done.recv_timeout(Duration::from_mins(1));
-    Command::new("kill").args(["-INT", &recorder.id().to_string()]).status().unwrap();
+    Command::new("kill")
+        .args(["-INT", &recorder.id().to_string()])
+        .status()
+        .unwrap();
     let output = recorder.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(seen.is_ok(), "Chromium did not finish its visit: {stderr}");

@@ -18,9 +18,13 @@ impl Drafter<'_> {
     pub(super) fn body(&mut self, exchange: &Exchange) {
         let Some(payload) = &exchange.payload else {
             if !matches!(exchange.method.as_str(), "GET" | "HEAD" | "DELETE") {
-                let sent = exchange.header("content-length").is_some_and(|length| length != "0");
+                let sent = exchange
+                    .header("content-length")
+                    .is_some_and(|length| length != "0");
                 if sent {
-                    self.step.notes.push("the recording does not hold the body of this request: add it".to_owned());
+                    self.step.notes.push(
+                        "the recording does not hold the body of this request: add it".to_owned(),
+                    );
                 }
             }
             return;
@@ -30,7 +34,9 @@ impl Drafter<'_> {
         }
         let kind = media_type_of(&payload.media_type);
         let entry = match kind.as_str() {
-            "application/x-www-form-urlencoded" if has_keys(&payload.fields) => self.form(&payload.fields),
+            "application/x-www-form-urlencoded" if has_keys(&payload.fields) => {
+                self.form(&payload.fields)
+            }
             "multipart/form-data" if has_keys(&payload.fields) => self.multipart(&payload.fields),
             _ if kind.contains("json") => self.json(payload),
             _ => None,
@@ -42,13 +48,19 @@ impl Drafter<'_> {
     }
 
     fn form(&mut self, fields: &[Field]) -> Option<Entry> {
-        let values: Vec<(&str, Value)> = fields.iter().map(|field| (field.name.as_str(), self.field(field))).collect();
+        let values: Vec<(&str, Value)> = fields
+            .iter()
+            .map(|field| (field.name.as_str(), self.field(field)))
+            .collect();
         let mut entries: Vec<Entry> = Vec::new();
         for (name, value) in values {
             let value = Node::text(value.as_text());
             match entries.iter_mut().find(|entry| entry.key == name) {
                 // Fields of one name become a list; their order among the others is the first one's.
-                Some(Entry { value: Node::List(items), .. }) => items.push(value.into()),
+                Some(Entry {
+                    value: Node::List(items),
+                    ..
+                }) => items.push(value.into()),
                 Some(entry) => {
                     let first = std::mem::replace(&mut entry.value, Node::List(Vec::new()));
                     entry.value = Node::list([first, value]);
@@ -69,7 +81,9 @@ impl Drafter<'_> {
 
     fn multipart(&mut self, fields: &[Field]) -> Option<Entry> {
         if has_duplicates(fields) {
-            self.step.notes.push("fields of the same name: only the last of each is kept".to_owned());
+            self.step
+                .notes
+                .push("fields of the same name: only the last of each is kept".to_owned());
         }
         let mut entries: Vec<Entry> = Vec::new();
         for field in fields {
@@ -85,11 +99,16 @@ impl Drafter<'_> {
             return Node::text(self.field(field).as_text());
         };
         if field.value.is_empty() && !name.is_empty() {
-            self.step.notes.push(format!("the recording does not hold the content of the file {name:?}: add it"));
+            self.step.notes.push(format!(
+                "the recording does not hold the content of the file {name:?}: add it"
+            ));
         }
         let mut entries = vec![
             Entry::new("text", Node::text(looks::literal(&field.value))),
-            Entry::new("name", Node::text(if name.is_empty() { "empty" } else { name })),
+            Entry::new(
+                "name",
+                Node::text(if name.is_empty() { "empty" } else { name }),
+            ),
         ];
         if let Some(media_type) = &field.media_type {
             entries.push(Entry::new("type", Node::text(media_type)));
@@ -101,7 +120,11 @@ impl Drafter<'_> {
         let text = payload.text.as_deref()?;
         let json: Json = serde_json::from_str(text).ok()?;
         let is_scalar = !(json.is_object() || json.is_array());
-        let needs_text = is_scalar || text.len() > JSON_LEN_MAX || depth(&json) > JSON_DEPTH_MAX || !has_short_keys(&json) || self.has_numeric_hole(&json, "json");
+        let needs_text = is_scalar
+            || text.len() > JSON_LEN_MAX
+            || depth(&json) > JSON_DEPTH_MAX
+            || !has_short_keys(&json)
+            || self.has_numeric_hole(&json, "json");
         if needs_text {
             let mut raw = String::new();
             self.json_text(&json, "json", &mut raw);
@@ -114,7 +137,10 @@ impl Drafter<'_> {
         };
         if key == "graphql" {
             entries.retain(|entry| entry.value != Node::plain("null"));
-            for entry in entries.iter_mut().filter(|entry| entry.key == "operationName") {
+            for entry in entries
+                .iter_mut()
+                .filter(|entry| entry.key == "operationName")
+            {
                 "operation".clone_into(&mut entry.key);
             }
         }
@@ -124,9 +150,14 @@ impl Drafter<'_> {
     /// Whether a number of the body came from an answer: in YAML it would become a text.
     fn has_numeric_hole(&mut self, json: &Json, name: &str) -> bool {
         match json {
-            Json::Number(number) => self.finder.expression(self.at, name, &number.to_string()).is_some(),
+            Json::Number(number) => self
+                .finder
+                .expression(self.at, name, &number.to_string())
+                .is_some(),
             Json::Array(items) => items.iter().any(|item| self.has_numeric_hole(item, name)),
-            Json::Object(members) => members.iter().any(|(key, member)| self.has_numeric_hole(member, key)),
+            Json::Object(members) => members
+                .iter()
+                .any(|(key, member)| self.has_numeric_hole(member, key)),
             _ => false,
         }
     }
@@ -134,9 +165,12 @@ impl Drafter<'_> {
     fn json_node(&mut self, json: &Json, name: &str) -> Node {
         match json {
             Json::String(text) => Node::text(self.json_value(name, text).as_text()),
-            Json::Array(items) => {
-                Node::List(items.iter().map(|item| Item::from(self.json_node(item, name))).collect())
-            }
+            Json::Array(items) => Node::List(
+                items
+                    .iter()
+                    .map(|item| Item::from(self.json_node(item, name)))
+                    .collect(),
+            ),
             Json::Object(members) => Node::Map(
                 members
                     .iter()
@@ -158,10 +192,12 @@ impl Drafter<'_> {
                     out.push_str(") }}\"");
                 }
             },
-            Json::Number(number) => match self.finder.expression(self.at, name, &number.to_string()) {
-                Some(expression) => out.push_str(&Value::Expression(expression).as_text()),
-                None => out.push_str(&number.to_string()),
-            },
+            Json::Number(number) => {
+                match self.finder.expression(self.at, name, &number.to_string()) {
+                    Some(expression) => out.push_str(&Value::Expression(expression).as_text()),
+                    None => out.push_str(&number.to_string()),
+                }
+            }
             Json::Array(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
@@ -200,17 +236,20 @@ fn has_keys(fields: &[Field]) -> bool {
 }
 
 fn has_duplicates(fields: &[Field]) -> bool {
-    fields
-        .iter()
-        .enumerate()
-        .any(|(index, field)| fields[..index].iter().any(|earlier| earlier.name == field.name))
+    fields.iter().enumerate().any(|(index, field)| {
+        fields[..index]
+            .iter()
+            .any(|earlier| earlier.name == field.name)
+    })
 }
 
 fn is_graphql(json: &Json) -> bool {
     let Some(members) = json.as_object() else {
         return false;
     };
-    let known = members.keys().all(|key| matches!(key.as_str(), "query" | "variables" | "operationName"));
+    let known = members
+        .keys()
+        .all(|key| matches!(key.as_str(), "query" | "variables" | "operationName"));
     let starts = |query: &str| {
         ["query", "mutation", "subscription", "{", "fragment"]
             .iter()
@@ -230,7 +269,9 @@ fn depth(json: &Json) -> usize {
 fn has_short_keys(json: &Json) -> bool {
     match json {
         Json::Array(items) => items.iter().all(has_short_keys),
-        Json::Object(members) => members.iter().all(|(key, member)| key.len() <= KEY_LEN_MAX && has_short_keys(member)),
+        Json::Object(members) => members
+            .iter()
+            .all(|(key, member)| key.len() <= KEY_LEN_MAX && has_short_keys(member)),
         _ => true,
     }
 }

@@ -6,34 +6,92 @@ use crate::recording::{Exchange, media_type_of};
 
 /// Headers that a browser or the engine makes itself.
 const NOISE: [&str; 40] = [
-    "accept-encoding", "accept-language", "age", "alt-used", "baggage", "cache-control", "connection",
-    "content-length", "cookie", "dnt", "expect", "host", "http2-settings", "if-match", "if-modified-since",
-    "if-none-match", "if-range", "if-unmodified-since", "keep-alive", "newrelic", "pragma", "priority",
-    "proxy-authorization", "proxy-connection", "purpose", "range", "rtt", "save-data", "sentry-trace", "te",
-    "trailer", "traceparent", "tracestate", "transfer-encoding", "upgrade", "upgrade-insecure-requests",
-    "user-agent", "via", "x-client-data", "x-request-id",
+    "accept-encoding",
+    "accept-language",
+    "age",
+    "alt-used",
+    "baggage",
+    "cache-control",
+    "connection",
+    "content-length",
+    "cookie",
+    "dnt",
+    "expect",
+    "host",
+    "http2-settings",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "keep-alive",
+    "newrelic",
+    "pragma",
+    "priority",
+    "proxy-authorization",
+    "proxy-connection",
+    "purpose",
+    "range",
+    "rtt",
+    "save-data",
+    "sentry-trace",
+    "te",
+    "trailer",
+    "traceparent",
+    "tracestate",
+    "transfer-encoding",
+    "upgrade",
+    "upgrade-insecure-requests",
+    "user-agent",
+    "via",
+    "x-client-data",
+    "x-request-id",
 ];
 /// Beginnings of further such names.
-const NOISE_STARTS: [&str; 6] = ["sec-", "x-datadog-", "x-b3-", "downlink", "device-memory", "x-devtools-"];
+const NOISE_STARTS: [&str; 6] = [
+    "sec-",
+    "x-datadog-",
+    "x-b3-",
+    "downlink",
+    "device-memory",
+    "x-devtools-",
+];
 
 impl Drafter<'_> {
     pub(super) fn headers(&mut self, exchange: &Exchange) {
         let is_unsafe = !matches!(exchange.method.as_str(), "GET" | "HEAD");
-        let has_own_type = self.step.body.as_ref().is_some_and(|body| match body.key.as_str() {
-            "body" => false,
-            "json" | "graphql" => exchange.payload.as_ref().is_some_and(|payload| media_type_of(&payload.media_type) == "application/json"),
-            _ => true,
-        });
+        let has_own_type = self
+            .step
+            .body
+            .as_ref()
+            .is_some_and(|body| match body.key.as_str() {
+                "body" => false,
+                "json" | "graphql" => exchange.payload.as_ref().is_some_and(|payload| {
+                    media_type_of(&payload.media_type) == "application/json"
+                }),
+                _ => true,
+            });
         for (name, value) in &exchange.headers {
             let name = name.to_ascii_lowercase();
             let is_wanted = match name.as_str() {
                 "content-type" => exchange.payload.is_some() && !has_own_type,
                 // Sites compare these with their own address before they take a form.
                 "origin" | "referer" => is_unsafe,
-                "accept" => !(value.is_empty() || value == "*/*" || value.contains("text/html") || value.starts_with("image/")),
-                name => !NOISE.contains(&name) && !NOISE_STARTS.iter().any(|start| name.starts_with(start)),
+                "accept" => {
+                    !(value.is_empty()
+                        || value == "*/*"
+                        || value.contains("text/html")
+                        || value.starts_with("image/"))
+                }
+                name => {
+                    !NOISE.contains(&name)
+                        && !NOISE_STARTS.iter().any(|start| name.starts_with(start))
+                }
             };
-            let is_sound = name.len() <= 100 && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
+            let is_sound = name.len() <= 100
+                && name
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
             if is_wanted && is_sound && !value.contains(['\r', '\n', '\0']) {
                 let text = self.header(&name, value);
                 self.step.headers.push((name, text));
@@ -64,7 +122,11 @@ impl Drafter<'_> {
             Some(expression) => Value::Expression(expression),
             None if is_forgery_token => self.value(site, rest),
             None => {
-                let wish = if name == "authorization" { "TOKEN" } else { name };
+                let wish = if name == "authorization" {
+                    "TOKEN"
+                } else {
+                    name
+                };
                 let expression = self.secrets.expression(wish, rest);
                 self.note_secret(site, &expression);
                 Value::Expression(expression)

@@ -62,8 +62,12 @@ impl Drafter<'_> {
             self.note_secret(site, &expression);
             return Value::Expression(expression);
         }
-        let is_token = looks::names_token(site.name) && value.chars().count() >= looks::VALUE_LENGTH_MIN;
-        if is_token || (looks::is_random(value) && value.len() >= 16) || site.what == "path after" && looks::is_random(value) {
+        let is_token =
+            looks::names_token(site.name) && value.chars().count() >= looks::VALUE_LENGTH_MIN;
+        if is_token
+            || (looks::is_random(value) && value.len() >= 16)
+            || site.what == "path after" && looks::is_random(value)
+        {
             let (what, name) = (site.what, site.name);
             self.step.notes.push(format!(
                 "{what} {name:?} looks dynamic and no earlier answer holds it: sent as recorded; capture it, or make it with a function"
@@ -75,6 +79,8 @@ impl Drafter<'_> {
 
     pub(super) fn note_secret(&mut self, site: Site<'_>, expression: &str) {
         let (what, name) = (site.what, site.name);
-        self.step.notes.push(format!("{what} {name:?} is a secret and is not kept here: it comes from {expression}"));
+        self.step.notes.push(format!(
+            "{what} {name:?} is a secret and is not kept here: it comes from {expression}"
+        ));
     }
 }

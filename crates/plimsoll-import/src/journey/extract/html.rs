@@ -24,7 +24,11 @@ pub(super) fn find(page: &Html, value: &str) -> Option<Found> {
     }
     let ways: Vec<(String, &str)> = holders
         .iter()
-        .flat_map(|&(element, attribute)| selectors(element, attribute, value).into_iter().map(move |s| (s, attribute)))
+        .flat_map(|&(element, attribute)| {
+            selectors(element, attribute, value)
+                .into_iter()
+                .map(move |s| (s, attribute))
+        })
         .collect();
     let ranked = |wanted: fn(usize) -> bool| {
         ways.iter().find_map(|(selector, attribute)| {
@@ -57,13 +61,20 @@ fn position(page: &Html, selector: &str, attribute: &str, value: &str) -> Option
 /// Selectors that mean this element by what is likely to stay, the best first.
 fn selectors(element: ElementRef<'_>, attribute: &str, value: &str) -> Vec<String> {
     // Where links and scripts lead to is found by what stands around it in the text.
-    if matches!(attribute, "href" | "src" | "action" | "style" | "class" | "id" | "name") {
+    if matches!(
+        attribute,
+        "href" | "src" | "action" | "style" | "class" | "id" | "name"
+    ) {
         return Vec::new();
     }
     let tag = element.value().name();
     let mut found = Vec::new();
     for key in ["name", "property", "itemprop", "http-equiv"] {
-        if let Some(held) = element.value().attr(key).filter(|held| is_steady(held, value)) {
+        if let Some(held) = element
+            .value()
+            .attr(key)
+            .filter(|held| is_steady(held, value))
+        {
             let own = format!("{tag}{}", equals(key, held));
             if let Some(form) = form_of(element, value) {
                 found.push(own.clone());
@@ -85,9 +96,15 @@ fn selectors(element: ElementRef<'_>, attribute: &str, value: &str) -> Vec<Strin
 
 /// The form around a field, by its id or where it leads to.
 fn form_of(element: ElementRef<'_>, value: &str) -> Option<String> {
-    let form = element.ancestors().filter_map(ElementRef::wrap).find(|parent| parent.value().name() == "form")?;
+    let form = element
+        .ancestors()
+        .filter_map(ElementRef::wrap)
+        .find(|parent| parent.value().name() == "form")?;
     ["id", "name", "action"].iter().find_map(|key| {
-        let held = form.value().attr(key).filter(|held| is_steady(held, value))?;
+        let held = form
+            .value()
+            .attr(key)
+            .filter(|held| is_steady(held, value))?;
         Some(format!("form{}", equals(key, held)))
     })
 }
@@ -98,9 +115,14 @@ fn is_steady(held: &str, value: &str) -> bool {
         && held.len() <= 100
         && !held.contains(value)
         && !held.contains(char::is_control)
-        && !held.split(['/', '?', '&', '=', '-', '_']).any(crate::looks::is_id_segment)
+        && !held
+            .split(['/', '?', '&', '=', '-', '_'])
+            .any(crate::looks::is_id_segment)
 }
 
 fn equals(key: &str, held: &str) -> String {
-    format!("[{key}=\"{}\"]", held.replace('\\', "\\\\").replace('"', "\\\""))
+    format!(
+        "[{key}=\"{}\"]",
+        held.replace('\\', "\\\\").replace('"', "\\\"")
+    )
 }

@@ -22,13 +22,22 @@ pub(super) fn find(json: &Value, value: &str) -> Option<Found> {
         }
         match node {
             Value::String(text) if text == value => return proven(path, json, value),
-            Value::Number(number) if number.to_string() == value => return proven(path, json, value),
+            Value::Number(number) if number.to_string() == value => {
+                return proven(path, json, value);
+            }
             Value::Array(items) => {
-                queue.extend(items.iter().enumerate().map(|(index, item)| (format!("{path}[{index}]"), item)));
+                queue.extend(
+                    items
+                        .iter()
+                        .enumerate()
+                        .map(|(index, item)| (format!("{path}[{index}]"), item)),
+                );
             }
             Value::Object(members) => {
                 // A key that is the value of the day leads nowhere tomorrow.
-                let steady = members.iter().filter(|(key, _)| !crate::looks::is_id_segment(key));
+                let steady = members
+                    .iter()
+                    .filter(|(key, _)| !crate::looks::is_id_segment(key));
                 queue.extend(steady.map(|(key, member)| (child(&path, key), member)));
             }
             _ => {}
@@ -40,7 +49,9 @@ pub(super) fn find(json: &Value, value: &str) -> Option<Found> {
 fn proven(path: String, json: &Value, value: &str) -> Option<Found> {
     let parsed = JsonPath::parse(&path).ok()?;
     let first = parsed.query(json).first()?;
-    let text = first.as_str().map_or_else(|| first.to_string(), str::to_owned);
+    let text = first
+        .as_str()
+        .map_or_else(|| first.to_string(), str::to_owned);
     (text == value).then(|| Found::first(Way::Json(path)))
 }
 

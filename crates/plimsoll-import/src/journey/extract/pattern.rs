@@ -16,7 +16,11 @@ const PICK_MAX: usize = 50;
 /// A regular expression whose first group is `value`.
 pub(super) fn find(content: &str, value: &str) -> Option<Found> {
     find_written(content, value, false).or_else(|| {
-        let escaped = value.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;");
+        let escaped = value
+            .replace('&', "&amp;")
+            .replace('"', "&quot;")
+            .replace('<', "&lt;")
+            .replace('>', "&gt;");
         (escaped != value).then(|| find_written(content, &escaped, true))?
     })
 }
@@ -56,7 +60,12 @@ fn pattern(content: &str, start: usize, end: usize, length: usize) -> Option<Str
     }
     let line = content[from..start].rsplit(['\n', '\r']).next()?;
     // What varies itself is no landmark: the text starts behind the last value of its kind.
-    let landmark = match line.char_indices().rev().scan(0, digits_run).find(|&(_, run)| run >= 4) {
+    let landmark = match line
+        .char_indices()
+        .rev()
+        .scan(0, digits_run)
+        .find(|&(_, run)| run >= 4)
+    {
         Some((at, _)) => &line[at + 4..],
         None => line,
     };
@@ -71,7 +80,11 @@ fn pattern(content: &str, start: usize, end: usize, length: usize) -> Option<Str
                 '^' | ']' | '[' | '\\' | '-' | '&' | '~' => format!("\\{mark}"),
                 mark => mark.to_string(),
             };
-            let close = if mark.is_whitespace() { "\\s".to_owned() } else { regex::escape(&mark.to_string()) };
+            let close = if mark.is_whitespace() {
+                "\\s".to_owned()
+            } else {
+                regex::escape(&mark.to_string())
+            };
             format!("([^{class}]+){close}")
         }
         Some(_) => return None,

@@ -12,7 +12,10 @@ fn answer(media_type: &str, content: &str, headers: &[(&str, &str)]) -> Exchange
         headers: Vec::new(),
         payload: None,
         status: 200,
-        answer_headers: headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+        answer_headers: headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
         media_type: media_type.to_owned(),
         content: Some(content.to_owned()),
         page: None,
@@ -21,10 +24,17 @@ fn answer(media_type: &str, content: &str, headers: &[(&str, &str)]) -> Exchange
     }
 }
 
-fn check(media_type: &str, content: &str, headers: &[(&str, &str)], value: &str) -> Option<(Way, usize, bool)> {
+fn check(
+    media_type: &str,
+    content: &str,
+    headers: &[(&str, &str)],
+    value: &str,
+) -> Option<(Way, usize, bool)> {
     let exchange = answer(media_type, content, headers);
     let answer = Answer::new(&exchange, std::iter::once(&exchange));
-    answer.find(value).map(|found| (found.way, found.pick, found.unescape))
+    answer
+        .find(value)
+        .map(|found| (found.way, found.pick, found.unescape))
 }
 
 fn css(selector: &str, attribute: &str) -> Way {
@@ -38,33 +48,58 @@ fn css(selector: &str, attribute: &str) -> Way {
 fn hidden_fields_and_meta_are_found_by_selector() {
     let page = r#"<meta name="csrf-token" content="m1m2m3"><form action="/search"><input name="t" value="first1"></form>
         <form action="/post"><input type="hidden" name="t" value="a&amp;b123"></form>"#;
-    assert_eq!(check("text/html", page, &[], "m1m2m3"), Some((css("meta[name=\"csrf-token\"]", "content"), 1, false)));
+    assert_eq!(
+        check("text/html", page, &[], "m1m2m3"),
+        Some((css("meta[name=\"csrf-token\"]", "content"), 1, false))
+    );
     assert_eq!(
         check("text/html", page, &[], "a&b123"),
-        Some((css("form[action=\"/post\"] input[name=\"t\"]", "value"), 1, false))
+        Some((
+            css("form[action=\"/post\"] input[name=\"t\"]", "value"),
+            1,
+            false
+        ))
     );
-    assert_eq!(check("text/html", page, &[], "first1"), Some((css("input[name=\"t\"]", "value"), 1, false)));
+    assert_eq!(
+        check("text/html", page, &[], "first1"),
+        Some((css("input[name=\"t\"]", "value"), 1, false))
+    );
 }
 
 #[test]
 fn the_one_of_many_is_picked_by_number() {
     let page = r#"<form><input name="id" value="abc123"></form><form><input name="id" value="abc124"></form>"#;
-    assert_eq!(check("text/html", page, &[], "abc124"), Some((css("input[name=\"id\"]", "value"), 2, false)));
+    assert_eq!(
+        check("text/html", page, &[], "abc124"),
+        Some((css("input[name=\"id\"]", "value"), 2, false))
+    );
 }
 
 #[test]
 fn json_is_found_by_path() {
     let json = r#"{"items":[{"id":9000001,"it's":"tok-77"}]}"#;
     let way = |path: &str| Some((Way::Json(path.to_owned()), 1, false));
-    assert_eq!(check("application/json", json, &[], "9000001"), way("$.items[0].id"));
-    assert_eq!(check("application/json", json, &[], "tok-77"), way("$.items[0]['it\\'s']"));
+    assert_eq!(
+        check("application/json", json, &[], "9000001"),
+        way("$.items[0].id")
+    );
+    assert_eq!(
+        check("application/json", json, &[], "tok-77"),
+        way("$.items[0]['it\\'s']")
+    );
 }
 
 #[test]
 fn headers_and_cookies_are_found_by_name() {
     let headers = [("X-Token", "abc123"), ("Set-Cookie", "xsrf=zz99zz; Path=/")];
-    assert_eq!(check("text/html", "", &headers, "abc123"), Some((Way::Header("x-token".to_owned()), 1, false)));
-    assert_eq!(check("text/html", "", &headers, "zz99zz"), Some((Way::Cookie("xsrf".to_owned()), 1, false)));
+    assert_eq!(
+        check("text/html", "", &headers, "abc123"),
+        Some((Way::Header("x-token".to_owned()), 1, false))
+    );
+    assert_eq!(
+        check("text/html", "", &headers, "zz99zz"),
+        Some((Way::Cookie("xsrf".to_owned()), 1, false))
+    );
 }
 
 #[test]

@@ -21,12 +21,19 @@ impl Fields {
     pub(crate) fn read<'a>(&mut self, text: &'a str) -> Result<Option<Line<'a>>, LineFault> {
         if let Some(head) = text.strip_prefix('#') {
             if let Some(names) = head.trim_start().strip_prefix("Fields:") {
-                self.names = names.split_whitespace().map(str::to_ascii_lowercase).take(200).collect();
+                self.names = names
+                    .split_whitespace()
+                    .map(str::to_ascii_lowercase)
+                    .take(200)
+                    .collect();
             }
             return Ok(None);
         }
         if self.names.is_empty() {
-            self.names = STANDARD.split_whitespace().map(str::to_ascii_lowercase).collect();
+            self.names = STANDARD
+                .split_whitespace()
+                .map(str::to_ascii_lowercase)
+                .collect();
         }
         let values: Vec<&str> = if text.contains('\t') {
             text.split('\t').collect()
@@ -36,12 +43,19 @@ impl Fields {
         let field = |names: &[&str]| {
             names.iter().find_map(|name| {
                 let at = self.names.iter().position(|known| known == name)?;
-                values.get(at).copied().filter(|value| !value.is_empty() && *value != "-")
+                values
+                    .get(at)
+                    .copied()
+                    .filter(|value| !value.is_empty() && *value != "-")
             })
         };
         let at_ms = moment_of(&field)?;
-        let method = field(&["cs-method"]).filter(|method| line::is_method(method)).ok_or(LineFault::Missing("method (cs-method)"))?;
-        let stem = field(&["cs-uri-stem"]).filter(|stem| stem.starts_with('/')).ok_or(LineFault::Missing("path (cs-uri-stem)"))?;
+        let method = field(&["cs-method"])
+            .filter(|method| line::is_method(method))
+            .ok_or(LineFault::Missing("method (cs-method)"))?;
+        let stem = field(&["cs-uri-stem"])
+            .filter(|stem| stem.starts_with('/'))
+            .ok_or(LineFault::Missing("path (cs-uri-stem)"))?;
         let path = match field(&["cs-uri-query"]) {
             Some(query) => Cow::Owned(format!("{stem}?{query}")),
             None => Cow::Borrowed(stem),
@@ -49,7 +63,11 @@ impl Fields {
         // Seconds with a fraction at CloudFront, milliseconds at IIS.
         let lasted = field(&["time-taken"]).and_then(|text| {
             let number: f64 = text.parse().ok()?;
-            Some(if text.contains('.') { number * 1e3 } else { number })
+            Some(if text.contains('.') {
+                number * 1e3
+            } else {
+                number
+            })
         });
         Ok(Some(Line {
             at_ms,
@@ -67,9 +85,13 @@ impl Fields {
 
 fn moment_of<'a>(field: &impl Fn(&[&str]) -> Option<&'a str>) -> Result<i64, LineFault> {
     if let (Some(day), Some(time)) = (field(&["date"]), field(&["time"])) {
-        return moment::iso(&format!("{day}T{time}")).ok_or_else(|| LineFault::invalid("the moment", day));
+        return moment::iso(&format!("{day}T{time}"))
+            .ok_or_else(|| LineFault::invalid("the moment", day));
     }
-    let stamp = field(&["timestamp", "timestamp(ms)"]).ok_or(LineFault::Missing("moment (date and time)"))?;
-    let number: f64 = stamp.parse().map_err(|_| LineFault::invalid("the moment", stamp))?;
+    let stamp = field(&["timestamp", "timestamp(ms)"])
+        .ok_or(LineFault::Missing("moment (date and time)"))?;
+    let number: f64 = stamp
+        .parse()
+        .map_err(|_| LineFault::invalid("the moment", stamp))?;
     moment::unix(number).ok_or_else(|| LineFault::invalid("the moment", stamp))
 }

@@ -7,14 +7,19 @@ use crate::log::line::{self, Line, LineFault};
 
 /// Reads `ADDRESS - USER [MOMENT] "REQUEST" STATUS BYTES "REFERRER" "AGENT" …`, or the same behind `HOST:PORT `.
 pub(super) fn read(text: &str) -> Result<Line<'_>, LineFault> {
-    let (front, rest) = text.split_once('[').ok_or(LineFault::Missing("moment in brackets"))?;
-    let (when, rest) = rest.split_once(']').ok_or(LineFault::Missing("moment in brackets"))?;
+    let (front, rest) = text
+        .split_once('[')
+        .ok_or(LineFault::Missing("moment in brackets"))?;
+    let (when, rest) = rest
+        .split_once(']')
+        .ok_or(LineFault::Missing("moment in brackets"))?;
     let at_ms = moment::common(when)
         .or_else(|| moment::iso(when))
         .ok_or_else(|| LineFault::invalid("the moment", when))?;
     let (host, address) = front_fields(front)?;
     let rest = rest.trim_start();
-    let (request, rest) = quoted(rest).ok_or(LineFault::Missing("request in quotes behind the moment"))?;
+    let (request, rest) =
+        quoted(rest).ok_or(LineFault::Missing("request in quotes behind the moment"))?;
     let (method, path, absolute) = line::request_line(request)?;
     let mut words = rest.trim_start().splitn(3, ' ');
     let status = line::status(words.next().unwrap_or_default())?;
@@ -42,7 +47,11 @@ fn front_fields(front: &str) -> Result<(Option<&str>, &str), LineFault> {
         // The name of a user may hold spaces; the host and the address never do.
         [first, second, ..] if words.len() >= 4 && is_host(first) && is_address(second) => {
             let (host, port) = first.rsplit_once(':').unwrap_or((first, ""));
-            let host = if port.is_empty() || port == "80" || port == "443" { host } else { first };
+            let host = if port.is_empty() || port == "80" || port == "443" {
+                host
+            } else {
+                first
+            };
             Ok((Some(host), second))
         }
         [first, ..] => Ok((None, first)),

@@ -7,27 +7,43 @@ use crate::log::line::{self, Line, LineFault};
 
 /// Reads `… CLIENT:PORT [MOMENT] FRONTEND BACKEND/SERVER TQ/TW/TC/TR/TT STATUS BYTES … "REQUEST"`.
 pub(super) fn read(text: &str) -> Result<Line<'_>, LineFault> {
-    let (front, rest) = text.split_once(" [").ok_or(LineFault::Missing("moment in brackets"))?;
+    let (front, rest) = text
+        .split_once(" [")
+        .ok_or(LineFault::Missing("moment in brackets"))?;
     // Syslog's own head may hold the process number in brackets: `haproxy[123]: `.
     let client = front.rsplit(' ').next().unwrap_or_default();
-    let (when, rest) = rest.split_once(']').ok_or(LineFault::Missing("moment in brackets"))?;
+    let (when, rest) = rest
+        .split_once(']')
+        .ok_or(LineFault::Missing("moment in brackets"))?;
     let at_ms = moment::common(when).ok_or_else(|| LineFault::invalid("the moment", when))?;
-    let (address, port) = client.rsplit_once(':').ok_or(LineFault::Missing("client with its port"))?;
+    let (address, port) = client
+        .rsplit_once(':')
+        .ok_or(LineFault::Missing("client with its port"))?;
     if port.parse::<u16>().is_err() {
         return Err(LineFault::invalid("the client", client));
     }
     let mut words = rest.split_whitespace();
     let _frontend = words.next();
-    let backend = words.next().ok_or(LineFault::Missing("backend and server"))?;
+    let backend = words
+        .next()
+        .ok_or(LineFault::Missing("backend and server"))?;
     let timers = words.next().ok_or(LineFault::Missing("timers"))?;
     if !backend.contains('/') || timers.matches('/').count() < 3 {
         return Err(LineFault::invalid("the timers", timers));
     }
     let status = words.next().unwrap_or_default();
     // What never became a request has status -1.
-    let status = if status == "-1" { 0 } else { line::status(status)? };
-    let (head, request) = rest.split_once('"').ok_or(LineFault::Missing("request in quotes"))?;
-    let request = request.rsplit_once('"').map_or(request, |(request, _)| request);
+    let status = if status == "-1" {
+        0
+    } else {
+        line::status(status)?
+    };
+    let (head, request) = rest
+        .split_once('"')
+        .ok_or(LineFault::Missing("request in quotes"))?;
+    let request = request
+        .rsplit_once('"')
+        .map_or(request, |(request, _)| request);
     if request == "<BADREQ>" {
         return Err(LineFault::invalid("the request", request));
     }
@@ -36,7 +52,10 @@ pub(super) fn read(text: &str) -> Result<Line<'_>, LineFault> {
     Ok(Line {
         at_ms,
         is_end: false,
-        lasted_ms: timers.rsplit('/').next().and_then(|total| total.trim_start_matches('+').parse().ok()),
+        lasted_ms: timers
+            .rsplit('/')
+            .next()
+            .and_then(|total| total.trim_start_matches('+').parse().ok()),
         address: Cow::Borrowed(address.trim_start_matches("::ffff:")),
         agent: Cow::Borrowed(agent),
         method: Cow::Borrowed(method),

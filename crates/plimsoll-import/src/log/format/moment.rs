@@ -20,12 +20,21 @@ pub(super) fn common(text: &str) -> Option<i64> {
     let minute: i8 = rest.next()?.parse().ok()?;
     let (second, fraction) = split_fraction(rest.next()?);
     let second: i8 = second.parse().ok()?;
-    if !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..=60).contains(&second) || day < 1 {
+    if !(0..24).contains(&hour)
+        || !(0..60).contains(&minute)
+        || !(0..=60).contains(&second)
+        || day < 1
+    {
         return None;
     }
     let start = jiff::civil::Date::new(year, i8::try_from(month + 1).ok()?, day).ok()?;
-    let day_ms = start.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp().as_millisecond();
-    let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second) - offset_seconds(offset)?;
+    let day_ms = start
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .ok()?
+        .timestamp()
+        .as_millisecond();
+    let seconds = i64::from(hour) * 3600 + i64::from(minute) * 60 + i64::from(second)
+        - offset_seconds(offset)?;
     Some(day_ms + seconds * 1000 + milliseconds(fraction))
 }
 
@@ -36,7 +45,10 @@ pub(super) fn iso(text: &str) -> Option<i64> {
         return Some(moment.as_millisecond());
     }
     let civil: jiff::civil::DateTime = text.parse().ok()?;
-    Offset::UTC.to_timestamp(civil).ok().map(Timestamp::as_millisecond)
+    Offset::UTC
+        .to_timestamp(civil)
+        .ok()
+        .map(Timestamp::as_millisecond)
 }
 
 /// Unix time in seconds, milliseconds, microseconds or nanoseconds, told apart by its size.
@@ -68,4 +80,3 @@ fn offset_seconds(text: &str) -> Option<i64> {
     let digits: i64 = text.get(1..5)?.parse().ok()?;
     Some(sign * (digits / 100 * 3600 + digits % 100 * 60))
 }
-
