@@ -81,10 +81,13 @@ pub struct Given {
     pub target: Option<String>,
     /// Name of a plan that does not say its own: that of its file.
     pub name: String,
+    /// Variables of the environment may be missing where only a run needs them: they are listed in
+    /// [`PlanFile::variables_missing`] and empty.
+    pub may_miss_variables: bool,
 }
 
 /// All that a plan file says, resolved but for the addresses of hosts.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlanFile {
     /// Short name, safe in a file name.
     pub name: String,
@@ -118,6 +121,8 @@ pub struct PlanFile {
     pub tick: Option<Duration>,
     /// Bounds of the answer classes, ms.
     pub classes_ms: Option<[u64; 2]>,
+    /// Variables that were missing and forgiven.
+    pub variables_missing: Vec<String>,
     /// What else is looked at, as written.
     pub watch: BTreeMap<String, String>,
 }
@@ -160,91 +165,75 @@ pub fn read(
 
 fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
     let fields = desk.fields(root, &PLAN)?;
-    let name = match fields.get("name") {
+    let mut plan = settings(desk, &fields);
+    plan.name = match fields.get("name") {
         Some(node) => short_name(desk, node).unwrap_or_default(),
         None => given.name.clone(),
     };
-    let (target, target_place) = target_of(desk, &fields, given);
+    let target;
+    (target, plan.target_place) = target_of(desk, &fields, given);
     let base = target.as_deref().and_then(|url| target::Base::of(url).ok());
     let mut scene = Scene::new(desk, base);
+    scene.may_miss_variables = given.may_miss_variables;
     if let Some(node) = fields.get("data") {
         data::data(&mut scene, node);
     }
-    let transport = fields
-        .get("transport")
-        .map(|node| transport::transport(desk, node))
-        .unwrap_or_default();
-    let journeys = journeys::journeys(&mut scene, &fields, &name);
-    let load = fields
+    let journeys = journeys::journeys(&mut scene, &fields, &plan.name);
+    plan.load = fields
         .get("load")
         .and_then(|node| load::load(desk, node, &journeys));
-    let thresholds = match fields.get("thresholds") {
-        Some(node) => judgement::thresholds(desk, node, &journeys, &scene.steps),
-        None => Vec::new(),
-    };
-    let aborts = fields
-        .get("abort")
-        .map(|node| judgement::aborts(desk, node))
-        .unwrap_or_default();
-    let headers = if journeys.is_empty() {
-        plain_headers(desk, &mut scene, &fields)
+    if journeys.is_empty() {
+        plan.headers = plain_headers(desk, &mut scene, &fields);
+        needs_journeys(desk, &fields);
     } else {
-        Vec::new()
+        let thresholds = fields
+            .get("thresholds")
+            .map(|node| judgement::thresholds(desk, node, &journeys, &scene.steps));
+        let aborts = fields
+            .get("abort")
+            .map(|node| judgement::aborts(desk, node));
+        plan.scenario = Some(Scenario {
+            journeys,
+            steps: scene.steps,
+            slots: scene.slots,
+            feeds: scene.feeds,
+            files: scene.files,
+            targets: Vec::new(),
+            thresholds: thresholds.unwrap_or_default(),
+            aborts: aborts.unwrap_or_default(),
+            http2: plan.transport.http2,
+        });
+    }
+    plan.target = target?;
+    plan.inputs = Inputs {
+        rows: scene.rows,
+        files: scene.contents,
     };
-    let judged = PlanFile {
-        objective: fields
-            .get("objective")
-            .and_then(|node| judgement::objective(desk, node)),
-        good: fields
-            .get("good")
+    plan.origins = scene.origins;
+    plan.variables_missing = scene.variables_missing;
+    Some(plan)
+}
+
+/// What stands in the plan beside its steps, its data and its load.
+fn settings(desk: &Desk<'_>, fields: &Fields<'_>) -> PlanFile {
+    let get = |word: &str| fields.get(word);
+    PlanFile {
+        objective: get("objective").and_then(|node| judgement::objective(desk, node)),
+        good: get("good")
             .and_then(|node| desk.value(node, "statuses such as 2xx,404", status::statuses)),
-        warmup: fields.get("warmup").and_then(|node| desk.duration(node)),
-        seed: fields
-            .get("seed")
-            .and_then(|node| desk.count(node, 0..=u64::MAX)),
-        cores: fields
-            .get("cores")
-            .and_then(|node| desk.count32(node, 1..=256)),
-        tick: fields
-            .get("tick")
-            .and_then(|node| desk.duration_above_zero(node)),
-        classes_ms: fields.get("classes").and_then(|node| classes(desk, node)),
-        watch: fields
-            .get("watch")
+        transport: get("transport")
+            .map(|node| transport::transport(desk, node))
+            .unwrap_or_default(),
+        warmup: get("warmup").and_then(|node| desk.duration(node)),
+        seed: get("seed").and_then(|node| desk.count(node, 0..=u64::MAX)),
+        cores: get("cores").and_then(|node| desk.count32(node, 1..=256)),
+        tick: get("tick").and_then(|node| desk.duration_above_zero(node)),
+        classes_ms: get("classes").and_then(|node| classes(desk, node)),
+        watch: get("watch")
             .map(|node| watch(desk, node))
             .unwrap_or_default(),
-        name,
-        target: target?,
-        target_place,
-        scenario: None,
-        inputs: Inputs {
-            rows: scene.rows,
-            files: scene.contents,
-        },
-        origins: scene.origins,
-        headers,
-        load,
-        transport,
-    };
-    if journeys.is_empty() {
-        needs_journeys(desk, &fields);
-        return Some(judged);
+        ..PlanFile::default()
     }
-    let scenario = Scenario {
-        journeys,
-        steps: scene.steps,
-        slots: scene.slots,
-        feeds: scene.feeds,
-        files: scene.files,
-        targets: Vec::new(),
-        thresholds,
-        aborts,
-        http2: judged.transport.http2,
-    };
-    Some(PlanFile {
-        scenario: Some(scenario),
-        ..judged
-    })
 }
 
 /// Words that mean nothing without steps.
@@ -272,20 +261,15 @@ fn target_of(
     if let Some(target) = &given.target {
         return (Some(target.clone()), (1, 1));
     }
-    match fields.get("target") {
-        Some(node) => (
-            target::target(desk, node),
-            desk.source.position(node.span.start),
-        ),
-        None => {
-            desk.fault(
-                fields.node,
-                "the target is missing",
-                "target: https://host:port, or --target URL",
-            );
-            (None, (1, 1))
+    let Some(node) = fields.get("target") else {
+        if !fields.misspells(&["target"]) {
+            let valid = "target: https://host:port, or --target URL";
+            desk.fault(fields.node, "the target is missing", valid);
         }
-    }
+        return (None, (1, 1));
+    };
+    let place = desk.source.position(node.span.start);
+    (target::target(desk, node), place)
 }
 
 fn short_name(desk: &Desk<'_>, node: &Node) -> Option<String> {

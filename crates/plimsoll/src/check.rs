@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::arguments::CheckArguments;
 use crate::exit::Exit;
 use crate::explain::Fault;
-use crate::screen::{Screen, print};
+use crate::screen::{Screen, print, tell};
 use crate::{plan_file, target};
 
 /// Lists current and advised values.
@@ -46,7 +46,13 @@ fn json(advice: &[Advice]) -> serde_json::Value {
 /// Whether a plan file can be carried out: a line of what it holds, or its problems and exit code 2.
 fn check_plan(arguments: &CheckArguments) -> Result<Exit, Fault> {
     let file = &arguments.url;
-    let plan = plan_file::read(file, arguments.target.as_deref())?.plan;
+    let plan = plan_file::rehearse(file, arguments.target.as_deref())?;
+    if !plan.variables_missing.is_empty() {
+        tell(&format!(
+            "note: set before a run: {}",
+            plan.variables_missing.join(", ")
+        ));
+    }
     let scenario = plan.scenario.unwrap_or_default();
     if arguments.json {
         let whole = json!({

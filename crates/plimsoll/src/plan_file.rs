@@ -34,7 +34,16 @@ pub(crate) fn read_if_plan(text: &str, target: Option<&str>) -> Result<Option<Wr
 }
 
 /// Reads a plan file; every problem becomes a line.
-pub(crate) fn read(file: &str, target: Option<&str>) -> Result<Written, Fault> {
+fn read(file: &str, target: Option<&str>) -> Result<Written, Fault> {
+    read_for(file, target, false)
+}
+
+/// Reads a plan file that is not to be carried out now: secrets of the environment may be missing.
+pub(crate) fn rehearse(file: &str, target: Option<&str>) -> Result<PlanFile, Fault> {
+    read_for(file, target, true).map(|written| written.plan)
+}
+
+fn read_for(file: &str, target: Option<&str>, may_miss_variables: bool) -> Result<Written, Fault> {
     let path = Path::new(file);
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
     let text = text_of(path)?;
@@ -42,6 +51,7 @@ pub(crate) fn read(file: &str, target: Option<&str>) -> Result<Written, Fault> {
     let given = Given {
         target: target.map(str::to_owned),
         name: short(&stem),
+        may_miss_variables,
     };
     if let Some(url) = target {
         crate::target::parse(url)?;
@@ -70,12 +80,16 @@ fn text_of(path: &Path) -> Result<String, Fault> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let before = &error.as_bytes()[..at];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let start = before
-            .iter()
-            .rposition(|byte| *byte == b'\n')
-            .map_or(0, |place| place + 1);
-        let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+        // What stands before it is text; its last line is the one at fault.
+        let before = String::from_utf8_lossy(before);
+        let line = before.split('\n').count();
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
         let detail = format!(
             "{}:{line}:{column}: this byte is not UTF-8; valid: text in UTF-8",
             path.display()

@@ -21,6 +21,7 @@ fuzz_target!(|text: &str| {
     let given = Given {
         target: None,
         name: "fuzz".to_owned(),
+        may_miss_variables: false,
     };
     let Err(faults) = plan::read(text, &given, &Anything) else {
         return;

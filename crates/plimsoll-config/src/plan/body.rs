@@ -8,7 +8,8 @@ use super::template::{Part, Spot};
 use super::tree::{Kind, Node};
 use super::words::{BODY_FILE, GRAPHQL, PART};
 
-const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];
+/// Words that say a body.
+pub(crate) const BODIES: [&str; 5] = ["body", "form", "multipart", "json", "graphql"];
 const JSON_TYPE: &str = "application/json";
 
 impl Scene<'_> {

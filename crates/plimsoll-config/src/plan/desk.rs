@@ -27,6 +27,7 @@ pub(crate) struct Desk<'a> {
 pub(crate) struct Fields<'n> {
     pub(crate) node: &'n Node,
     entries: &'n [(Key, Node)],
+    table: &'static Table,
 }
 
 impl<'n> Fields<'n> {
@@ -39,6 +40,15 @@ impl<'n> Fields<'n> {
     pub(crate) fn entry(&self, name: &str) -> Option<(&'n Key, &'n Node)> {
         let found = self.entries.iter().find(|(key, _)| key.text == name);
         found.map(|(key, value)| (key, value))
+    }
+
+    /// Whether an unknown word stands for one of `names`, misspelt: that it is missing need not be told besides.
+    pub(crate) fn misspells(&self, names: &[&str]) -> bool {
+        let known = self.table.names();
+        let unknown = self.entries.iter().map(|(key, _)| key.text.as_str());
+        unknown
+            .filter(|word| !known.contains(word))
+            .any(|word| nearest(word, &known).is_some_and(|near| names.contains(&near)))
     }
 
     /// Those of `names` that are written, in the order of the file.
@@ -127,7 +137,7 @@ impl<'a> Desk<'a> {
     }
 
     /// The entries of a map; words that the table does not hold are noted.
-    pub(crate) fn fields<'n>(&self, node: &'n Node, table: &Table) -> Option<Fields<'n>> {
+    pub(crate) fn fields<'n>(&self, node: &'n Node, table: &'static Table) -> Option<Fields<'n>> {
         let names = table.names();
         let entries = self.entries(node, &names.join(", "))?;
         for (key, _) in entries {
@@ -135,7 +145,11 @@ impl<'a> Desk<'a> {
                 self.unknown(&key.span, "the word", &key.text, &names);
             }
         }
-        Some(Fields { node, entries })
+        Some(Fields {
+            node,
+            entries,
+            table,
+        })
     }
 
     /// The entries of a map with names of the user's choice.
@@ -164,6 +178,10 @@ impl<'a> Desk<'a> {
     }
 
     /// The items of a list, or the one node itself.
+    #[expect(
+        clippy::unused_self,
+        reason = "read at the desk, as its neighbours are"
+    )]
     pub(crate) fn one_or_more<'n>(&self, node: &'n Node) -> &'n [Node] {
         match &node.kind {
             Kind::List(items) => items,
@@ -320,6 +338,7 @@ impl<'a> Desk<'a> {
         let found = fields.among(names);
         match found.as_slice() {
             [one] => Some(*one),
+            [] if fields.misspells(names) => None,
             [] => {
                 let fault = "what it is is not said";
                 self.fault(fields.node, fault, format!("one of {}", names.join(", ")));

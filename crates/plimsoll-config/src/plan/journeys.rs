@@ -7,7 +7,7 @@ use plimsoll_model::journey::{Journey, Text};
 use super::desk::{Desk, Fields};
 use super::names::{Reach, Scene, index};
 use super::steps::{Walk, can_take_time, names_set};
-use super::tree::{Key, Node};
+use super::tree::{Key, Kind, Node};
 use super::words::JOURNEY;
 
 /// Connections per user and origin of a journey with pages, as browsers have them.
@@ -249,7 +249,7 @@ fn process(desk: &Desk<'_>, fields: &Fields<'_>, node: &Node) -> Option<Vec<Stri
             );
         }
         [first, ..] if first.is_empty() => {
-            desk.fault(node, "the command is missing", "[python3, user.py]")
+            desk.fault(node, "the command is missing", "[python3, user.py]");
         }
         _ => return Some(words),
     }
@@ -268,23 +268,19 @@ fn check_steps(desk: &Desk<'_>, fields: &Fields<'_>, steps: &[plimsoll_model::jo
                 "steps, once or process",
             );
         }
-        Some((key, node)) if steps.is_empty() => {
-            // Steps that could not be read are noted already.
-            if matches!(&node.kind, super::tree::Kind::List(items) if items.is_empty())
-                || node.is_null()
-            {
-                desk.note(
-                    key.span.start,
-                    "there is no step",
-                    "one step at least",
-                    None,
-                );
-            }
+        Some((key, node)) if is_empty(node) => {
+            let fault = "there is no step";
+            desk.note(key.span.start, fault, "one step at least", None);
         }
-        Some((key, _)) if !can_take_time(steps) => {
+        // Of steps that could not be read nothing is known; they are noted already.
+        Some((key, _)) if !steps.is_empty() && !can_take_time(steps) => {
             let fault = "nothing here takes any time";
             desk.note(key.span.start, fault, "one request or pause at least", None);
         }
         _ => {}
     }
+}
+
+fn is_empty(node: &Node) -> bool {
+    node.is_null() || matches!(&node.kind, Kind::List(items) if items.is_empty())
 }

@@ -125,18 +125,7 @@ struct Reader<'d, 'a, 'n> {
 
 impl Reader<'_, '_, '_> {
     fn lasting(&self, word: &str) -> Option<Duration> {
-        match self.fields.get(word) {
-            Some(node) => self.desk.duration_above_zero(node),
-            None => {
-                let fault = "how long is not said";
-                self.desk.fault(
-                    self.fields.node,
-                    fault,
-                    format!("{word}: a duration such as 5m"),
-                );
-                None
-            }
-        }
+        lasting(self.desk, &self.fields, word)
     }
 
     fn users(&self, node: &Node) -> Option<Load> {
@@ -219,6 +208,16 @@ impl Reader<'_, '_, '_> {
     }
 }
 
+/// A duration that must be there.
+fn lasting(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<Duration> {
+    let Some(node) = fields.get(word) else {
+        let valid = format!("{word}: a duration such as 5m");
+        desk.fault(fields.node, "how long is not said", valid);
+        return None;
+    };
+    desk.duration_above_zero(node)
+}
+
 const RATE_VALID: &str = "a rate such as 300/s, or a range such as 50/s..300/s";
 const USERS_VALID: &str = "a number such as 100, or a range such as 0..100";
 
@@ -276,13 +275,7 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
 
 fn phase(desk: &Desk<'_>, node: &Node, journeys: &[Journey], level: f64) -> Option<Stretch> {
     let fields = desk.fields(node, &PHASE)?;
-    let lasting = match fields.get("for") {
-        Some(node) => desk.duration_above_zero(node),
-        None => {
-            desk.fault(node, "how long is not said", "for: a duration such as 5m");
-            None
-        }
-    };
+    let lasting = lasting(desk, &fields, "for");
     let (key, value) = desk.exactly_one(&fields, &["users", "rate", "sessions", "spike"])?;
     let is_users = match key.text.as_str() {
         "users" => true,
@@ -358,14 +351,13 @@ fn mix(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option<Vec<f64>> {
     let mut is_whole = true;
     for (key, value) in desk.entries(node, "journeys and weights")? {
         let weight = desk.number(value);
-        match names.iter().position(|name| *name == key.text) {
-            Some(place) => weights[place] = weight.unwrap_or_default(),
-            None => {
-                desk.unknown(&key.span, "the journey", &key.text, &names);
-                is_whole = false;
-            }
-        }
         is_whole &= weight.is_some();
+        if let Some(place) = names.iter().position(|name| *name == key.text) {
+            weights[place] = weight.unwrap_or_default();
+        } else {
+            desk.unknown(&key.span, "the journey", &key.text, &names);
+            is_whole = false;
+        }
     }
     if is_whole && weights.iter().sum::<f64>() <= 0.0 {
         desk.fault(

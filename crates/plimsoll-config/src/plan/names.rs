@@ -26,6 +26,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) files: Vec<String>,
     pub(crate) contents: Vec<Vec<u8>>,
     pub(crate) origins: Vec<Origin>,
+    pub(crate) may_miss_variables: bool,
+    pub(crate) variables_missing: Vec<String>,
 }
 
 /// What a journey's texts may name.
@@ -49,6 +51,8 @@ impl<'a> Scene<'a> {
             files: Vec::new(),
             contents: Vec::new(),
             origins: Vec::new(),
+            may_miss_variables: false,
+            variables_missing: Vec::new(),
         }
     }
 
@@ -264,13 +268,7 @@ impl<'a> Scene<'a> {
             return None;
         }
         match function.does {
-            Does::Environment => {
-                let value = spot.environment(self.desk, at, &arguments)?;
-                let Expression::Text(variable, _) = &arguments[0] else {
-                    return None;
-                };
-                self.input(&format!("env('{variable}')"), || Some(value.into_bytes()))
-            }
+            Does::Environment => self.variable(spot, at, &arguments),
             Does::File => {
                 let [Expression::Text(path, _)] = arguments.as_slice() else {
                     let fault = "the name of a file must be known before the run".to_owned();
@@ -289,6 +287,24 @@ impl<'a> Scene<'a> {
                 Some(Piece::Call(does, texts.into_iter().collect::<Option<_>>()?))
             }
         }
+    }
+
+    /// A variable of the environment, kept as an input of the run so that it is never stored.
+    fn variable(&mut self, spot: Spot<'_>, at: usize, arguments: &[Expression]) -> Option<Piece> {
+        if let [Expression::Text(name, _)] = arguments
+            && self.may_miss_variables
+            && self.desk.surroundings.variable(name).is_none()
+        {
+            if !self.variables_missing.contains(name) {
+                self.variables_missing.push(name.clone());
+            }
+            return Some(Piece::Literal(String::new()));
+        }
+        let value = spot.environment(self.desk, at, arguments)?;
+        let Some(Expression::Text(name, _)) = arguments.first() else {
+            return None;
+        };
+        self.input(&format!("env('{name}')"), || Some(value.into_bytes()))
     }
 
     /// Constant arguments that can never be right.

@@ -6,6 +6,7 @@ use plimsoll_model::journey::{
     Choice, Pause, RequestStep, Resources, Slot, Step, StepId, StepInfo, Times,
 };
 
+use super::body::BODIES;
 use super::desk::Fields;
 use super::names::{Reach, Scene};
 use super::tree::{Kind, Node};
@@ -29,6 +30,21 @@ pub(crate) const REQUEST_WORDS: [&str; 11] = [
     "capture",
     "follow",
     "timeout",
+];
+const PAGE_WORDS: [&str; 13] = [
+    "label",
+    "headers",
+    "body",
+    "form",
+    "multipart",
+    "json",
+    "graphql",
+    "expect",
+    "capture",
+    "follow",
+    "timeout",
+    "resources",
+    "connections",
 ];
 const KINDS: [&str; 14] = [
     "get", "post", "put", "patch", "delete", "head", "options", "page", "think", "repeat",
@@ -77,16 +93,7 @@ impl Walk<'_, '_> {
         let (key, value) = desk.exactly_one(&fields, &KINDS)?;
         let kind = key.text.as_str();
         let allowed: &[&str] = match kind {
-            "page" => &[
-                "label",
-                "headers",
-                "expect",
-                "capture",
-                "follow",
-                "timeout",
-                "resources",
-                "connections",
-            ],
+            "page" => &PAGE_WORDS,
             "repeat" | "group" => &["steps"],
             "if" => &["then", "else"],
             "think" | "choose" | "set" => &[],
@@ -135,7 +142,9 @@ impl Walk<'_, '_> {
 
     fn page(&mut self, fields: &Fields<'_>, url: &Node) -> Option<Step> {
         self.has_page = true;
-        let page = self.request(fields, "get", url);
+        // What is sent with a body is asked for by POST, as a browser does with a form.
+        let is_sent = !fields.among(&BODIES).is_empty();
+        let page = self.request(fields, if is_sent { "post" } else { "get" }, url);
         let mut resources = Resources {
             connections: PAGE_CONNECTIONS,
             ..Resources::default()

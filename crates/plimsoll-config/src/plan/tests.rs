@@ -66,6 +66,7 @@ fn given() -> Given {
     Given {
         target: None,
         name: "exam".to_owned(),
+        may_miss_variables: false,
     }
 }
 
@@ -205,6 +206,19 @@ fn secrets_of_the_environment_are_not_in_the_plan() {
     let plan = read(&text, &given(), &desktop()).unwrap();
     assert_eq!(plan.inputs.files, [b"secret".to_vec()]);
     assert!(!format!("{:?}", plan.scenario).contains("secret"));
+}
+
+#[test]
+fn a_check_forgives_what_only_a_run_needs() {
+    let text = with_steps("  - get: /\n    headers: { X-Key: \"{{ env('NO') }}\" }\n");
+    let lenient = Given {
+        may_miss_variables: true,
+        ..given()
+    };
+    let plan = read(&text, &lenient, &desktop()).unwrap();
+    assert_eq!(plan.variables_missing, ["NO"]);
+    let text = text.replace("http://site", "\"{{ env('NO') }}\"");
+    assert!(read(&text, &lenient, &desktop()).is_err());
 }
 
 #[test]

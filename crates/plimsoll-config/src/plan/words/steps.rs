@@ -88,7 +88,7 @@ pub(crate) static STEP: Table = Table {
         word!(
             "page",
             Template,
-            "Asks for a page and, at once, for what it needs."
+            "Asks for a page and, at once, for what it needs; by POST when it has a body or form."
         ),
         word!(
             "resources",
