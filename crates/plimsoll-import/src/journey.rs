@@ -2,7 +2,7 @@
 //! gave and that later requests sent back.
 //!
 //! What a browser adds by itself (cookies, its own headers) is left to the user of the plan; other hosts, failed
-//! requests and WebSockets are left out and named in comments.
+//! requests and `WebSockets` are left out and named in comments.
 
 mod draft;
 mod extract;
@@ -52,7 +52,7 @@ pub fn plan(recording: &Recording, options: &Options) -> Result<Imported, Journe
     let sifted = sift::sift(recording, options)?;
     let journey = fold::fold(&sifted.exchanges);
     let drafted = draft::draft(&sifted, &journey);
-    Ok(write::write(recording, &sifted, &journey, drafted))
+    Ok(write::write(recording, &sifted, &journey, &drafted))
 }
 
 #[cfg(test)]

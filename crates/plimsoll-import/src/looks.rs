@@ -70,7 +70,7 @@ pub(crate) fn is_worth_looking_for(name: &str, value: &str) -> bool {
 /// Whether a segment of a path stands for one thing of many: a number, a UUID, hexadecimal or mixed characters.
 pub(crate) fn is_id_segment(segment: &str) -> bool {
     let length = segment.len();
-    if length < VALUE_LENGTH_MIN || length > 512 {
+    if !(VALUE_LENGTH_MIN..=512).contains(&length) {
         return false;
     }
     let digits = segment.bytes().filter(u8::is_ascii_digit).count();

@@ -66,13 +66,14 @@ pub fn limit(
     let mut policy = policy(order.ambition, objective.clone());
     policy.in_flight_cap = u64::from(plan.transport.connections_max);
     let remark = search_for(plan, &mut policy);
-    let course = match order.at_least {
-        Some(rate) => Course::Gate(Box::new(Gate::new(rate, policy)), plan.seed),
-        None => {
-            let mut search = Search::new(policy, plan.seed);
-            remark.into_iter().for_each(|remark| search.remark(remark));
-            Course::Search(Box::new(search))
+    let course = if let Some(rate) = order.at_least {
+        Course::Gate(Box::new(Gate::new(rate, policy)), plan.seed)
+    } else {
+        let mut search = Search::new(policy, plan.seed);
+        if let Some(remark) = remark {
+            search.remark(remark);
         }
+        Course::Search(Box::new(search))
     };
     let result = Trials::new(&conductor, objective).carry_out(course, watcher)?;
     let (verdict, void) = conclusion::conclude(&conductor, order, result, watcher)?;

@@ -134,6 +134,10 @@ pub fn headers(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 
 /// What the headers said so far.
 #[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one head, never passed on together"
+)]
 struct Found {
     sized: Option<u64>,
     chunked: bool,

@@ -41,7 +41,12 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
     // Found before anything starts: without a browser there is nothing to wait for.
     let browser = match arguments.proxy {
         Some(_) => None,
-        None => Some(browser::find(arguments.browser.clone().flatten())?),
+        None => Some(browser::find(
+            arguments
+                .browser
+                .clone()
+                .filter(|path| !path.as_os_str().is_empty()),
+        )?),
     };
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;

@@ -9,6 +9,10 @@ use super::users::Population;
 
 /// Parameters of a search.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each switches one part of the search on its own"
+)]
 pub struct Policy {
     /// What counts as good.
     pub objective: Objective,

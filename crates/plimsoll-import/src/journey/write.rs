@@ -16,7 +16,7 @@ pub(super) fn write(
     recording: &Recording,
     sifted: &Sifted<'_>,
     folded: &Folded,
-    drafted: Drafted,
+    drafted: &Drafted,
 ) -> Imported {
     let split = once_ends(&drafted.steps);
     let mut notes = sifted.left_out.clone();
@@ -61,7 +61,7 @@ pub(super) fn write(
             "journeys",
             Node::Map(vec![Entry::new(
                 "recorded",
-                journey(folded, &drafted, split),
+                journey(folded, drafted, split),
             )]),
         ),
         load(sifted, folded),

@@ -208,7 +208,7 @@ impl Pattern {
 
     fn hole(&mut self, name: &str) {
         let wish = looks::slot_name(name);
-        let free = (2..)
+        let free = (2..=self.names.len() + 2)
             .map(|number| format!("{wish}_{number}"))
             .find(|name| !self.names.contains(name))
             .unwrap_or_default();

@@ -181,12 +181,11 @@ impl ReplayRows {
             Entry::new("cookies", Node::plain(false)),
             Entry::new("steps", Node::list([step])),
         ]);
-        let rows = match &self.replay.rows {
-            Some(file) => Entry::new("csv", Node::text(file)),
-            None => {
-                let row = |path: &String| Node::Map(vec![Entry::new("path", Node::text(path))]);
-                Entry::new("rows", Node::list(self.rows.iter().map(row)))
-            }
+        let rows = if let Some(file) = &self.replay.rows {
+            Entry::new("csv", Node::text(file))
+        } else {
+            let row = |path: &String| Node::Map(vec![Entry::new("path", Node::text(path))]);
+            Entry::new("rows", Node::list(self.rows.iter().map(row)))
         };
         let feed = Node::Map(vec![
             Entry::new("pick", Node::text("unique")),

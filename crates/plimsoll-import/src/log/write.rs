@@ -251,9 +251,9 @@ fn files(tally: &Tally, assets: &Ranked, feeds: &mut Feeds) -> Item {
                 Entry::new("steps", steps),
             ])
         };
-        let some = way(mean.max(0.001), Node::List(vec![choice]));
-        let none = way((1.0 - mean).max(0.001), Node::List(Vec::new()));
-        Node::Map(vec![Entry::new("choose", Node::list([some, none]))])
+        let taken = way(mean.max(0.001), Node::List(vec![choice]));
+        let skipped = way((1.0 - mean).max(0.001), Node::List(Vec::new()));
+        Node::Map(vec![Entry::new("choose", Node::list([taken, skipped]))])
     } else {
         // All numbers of a range are equally likely: its middle is the mean.
         #[expect(
@@ -312,9 +312,9 @@ impl Feeds {
             };
             match (&feed, varies[at]) {
                 (Some(feed), true) if columns == 1 => {
-                    url.push_str(&format!("{{{{ {feed}.value }}}}"))
+                    url.extend(["{{ ", feed, ".value }}"]);
                 }
-                (Some(feed), true) => url.push_str(&format!("{{{{ {feed}.{name} }}}}")),
+                (Some(feed), true) => url.extend(["{{ ", feed, ".", name, " }}"]),
                 _ => {
                     let value = stat.sample.first().and_then(|row| row.get(at));
                     url.push_str(&looks::literal(value.map_or("", String::as_str)));
@@ -394,7 +394,7 @@ fn load(
     } else {
         "the log"
     };
-    let notes = [format!(
+    let remarks = [format!(
         "Visitors that come, from {} to {}: the pages of {what}, divided by those of a visit.",
         Replay::moment(from_ms),
         Replay::moment(to_ms)
@@ -403,7 +403,7 @@ fn load(
         "load",
         Node::Map(vec![Entry::new("phases", Node::list(nodes))]),
     )
-    .with_notes(notes)
+    .with_notes(remarks)
 }
 
 /// Arrivals per second as people write them.

@@ -62,7 +62,7 @@ pub(crate) struct LogArguments {
 pub(crate) enum LogFormat {
     /// combined, with further fields behind it or without
     Nginx,
-    /// common, combined, vhost_combined
+    /// `common`, `combined`, `vhost_combined`
     Apache,
     /// option httplog
     Haproxy,
@@ -123,8 +123,8 @@ pub(crate) struct RecordArguments {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Start this browser (Chromium or one of its kin) [default: the one that is found]
-    #[arg(long, value_name = "PROGRAM", num_args = 0..=1, require_equals = true, conflicts_with = "proxy")]
-    pub(crate) browser: Option<Option<PathBuf>>,
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "proxy")]
+    pub(crate) browser: Option<PathBuf>,
     /// Start no browser; be a proxy on this address for one that is set to use it, until Ctrl-C
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) proxy: Option<SocketAddr>,

@@ -37,7 +37,9 @@ impl Drafter<'_> {
             "application/x-www-form-urlencoded" if has_keys(&payload.fields) => {
                 self.form(&payload.fields)
             }
-            "multipart/form-data" if has_keys(&payload.fields) => self.multipart(&payload.fields),
+            "multipart/form-data" if has_keys(&payload.fields) => {
+                Some(self.multipart(&payload.fields))
+            }
             _ if kind.contains("json") => self.json(payload),
             _ => None,
         };
@@ -47,7 +49,7 @@ impl Drafter<'_> {
         });
     }
 
-    fn form(&mut self, fields: &[Field]) -> Option<Entry> {
+    fn form(&mut self, fields: &[Field]) -> Entry {
         let values: Vec<(&str, Value)> = fields
             .iter()
             .map(|field| (field.name.as_str(), self.field(field)))
@@ -68,7 +70,7 @@ impl Drafter<'_> {
                 None => entries.push(Entry::new(name, value)),
             }
         }
-        Some(Entry::new("form", Node::Map(entries)))
+        Entry::new("form", Node::Map(entries))
     }
 
     fn field(&mut self, field: &Field) -> Value {
@@ -79,7 +81,7 @@ impl Drafter<'_> {
         self.value(site, &field.value)
     }
 
-    fn multipart(&mut self, fields: &[Field]) -> Option<Entry> {
+    fn multipart(&mut self, fields: &[Field]) -> Entry {
         if has_duplicates(fields) {
             self.step
                 .notes
@@ -91,7 +93,7 @@ impl Drafter<'_> {
             entries.retain(|entry| entry.key != field.name);
             entries.push(Entry::new(&field.name, value));
         }
-        Some(Entry::new("multipart", Node::Map(entries)))
+        Entry::new("multipart", Node::Map(entries))
     }
 
     fn part(&mut self, field: &Field) -> Node {

@@ -28,10 +28,7 @@ fn nginx_and_apache() {
     let plain = format!(r"10.0.0.7 - - [22/Nov/2026:02:43:45 +0100] {rest}");
     assert_eq!(
         check(Format::Nginx, &plain),
-        format!(
-            "{} 10.0.0.7 GET /a?b=1 200 None None \"Mozilla/5.0 (X11)\" true",
-            AT
-        )
+        format!("{AT} 10.0.0.7 GET /a?b=1 200 None None \"Mozilla/5.0 (X11)\" true")
     );
     let timed = check(Format::Nginx, &format!("{plain} 0.034"));
     assert!(timed.contains("Some(34.0)"), "{timed}");
