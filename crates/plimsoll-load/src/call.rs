@@ -21,6 +21,10 @@ pub(crate) enum Role {
 
 /// A request of a user, on its way over redirects and a retry.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of a call, and any of them may hold"
+)]
 pub(crate) struct Call {
     /// Counted under this id.
     pub(crate) id: StepId,
@@ -46,6 +50,10 @@ pub(crate) struct Call {
     pub(crate) expected: Expected,
     pub(crate) keeps_head: bool,
     pub(crate) keeps_cookies: bool,
+    /// Its answer goes into its user's cache.
+    pub(crate) is_cached: bool,
+    /// Its user has the answer already.
+    pub(crate) is_fresh: bool,
     /// Bytes of the answer's body that are kept at most.
     pub(crate) kept_len_max: usize,
     pub(crate) head: Vec<u8>,
@@ -83,6 +91,8 @@ impl Call {
             },
             keeps_head: false,
             keeps_cookies: false,
+            is_cached: false,
+            is_fresh: false,
             kept_len_max: 0,
             head: Vec::new(),
             body: Vec::new(),
@@ -105,6 +115,8 @@ impl Call {
             buffer.shrink_to(KEPT_LEN_MAX);
         }
         self.is_get = false;
+        self.is_cached = false;
+        self.is_fresh = false;
         self.redirects = 0;
         self.expiry = None;
         self.head_len = 0;

@@ -6,7 +6,7 @@ mod walk;
 
 use std::sync::Arc;
 
-use plimsoll_model::journey::{Inputs, StepId};
+use plimsoll_model::journey::{Inputs, StepId, UserPhase};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Load;
 use plimsoll_model::seed::Seed;
@@ -56,6 +56,7 @@ pub(crate) struct Crowd {
     pub(crate) unix_ns: u64,
     failures_left: usize,
     body_len_max: u64,
+    #[expect(clippy::vec_box, reason = "calls travel in their boxes")]
     spare: Vec<Box<Call>>,
     scratch: Vec<u8>,
     /// The run is being ended: nothing further is begun.
@@ -79,9 +80,8 @@ impl Crowd {
         let cores = order.plan.cores;
         let rows = order.inputs.rows.iter().map(Vec::len);
         let (iterations_left, iterations_each) = match &order.load {
-            Load::Users { iterations, .. } => {
-                let (index, cores) = (u64::from(index), u64::from(cores));
-                let share = |all: u64| all / cores + u64::from(index < all % cores);
+            Load::Users { iterations, phases } => {
+                let share = |all| share_of(all, phases, u64::from(index), u64::from(cores));
                 (iterations.map(share), None)
             }
             _ => (None, Some(1)),
@@ -137,6 +137,7 @@ impl Crowd {
             slots: vec![Vec::new(); self.slots].into(),
             rows,
             jar: Jar::default(),
+            cache: way.cache.then(Box::default),
             random,
             lines: Vec::new(),
             groups: Vec::new(),
@@ -173,12 +174,17 @@ impl Crowd {
         Entry::Goes(id)
     }
 
+    /// Whether all iterations that users may do together have been begun.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.iterations_left == Some(0)
+    }
+
     /// Whether a user has done all the iterations it may.
     pub(crate) fn is_finished(&self, id: u32) -> bool {
         let user = &self.users[id as usize];
         let way = &self.program.ways[user.journey as usize];
         let each = way.iterations.or(self.iterations_each);
-        self.iterations_left == Some(0) || each.is_some_and(|each| user.iteration >= each)
+        self.is_exhausted() || each.is_some_and(|each| user.iteration >= each)
     }
 
     /// A failure told in full, while some may still be.
@@ -198,6 +204,23 @@ impl Crowd {
             body: String::from_utf8_lossy(&failure.body[..failure.body.len().min(SAMPLE_LEN)])
                 .into_owned(),
         })
+    }
+}
+
+/// A loop's share of all iterations; loops on which no user has a place get none.
+fn share_of(all: u64, phases: &[UserPhase], index: u64, loops: u64) -> u64 {
+    let most = phases
+        .iter()
+        .fold(0.0_f64, |most, phase| most.max(phase.from).max(phase.to));
+    // Places are given to loops in turn, from the first on.
+    let loops = (1..=loops)
+        .rev()
+        .find(|&loops| most >= loops as f64)
+        .unwrap_or(1);
+    if index < loops {
+        all / loops + u64::from(index < all % loops)
+    } else {
+        0
     }
 }
 

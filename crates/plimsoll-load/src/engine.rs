@@ -3,9 +3,11 @@
 //! Everything a loop touches while it runs is its own. It makes one `send` and one `recv` for a usual request,
 //! registers a connection once (edge-triggered), and waits with the precision of the kernel's timer.
 
+mod answered;
 mod arrival;
 mod exchange;
 mod expiry;
+mod intake;
 mod journey;
 mod opening;
 mod page;
@@ -170,6 +172,9 @@ impl Engine {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         if !self.wait_for_start(&mut events) {
             return;
+        }
+        if self.crowd.is_some() {
+            self.end_when_over(self.order.start_ns());
         }
         loop {
             let now = self.clock.now();

@@ -29,5 +29,5 @@ mod urgency;
 mod user;
 
 pub use job::{Job, LoadError};
-pub use null_server::{NullServer, null_server};
+pub use null_server::{NullServer, fixed_server, null_server};
 pub use running::{Running, start};

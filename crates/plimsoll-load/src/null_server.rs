@@ -57,6 +57,15 @@ impl Drop for NullServer {
 /// # Errors
 /// When the system refuses a socket or a thread.
 pub fn null_server() -> Result<NullServer, LoadError> {
+    fixed_server(ANSWER)
+}
+
+/// Starts a server on an ephemeral port that answers each request with `answer`, head and body as they are sent. A
+/// request may have a body in which no empty line stands.
+///
+/// # Errors
+/// When the system refuses a socket or a thread.
+pub fn fixed_server(answer: &[u8]) -> Result<NullServer, LoadError> {
     let system = |error: Errno| LoadError::System {
         action: "start the null server",
         source: error.into(),
@@ -79,9 +88,10 @@ pub fn null_server() -> Result<NullServer, LoadError> {
     )
     .map_err(system)?;
     epoll::add(&epoll, &waker, EventData::new_u64(WAKER), EventFlags::IN).map_err(system)?;
+    let answer: Box<[u8]> = answer.into();
     let thread = std::thread::Builder::new()
         .name("null-server".to_owned())
-        .spawn(move || serve(&epoll, &listener))
+        .spawn(move || serve(&epoll, &listener, &answer))
         .map_err(|source| LoadError::System {
             action: "start the null server",
             source,
@@ -99,7 +109,7 @@ struct Client {
     matched: usize,
 }
 
-fn serve(epoll: &OwnedFd, listener: &OwnedFd) {
+fn serve(epoll: &OwnedFd, listener: &OwnedFd, fixed: &[u8]) {
     let mut clients: Slab<Client> = Slab::new();
     let mut events = Vec::with_capacity(256);
     let mut buffer = vec![0; 16 * 1024];
@@ -114,7 +124,7 @@ fn serve(epoll: &OwnedFd, listener: &OwnedFd) {
                 LISTENER => accept_all(epoll, listener, &mut clients),
                 data => {
                     let id = usize::try_from(data).expect("a slab index");
-                    if !answer(&mut clients[id], &mut buffer) {
+                    if !answer(&mut clients[id], &mut buffer, fixed) {
                         clients.remove(id);
                     }
                 }
@@ -136,7 +146,7 @@ fn accept_all(epoll: &OwnedFd, listener: &OwnedFd, clients: &mut Slab<Client>) {
 }
 
 /// Answers what has come. Whether the connection goes on.
-fn answer(client: &mut Client, buffer: &mut [u8]) -> bool {
+fn answer(client: &mut Client, buffer: &mut [u8], fixed: &[u8]) -> bool {
     let count = match recv(&client.socket, &mut *buffer, RecvFlags::empty()) {
         Ok((0, _)) => return false,
         Ok((count, _)) => count,
@@ -156,5 +166,5 @@ fn answer(client: &mut Client, buffer: &mut [u8]) -> bool {
         }
     }
     // An answer that does not fit the socket's buffer means a client that does not read: it is let go.
-    (0..requests).all(|_| send(&client.socket, ANSWER, SendFlags::NOSIGNAL) == Ok(ANSWER.len()))
+    (0..requests).all(|_| send(&client.socket, fixed, SendFlags::NOSIGNAL) == Ok(fixed.len()))
 }

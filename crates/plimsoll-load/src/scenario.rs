@@ -15,3 +15,6 @@ pub(crate) mod pause;
 pub(crate) mod program;
 pub(crate) mod request;
 pub(crate) mod text;
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,5 +1,6 @@
 //! The state of one simulated person: where in the program, what is held, which connections.
 
+pub(crate) mod cache;
 pub(crate) mod jar;
 pub(crate) mod state;
 

@@ -31,6 +31,18 @@ impl Crowd {
     /// points, and captures from the last.
     pub(crate) fn judge(&mut self, id: u32, call: &mut Call, judged: &Judged<'_>) -> Verdict {
         self.keep_cookies(id, call, judged.now);
+        if call.is_cached
+            && call.redirects == 0
+            && let Some(cache) = &mut self.users[id as usize].cache
+        {
+            cache.store(
+                call.origin,
+                &call.target,
+                call.status,
+                &call.head,
+                judged.now,
+            );
+        }
         if call.redirects == 0
             && let Err(reason) = self.expect(id, call, judged)
         {

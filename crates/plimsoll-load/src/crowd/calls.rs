@@ -5,6 +5,7 @@ use plimsoll_wire::response::Expected;
 use super::{Crowd, SAMPLE_LEN};
 use crate::call::{Call, Role};
 use crate::scenario::request::Aim;
+use crate::user::cache::Found;
 
 impl Crowd {
     /// A call with buffers to be used again.
@@ -31,12 +32,8 @@ impl Crowd {
         now: u64,
     ) -> Box<Call> {
         let mut call = self.spare();
-        let sampled = if self.failures_left > 0 {
-            SAMPLE_LEN
-        } else {
-            0
-        };
-        let body_len_max = self.body_len_max;
+        self.dress(&mut call, index, role);
+        let unix_ns = self.unix_ns + now;
         let Self {
             program,
             users,
@@ -46,6 +43,57 @@ impl Crowd {
         } = self;
         let user = &mut users[id as usize];
         let request = &program.requests[index as usize];
+        if let Some((origin, target)) = named {
+            (call.origin, call.target) = (origin, target);
+        } else {
+            let base = (user.base.0, std::mem::take(&mut user.base.1));
+            let mut values = user.values(inputs, unix_ns).0;
+            let from = (base.0, &base.1[..]);
+            let aimed = request.target(&program.origins, from, &mut values, &mut call.target);
+            user.base = base;
+            match aimed {
+                Ok(origin) => call.origin = origin,
+                Err(reason) => {
+                    call.reason = reason;
+                    return call;
+                }
+            }
+        }
+        let mut lines = Vec::new();
+        if role != Role::Page
+            && request.may_be_cached()
+            && let Some(cache) = &user.cache
+        {
+            (call.is_cached, call.keeps_head) = (true, true);
+            match cache.find(call.origin, &call.target, now) {
+                Found::Nothing => {}
+                Found::Stale(found) => lines = found,
+                Found::Fresh => {
+                    call.is_fresh = true;
+                    return call;
+                }
+            }
+        }
+        user.acted = true;
+        let (mut values, jar) = user.values(inputs, unix_ns);
+        scratch.clear();
+        request.body.render(&mut values, scratch);
+        let aim = Aim {
+            method: &request.method,
+            target: &call.target,
+            origin: program.origins.get(call.origin),
+            body_len: Some(scratch.len()),
+            lines: &lines,
+        };
+        request.head(&aim, jar, now, &mut values, &mut call.bytes);
+        call.head_len = call.bytes.len();
+        call.bytes.extend_from_slice(scratch);
+        call
+    }
+
+    /// What a call knows of its request, and of what is to be kept of the answer.
+    fn dress(&self, call: &mut Call, index: u32, role: Role) {
+        let request = &self.program.requests[index as usize];
         call.id = request.id;
         call.request = index;
         call.role = role;
@@ -54,49 +102,18 @@ impl Crowd {
         call.keeps_head = request.wants_head;
         call.keeps_cookies = request.keeps_cookies;
         call.kept_len_max = if request.wants_body {
-            usize::try_from(body_len_max)
-                .unwrap_or(usize::MAX)
-                .max(SAMPLE_LEN + 1)
+            let max = usize::try_from(self.body_len_max).unwrap_or(usize::MAX);
+            max.max(SAMPLE_LEN + 1)
+        } else if self.failures_left > 0 {
+            SAMPLE_LEN
         } else {
-            sampled
+            0
         };
         call.expected = Expected {
             no_body: request.method == "HEAD",
             keep_location: request.follow > 0,
-            body_len_max,
+            body_len_max: self.body_len_max,
         };
-        let base = (user.base.0, std::mem::take(&mut user.base.1));
-        let (mut values, jar) = user.values(inputs, self.unix_ns + now);
-        let aimed = if let Some((origin, target)) = named {
-            call.target = target;
-            Ok(origin)
-        } else {
-            request.target(
-                &program.origins,
-                (base.0, &base.1),
-                &mut values,
-                &mut call.target,
-            )
-        };
-        match aimed {
-            Ok(origin) => {
-                call.origin = origin;
-                scratch.clear();
-                request.body.render(&mut values, scratch);
-                let aim = Aim {
-                    method: &request.method,
-                    target: &call.target,
-                    origin: program.origins.get(origin),
-                    body_len: Some(scratch.len()),
-                };
-                request.head(&aim, jar, now, &mut values, &mut call.bytes);
-                call.head_len = call.bytes.len();
-                call.bytes.extend_from_slice(scratch);
-            }
-            Err(reason) => call.reason = reason,
-        }
-        user.base = base;
-        call
     }
 
     /// Turns a call to where an answer points. Not when that is no origin of the plan, or one time too many: then the
@@ -140,6 +157,7 @@ impl Crowd {
             target: &call.target,
             origin: program.origins.get(origin),
             body_len: (!call.is_get).then_some(scratch.len()),
+            lines: b"",
         };
         request.head(&aim, jar, now, &mut values, &mut call.bytes);
         call.head_len = call.bytes.len();

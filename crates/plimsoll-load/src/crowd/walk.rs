@@ -7,7 +7,42 @@ use rand::RngExt as _;
 use super::Crowd;
 use crate::scenario::pause;
 use crate::scenario::program::Op;
-use crate::user::OpenGroup;
+use crate::user::{OpenGroup, User};
+
+impl User {
+    /// Goes where an operation says that only moves it.
+    fn jump(&mut self, op: &Op) {
+        match op {
+            Op::Repeat {
+                times,
+                level,
+                after,
+            } => {
+                let (low, high) = (times.min.min(times.max), times.max.max(times.min));
+                let drawn = self.random.random_range(low..=high);
+                self.counters[*level as usize] = drawn;
+                if drawn == 0 {
+                    self.at = *after;
+                }
+            }
+            Op::Again { level, start } => {
+                let left = &mut self.counters[*level as usize];
+                *left -= 1;
+                if *left > 0 {
+                    self.at = *start;
+                }
+            }
+            Op::Choose(ways) => {
+                let drawn: f64 = self.random.random();
+                let way = ways.iter().find(|(upto, _)| drawn < *upto);
+                // Shares add up to 1 but for rounding.
+                self.at = way.or(ways.last()).map_or(self.at, |(_, at)| *at);
+            }
+            Op::Jump(to) => self.at = *to,
+            _ => {}
+        }
+    }
+}
 
 /// Where a user has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,14 +82,8 @@ impl Crowd {
             let op = &program.ops[user.at as usize];
             user.at += 1;
             match op {
-                Op::Ask(request) => {
-                    user.acted = true;
-                    return Next::Ask(*request);
-                }
-                Op::Page(page) => {
-                    user.acted = true;
-                    return Next::Page(*page);
-                }
+                Op::Ask(request) => return Next::Ask(*request),
+                Op::Page(page) => return Next::Page(*page),
                 Op::Think(pause) => {
                     let pause = pause::draw(pause, &mut user.random);
                     if pause > 0 {
@@ -66,37 +95,14 @@ impl Crowd {
                     let value = text.filled(&mut user.values(inputs, unix_ns).0);
                     user.slots[*slot as usize] = value;
                 }
-                Op::Repeat {
-                    times,
-                    level,
-                    after,
-                } => {
-                    let (low, high) = (times.min.min(times.max), times.max.max(times.min));
-                    let drawn = user.random.random_range(low..=high);
-                    user.counters[*level as usize] = drawn;
-                    if drawn == 0 {
-                        user.at = *after;
-                    }
-                }
-                Op::Again { level, start } => {
-                    let left = &mut user.counters[*level as usize];
-                    *left -= 1;
-                    if *left > 0 {
-                        user.at = *start;
-                    }
-                }
-                Op::Choose(ways) => {
-                    let drawn: f64 = user.random.random();
-                    let way = ways.iter().find(|(upto, _)| drawn < *upto);
-                    // Shares add up to 1 but for rounding.
-                    user.at = way.or(ways.last()).map_or(user.at, |(_, at)| *at);
+                Op::Repeat { .. } | Op::Again { .. } | Op::Choose(_) | Op::Jump(_) => {
+                    user.jump(op);
                 }
                 Op::Unless(condition, otherwise) => {
                     if !condition.holds(&mut user.values(inputs, unix_ns).0) {
                         user.at = *otherwise;
                     }
                 }
-                Op::Jump(to) => user.at = *to,
                 Op::OpenGroup(group) => user.groups.push(OpenGroup {
                     id: *group,
                     busy_ns: 0,

@@ -3,20 +3,19 @@
 use std::io::IoSlice;
 
 use plimsoll_model::outcome::Outcome;
-use plimsoll_wire::head::{Coding, HeadMemo};
+use plimsoll_wire::head::Coding;
 use plimsoll_wire::request::is_idempotent;
 use plimsoll_wire::response::{End, Progress};
 use rustix::event::epoll::EventFlags;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
-use slab::Slab;
 
+use super::intake::{Intake, Taken};
 use super::opening::ENDED;
 use super::{BUFFER_LEN, Engine};
 use crate::clock::Clock;
 use crate::connection::{Connection, Phase, Request, UNSENT};
-use crate::crowd::{Crowd, Judged, Verdict};
 use crate::job::Order;
 use crate::list::NONE;
 use crate::stamp::StampReader;
@@ -295,59 +294,6 @@ impl Engine {
         }
     }
 
-    /// An answer to a user is complete.
-    fn complete_call(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {
-        let connection = &mut self.connections[id as usize];
-        let request_id = connection.request;
-        let location = connection.reader.take_location();
-        let request = &mut self.requests[request_id as usize];
-        let (Some(call), Some(crowd)) = (&mut request.call, self.crowd.as_deref_mut()) else {
-            return self.fail(id, Outcome::Protocol, now);
-        };
-        call.status = connection.reader.status();
-        call.coding = connection.reader.coding();
-        let judged = Judged {
-            now,
-            due: request.due,
-            location: location.as_deref(),
-            good: &self.order.good,
-        };
-        let verdict = crowd.judge(request.user, call, &judged);
-        let (status, once, origin) = (call.status, call.once, call.origin);
-        match verdict {
-            Verdict::Follows => {
-                self.recorder.current().window.redirects += 1;
-                if kept && connection.origin == origin {
-                    return self.send_on(id, request_id, now);
-                }
-                connection.request = NONE;
-                request.connection = NONE;
-                self.free_line(id, kept, peer_closed, now);
-                self.dispatch_call(request_id, now);
-            }
-            Verdict::Ended(outcome) => {
-                if !once {
-                    self.recorder.answered(status, now);
-                }
-                connection.request = NONE;
-                // Before its user goes on, who may use it again at once.
-                self.free_line(id, kept, peer_closed, now);
-                self.end_request(request_id, outcome, now);
-            }
-        }
-        if let Some(due) = self.source.pop_ready() {
-            self.arrive(due, now);
-        }
-    }
-
-    fn free_line(&mut self, id: u32, kept: bool, peer_closed: bool, now: u64) {
-        if kept {
-            self.keep_line(id, now);
-        } else {
-            self.let_go(id, peer_closed, now);
-        }
-    }
-
     /// A connection is free: a waiting request takes it, or it stays for the next.
     #[inline]
     fn keep(&mut self, id: u32, now: u64) {
@@ -363,7 +309,7 @@ impl Engine {
     }
 
     /// A connection will carry nothing more.
-    fn let_go(&mut self, id: u32, peer_closed: bool, now: u64) {
+    pub(super) fn let_go(&mut self, id: u32, peer_closed: bool, now: u64) {
         if peer_closed {
             self.close(id, true);
             self.serve_waiting(now);
@@ -467,58 +413,6 @@ fn reading(connection: &Connection) -> (usize, RecvFlags) {
         (FIRST_READ_LEN, RecvFlags::empty())
     } else {
         (BUFFER_LEN, RecvFlags::empty())
-    }
-}
-
-/// What became of bytes that were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Taken {
-    /// The answer goes on.
-    More,
-    /// The answer is complete; `exactly` when no byte is left over.
-    Complete { exactly: bool },
-    /// The bytes are of no use, and neither is the connection.
-    Failed(Outcome),
-}
-
-/// Where bytes that were read go.
-struct Intake<'a> {
-    order: &'a Order,
-    memo: &'a mut HeadMemo,
-    requests: &'a mut Slab<Request>,
-    crowd: Option<&'a mut Crowd>,
-}
-
-impl Intake<'_> {
-    #[inline]
-    fn feed(&mut self, connection: &mut Connection, bytes: &[u8]) -> Taken {
-        if connection.phase != Phase::Busy {
-            // Nobody asked. A kept connection that speaks is of no use.
-            return Taken::Failed(Outcome::Protocol);
-        }
-        let progress = match &mut self.crowd {
-            None => connection
-                .reader
-                .feed(bytes, self.order.expected, self.memo),
-            Some(crowd) => {
-                let request = self.requests.get_mut(connection.request as usize);
-                let Some(call) = request.and_then(|request| request.call.as_mut()) else {
-                    return Taken::Failed(Outcome::Protocol);
-                };
-                call.bytes_in += bytes.len() as u64;
-                let memo = &mut crowd.memos[call.request as usize];
-                connection
-                    .reader
-                    .feed_into(bytes, call.expected, memo, &mut **call)
-            }
-        };
-        match progress {
-            Ok(Progress::More) => Taken::More,
-            Ok(Progress::Complete(taken)) => Taken::Complete {
-                exactly: taken == bytes.len(),
-            },
-            Err(_) => Taken::Failed(Outcome::Protocol),
-        }
     }
 }
 

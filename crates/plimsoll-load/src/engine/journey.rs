@@ -37,6 +37,9 @@ impl Engine {
             let Some(newcomer) = self.people().welcome() else {
                 return;
             };
+            if self.crowd().is_exhausted() {
+                return self.end_when_over(now);
+            }
             match self.crowd().enter(newcomer) {
                 Entry::Goes(user) => user,
                 Entry::Lost => {
@@ -155,13 +158,16 @@ impl Engine {
             self.people().vacate(gone.place, now);
         }
         self.recorder.users = self.crowd().users.len() as u64;
-        self.serve_waiting(now);
+        if !gone.lines.is_empty() {
+            self.serve_waiting(now);
+        }
         self.end_when_over(now);
     }
 
     /// The load ends early when nobody is left and nobody will come.
-    fn end_when_over(&mut self, now: u64) {
-        if self.crowd().users.is_empty() && self.people().is_over() {
+    pub(super) fn end_when_over(&mut self, now: u64) {
+        let is_empty = self.crowd().users.is_empty();
+        if is_empty && (self.crowd().is_exhausted() || self.people().is_over()) {
             self.source.cut(now);
         }
     }
@@ -190,6 +196,9 @@ impl Engine {
         now: u64,
     ) {
         let mut call = self.crowd().call(user, request, role, named, now);
+        if call.is_fresh {
+            return self.is_had(user, call, due, now);
+        }
         let timeout_ns = self.crowd().program.requests[request as usize].timeout_ns;
         call.expiry = timeout_ns.map(|timeout_ns| due.saturating_add(timeout_ns));
         let (expiry, once) = (call.expiry, call.once);
@@ -210,6 +219,15 @@ impl Engine {
             return self.end_request(id, Outcome::Dropped, now);
         }
         self.dispatch_call(id, now);
+    }
+
+    /// A user has the answer already: nothing is sent, and nothing counted.
+    fn is_had(&mut self, user: u32, call: Box<Call>, due: u64, now: u64) {
+        if call.role == Role::Resource {
+            return self.resource_ended(user, call, Outcome::Ok, now);
+        }
+        self.crowd().take_back(call);
+        self.people().be_ready(user, due);
     }
 
     /// Sends a call on a connection of its user, or on a new one; or lets it wait.

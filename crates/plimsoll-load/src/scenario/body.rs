@@ -110,21 +110,20 @@ fn part_head(part: &Part, boundary: &str) -> String {
         let name = name.replace('"', "%22");
         name.replace('\r', "%0D").replace('\n', "%0A")
     };
-    let mut head = format!(
-        "--{boundary}\r\nContent-Disposition: form-data; name=\"{}\"",
-        quoted(&part.name)
-    );
-    if let Some(name) = &part.file_name {
-        head.push_str(&format!("; filename=\"{}\"", quoted(name)));
-    }
+    let name = quoted(&part.name);
+    let file = part.file_name.as_ref();
+    let file = file.map(|name| format!("; filename=\"{}\"", quoted(name)));
     let default = part
         .file_name
         .is_some()
         .then_some("application/octet-stream");
-    if let Some(kind) = part.content_type.as_deref().or(default) {
-        head.push_str(&format!("\r\nContent-Type: {kind}"));
-    }
-    head + "\r\n\r\n"
+    let kind = part.content_type.as_deref().or(default);
+    let kind = kind.map(|kind| format!("\r\nContent-Type: {kind}"));
+    format!(
+        "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"{}{}\r\n\r\n",
+        file.unwrap_or_default(),
+        kind.unwrap_or_default()
+    )
 }
 
 #[cfg(test)]

@@ -327,7 +327,7 @@ impl Builder<'_> {
             page: self.request(page, journey, once)?,
             listed: Vec::new(),
             found: None,
-            connections: resources.connections.clamp(1, 6),
+            connections: resources.connections.min(journey.connections).clamp(1, 6),
         };
         for listed in &resources.listed {
             compiled.listed.push(self.request(listed, journey, once)?);
@@ -382,3 +382,6 @@ fn step_fault(step: &str, fault: String) -> LoadError {
 fn index(index: usize) -> u32 {
     u32::try_from(index).expect("a plan's parts are far below 2^32")
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,6 +14,10 @@ use crate::user::jar::{Jar, Site};
 
 /// A compiled request.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of a request, and any of them may hold"
+)]
 pub(crate) struct Request {
     pub(crate) id: StepId,
     /// Outside of the measured loop.
@@ -65,6 +69,8 @@ pub(crate) struct Aim<'a> {
     pub(crate) origin: &'a Origin,
     /// Length of the body, when there is to be one.
     pub(crate) body_len: Option<usize>,
+    /// Further lines of the head.
+    pub(crate) lines: &'a [u8],
 }
 
 impl Request {
@@ -181,6 +187,7 @@ impl Request {
                 out.extend_from_slice(b"\r\n");
             }
         }
+        out.extend_from_slice(aim.lines);
         self.cookies(aim, jar, now, values, out);
         let usual = matches!(aim.method, "POST" | "PUT" | "PATCH");
         let len = aim.body_len.unwrap_or(0);
@@ -227,6 +234,11 @@ impl Request {
         } else {
             out.extend_from_slice(b"\r\n");
         }
+    }
+
+    /// Whether a user that keeps a cache may have its answer there: nothing of the answer is needed but its coming.
+    pub(crate) fn may_be_cached(&self) -> bool {
+        self.method == "GET" && !self.wants_body && !self.wants_head
     }
 
     /// Feeds whose columns it names.

@@ -4,6 +4,7 @@ use plimsoll_model::journey::StepId;
 use plimsoll_model::outcome::Outcome;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::cache::Cache;
 use super::jar::Jar;
 use crate::scenario::text::Values;
 
@@ -29,6 +30,8 @@ pub(crate) struct User {
     /// Row taken of each feed.
     pub(crate) rows: Box<[u32]>,
     pub(crate) jar: Jar,
+    /// Only where its journey keeps one.
+    pub(crate) cache: Option<Box<Cache>>,
     pub(crate) random: Xoshiro256PlusPlus,
     /// Its connections, with their origins.
     pub(crate) lines: Vec<(u16, u32)>,

@@ -35,7 +35,7 @@ impl Drafter<'_> {
         let kind = media_type_of(&payload.media_type);
         let entry = match kind.as_str() {
             "application/x-www-form-urlencoded" if has_keys(&payload.fields) => {
-                self.form(&payload.fields)
+                Some(self.form(&payload.fields))
             }
             "multipart/form-data" if has_keys(&payload.fields) => {
                 Some(self.multipart(&payload.fields))

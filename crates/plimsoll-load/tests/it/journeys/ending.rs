@@ -144,3 +144,14 @@ fn what_cannot_be_carried_out_is_said_before_the_start() {
         "weights of the journeys is none above 0 or one below, must be numbers from 0, one of them above 0",
     );
 }
+
+#[test]
+fn fewer_users_than_loops_do_all_iterations() {
+    let site = site::start().unwrap();
+    let mut plan = plan(site.address());
+    plan.cores = 2;
+    let running = asking("/items").try_begin(plan, iterations(1.0, 21));
+    let total = finish(&mut running.unwrap());
+    assert_all(&total, Outcome::Ok);
+    assert_eq!((total.offered, total.iterations), (21, 21));
+}

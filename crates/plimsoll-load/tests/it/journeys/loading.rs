@@ -5,6 +5,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_testkit::origin::site;
 
 use super::written::{Written, ask, ends, iterations, step};
+use crate::trial::assert_all;
 
 #[test]
 fn a_page_is_done_when_all_it_needs_is() {
@@ -20,7 +21,8 @@ fn a_page_is_done_when_all_it_needs_is() {
         connections: 6,
     };
     let page = Box::new(page);
-    written.journey(Vec::new(), vec![Step::Page { page, resources }, ask(after)]);
+    let steps = vec![Step::Page { page, resources }, ask(after)];
+    written.journey(Vec::new(), steps).connections = 6;
     let total = written.run(site.address(), iterations(1.0, 5));
     // The page, one listed and four found resources (one of them missing), and what comes after.
     assert_eq!(total.offered, 5 * 7);
@@ -60,4 +62,19 @@ fn a_page_that_fails_needs_nothing() {
     let total = written.run(site.address(), iterations(1.0, 2));
     assert_eq!((total.offered, site.count("GET /items")), (2, 0));
     assert_eq!((ends(&total, 0), total.iterations), ((0, 2), 2));
+}
+
+#[test]
+fn a_browsers_cache_asks_for_nothing_fresh_and_by_validators_for_what_is_stale() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let fresh = written.get("/asset/a?age=60");
+    let stale = written.get("/asset/b?age=0");
+    let steps = vec![ask(fresh), ask(stale)];
+    written.journey(Vec::new(), steps).cache = true;
+    let total = written.run(site.address(), iterations(2.0, 10));
+    assert_all(&total, Outcome::Ok);
+    assert_eq!((ends(&total, 0), ends(&total, 1)), ((2, 2), (10, 10)));
+    assert_eq!((total.status[&200], total.status[&304]), (4, 8));
+    assert_eq!((total.iterations, total.offered), (10, 12));
 }

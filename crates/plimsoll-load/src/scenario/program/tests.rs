@@ -1,0 +1,202 @@
+//! The flattened program takes the same steps as an interpreter that follows the tree.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_model::journey::{
+    Choice, Inputs, Journey, RequestStep, Scenario, Step, StepInfo, Text, Times,
+};
+use plimsoll_model::plan::{Load, Plan};
+use proptest::prelude::*;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::crowd::{Crowd, Entry, Next};
+use crate::job::{Job, Order};
+use crate::scenario::pause;
+use crate::source::Newcomer;
+
+/// Longest walk that is compared.
+const TAKEN_MAX: usize = 2000;
+
+fn request(id: u32) -> Step {
+    Step::Request(Box::new(RequestStep {
+        id,
+        method: "GET".to_owned(),
+        url: Text::literal("/"),
+        headers: Vec::new(),
+        body: plimsoll_model::journey::Body::Empty,
+        follow: 0,
+        timeout: None,
+        captures: Vec::new(),
+        expectations: Vec::new(),
+    }))
+}
+
+/// Trees of steps whose requests have ids from 0 to 9.
+fn tree() -> impl Strategy<Value = Step> {
+    let leaf = prop_oneof![
+        (0..10_u32).prop_map(request),
+        (1..100_u64).prop_map(|ms| Step::Think(plimsoll_model::journey::Pause::Uniform(
+            Duration::from_millis(ms),
+            Duration::from_millis(2 * ms)
+        ))),
+        ("[01]").prop_map(|value| Step::Set(0, Text::literal(value))),
+    ];
+    leaf.prop_recursive(4, 40, 4, |inner| {
+        let steps = prop::collection::vec(inner, 0..4);
+        prop_oneof![
+            (0..3_u32, 0..3_u32, steps.clone()).prop_map(|(min, more, steps)| Step::Repeat {
+                times: Times {
+                    min,
+                    max: min + more
+                },
+                steps
+            }),
+            prop::collection::vec((0.1..5.0_f64, steps.clone()), 1..4).prop_map(|choices| {
+                let choice = |(weight, steps)| Choice { weight, steps };
+                Step::Choose(choices.into_iter().map(choice).collect())
+            }),
+            (steps.clone(), steps.clone(), any::<bool>()).prop_map(|(then, otherwise, negated)| {
+                Step::If {
+                    condition: plimsoll_model::journey::Condition {
+                        left: Text {
+                            pieces: vec![plimsoll_model::journey::Piece::Slot(0)],
+                        },
+                        operator: plimsoll_model::journey::Operator::Truthy,
+                        right: Text::default(),
+                        negated,
+                    },
+                    then,
+                    otherwise,
+                }
+            }),
+            steps.prop_map(|steps| Step::Group { id: 10, steps }),
+        ]
+    })
+}
+
+/// What a user does that can be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Taken {
+    Asked(u32),
+    Thought(u64),
+}
+
+/// Follows the tree.
+struct Interpreter {
+    random: Xoshiro256PlusPlus,
+    slot: bool,
+    taken: Vec<Taken>,
+}
+
+impl Interpreter {
+    fn steps(&mut self, steps: &[Step]) {
+        steps.iter().for_each(|step| self.step(step));
+    }
+
+    fn step(&mut self, step: &Step) {
+        if self.taken.len() >= TAKEN_MAX {
+            return;
+        }
+        match step {
+            Step::Request(request) => self.taken.push(Taken::Asked(request.id)),
+            Step::Think(pause) => {
+                self.taken
+                    .push(Taken::Thought(pause::draw(pause, &mut self.random)));
+            }
+            Step::Set(_, text) => self.slot = text.as_literal() == Some("1"),
+            Step::Repeat { times, steps } => {
+                let count = self.random.random_range(times.min..=times.max);
+                (0..count).for_each(|_| self.steps(steps));
+            }
+            Step::Choose(choices) => {
+                let total: f64 = choices.iter().map(|choice| choice.weight).sum();
+                let (drawn, mut share): (f64, f64) = (self.random.random(), 0.0);
+                let way = choices.iter().find(|choice| {
+                    share += choice.weight / total;
+                    drawn < share
+                });
+                self.steps(&way.or(choices.last()).unwrap().steps);
+            }
+            Step::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let way = if self.slot == condition.negated {
+                    otherwise
+                } else {
+                    then
+                };
+                self.steps(way);
+            }
+            Step::Group { steps, .. } => self.steps(steps),
+            Step::Page { .. } => unreachable!("no page is made"),
+        }
+    }
+}
+
+fn plan(once: Vec<Step>, steps: Vec<Step>) -> Plan {
+    let scenario = Scenario {
+        journeys: vec![Journey {
+            weight: 1.0,
+            once,
+            steps,
+            connections: 1,
+            ..Journey::default()
+        }],
+        steps: vec![StepInfo::default(); 11],
+        slots: vec!["slot".to_owned()],
+        ..Scenario::default()
+    };
+    crate::scenario::tests::plan(scenario)
+}
+
+fn crowd(once: Vec<Step>, steps: Vec<Step>) -> Box<Crowd> {
+    let order = Order::new(Job {
+        load: Load::Users {
+            phases: Vec::new(),
+            iterations: None,
+        },
+        ..crate::scenario::tests::job(plan(once, steps), Arc::new(Inputs::default()))
+    });
+    Crowd::new(&order.unwrap(), 0).unwrap()
+}
+
+proptest! {
+    #[test]
+    fn the_program_takes_the_steps_of_the_tree(
+        once in prop::collection::vec(tree(), 0..3),
+        steps in prop::collection::vec(tree(), 0..4),
+    ) {
+        let mut crowd = crowd(once.clone(), steps.clone());
+        let newcomer = Newcomer { number: 1, place: 1, journey: 0 };
+        prop_assert_eq!(crowd.enter(newcomer), Entry::Goes(0));
+        let mut interpreter = Interpreter {
+            random: crowd.users[0].random.clone(),
+            slot: false,
+            taken: Vec::new(),
+        };
+        interpreter.steps(&once);
+        interpreter.steps(&steps);
+        interpreter.steps(&steps);
+        let (mut taken, mut ended) = (Vec::new(), 0);
+        while ended < 2 && taken.len() < TAKEN_MAX {
+            match crowd.walk(0, 0, &mut 1_000_000) {
+                Next::Ask(index) => {
+                    crowd.users[0].count_in_groups(1, plimsoll_model::outcome::Outcome::Ok);
+                    taken.push(Taken::Asked(crowd.program.requests[index as usize].id));
+                }
+                Next::Think(pause) => taken.push(Taken::Thought(pause)),
+                Next::Begin => prop_assert_eq!(crowd.begin(0, true), Entry::Goes(0)),
+                Next::Ended { .. } => {
+                    ended += 1;
+                    prop_assert!(crowd.users[0].groups.is_empty());
+                }
+                Next::Group(..) => {}
+                Next::Page(_) | Next::Lost => prop_assert!(false, "no page, no circle"),
+            }
+        }
+        prop_assert_eq!(taken, interpreter.taken);
+    }
+}
