@@ -3,6 +3,7 @@
 //! CPU per request is user and system time of the client's whole process tree, as the kernel charges it, divided by
 //! the requests made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
 
+mod journeys;
 mod load;
 mod machine;
 mod page;
@@ -23,6 +24,8 @@ use crate::workspace::{Workspace, cargo};
 pub(crate) enum Bench {
     /// The load engine beside wrk, oha, hey and ab, against nginx
     Load(load::LoadArguments),
+    /// A journey of 500 users beside k6 and Gatling, and beside plain requests, against nginx
+    Journeys(journeys::JourneysArguments),
 }
 
 /// What every measurement needs to know.
@@ -39,6 +42,7 @@ struct Ground {
 pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Load(arguments) => load::run(arguments),
+        Bench::Journeys(arguments) => journeys::run(arguments),
     }
 }
 

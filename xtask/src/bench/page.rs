@@ -17,6 +17,8 @@ pub(super) struct Page {
     asked: Vec<String>,
     commands: Vec<String>,
     failures: Vec<String>,
+    /// Nothing else shared the machine before the first run.
+    is_quiet: bool,
 }
 
 /// What a page says before its tables.
@@ -54,7 +56,8 @@ impl Page {
             "Cores busy before the first run: {:.0} %.",
             busy * 100.0
         )?;
-        if busy > BUSY_MAX {
+        let is_quiet = busy <= BUSY_MAX;
+        if !is_quiet {
             ensure!(
                 ground.anyway,
                 "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, \
@@ -74,6 +77,7 @@ impl Page {
             asked: Vec::new(),
             commands: Vec::new(),
             failures: Vec::new(),
+            is_quiet,
         })
     }
 
@@ -85,6 +89,7 @@ impl Page {
             asked: Vec::new(),
             commands: Vec::new(),
             failures: Vec::new(),
+            is_quiet: true,
         }
     }
 
@@ -117,6 +122,11 @@ impl Page {
             "- {client}: {}",
             why.lines().next().unwrap_or_default()
         ));
+    }
+
+    /// Whether the machine was ours and no client failed.
+    pub(super) fn is_valid(&self) -> bool {
+        self.is_quiet && self.failures.is_empty()
     }
 
     pub(super) fn finish(self) -> String {
@@ -180,7 +190,9 @@ mod tests {
         page.ask("light", "not measured", None);
         page.command("a URL");
         page.command("a URL");
+        assert!(page.is_valid());
         page.failure("a", "it ended\nbadly");
+        assert!(!page.is_valid());
         assert_eq!(
             page.finish(),
             "# Title\n\nText.\n\n## What is asked of it\n\n| asked | measured | |\n|---|---|---|\n\

@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::child::pinned;
+use crate::child::{cpu, pinned};
 use crate::clock::pause;
 
 /// Looks for the server's port until it gives up.
@@ -64,6 +64,15 @@ impl Nginx {
 
     pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// CPU time of the server so far.
+    pub(super) fn cpu(&self) -> Result<Duration> {
+        cpu(self.child.id()).context("nginx has ended")
     }
 
     /// Stops the process where it stands, as a frozen server would, or lets it go on.
