@@ -81,7 +81,7 @@ pub(crate) fn weigh(
     ensure!(
         status.success() || status.code().is_some_and(|code| accepted.contains(&code)),
         "`{text}` ended with {status}: {}",
-        stderr.lines().last().unwrap_or("it said nothing")
+        complaint(&stderr)
     );
     Ok(Weighed {
         stdout,
@@ -89,6 +89,14 @@ pub(crate) fn weigh(
         rss,
         wall,
     })
+}
+
+/// What a program said was wrong: clap's last line only names its help.
+fn complaint(stderr: &str) -> &str {
+    let error = stderr.lines().find(|line| line.starts_with("error"));
+    error
+        .or_else(|| stderr.lines().last())
+        .unwrap_or("it said nothing")
 }
 
 /// CPU time of all children waited for so far, and of theirs.
@@ -157,6 +165,10 @@ mod tests {
             .unwrap();
         assert!(error.to_string().ends_with("exit status: 3: no"), "{error}");
         assert!(weigh(shell("exit 3"), &[3], POLL, |_, _| ()).is_ok());
+        assert_eq!(
+            complaint("error: no such flag\n\nFor more, try --help.\n"),
+            "error: no such flag"
+        );
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub(crate) struct JourneysArguments {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     rounds: u32,
     /// Seconds of each run
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(4..=600))]
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(4..=600))]
     seconds: u32,
     /// Measure the release binaries that are there
     #[arg(long)]

@@ -121,7 +121,13 @@ impl Client {
             Self::Gatling => gatling(text),
             _ => ours(text),
         };
-        told.with_context(|| format!("cannot read what {} printed: {}", self.name(), text.trim()))
+        told.with_context(|| {
+            let last = text.lines().rfind(|line| !line.trim().is_empty());
+            format!(
+                "cannot read what it printed last: {}",
+                last.unwrap_or("nothing")
+            )
+        })
     }
 }
 
@@ -148,12 +154,13 @@ fn k6(text: &str) -> Option<Told> {
     })
 }
 
-/// `> request count | 12,345 | 12,340 | 5`: all, good, bad; a dash is none.
+/// The last of the pictures it draws every few seconds: `> Global  | 12,345 | 12,340 | 5`: all, good, bad; a dash is
+/// none.
 fn gatling(text: &str) -> Option<Told> {
     let line = text
         .lines()
         .rev()
-        .find_map(|line| line.trim().strip_prefix("> request count"))?;
+        .find_map(|line| line.trim().strip_prefix("> Global"))?;
     let mut counts =
         line.split(['|', ' '])
             .filter(|word| !word.is_empty())
@@ -167,4 +174,54 @@ fn gatling(text: &str) -> Option<Told> {
         failed,
         is_void: false,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(client: Client, text: &str, requests: u64, failed: u64) {
+        let told = client.told(text).unwrap();
+        assert_eq!((told.requests, told.failed), (requests, failed), "{text}");
+    }
+
+    #[test]
+    fn reads_gatling() {
+        let picture = |all: &str, good: &str, bad: &str| {
+            format!(
+                "---- Requests ------|---Total---|-----OK----|----KO----\n\
+                 > Global            | {all:>9} | {good:>9} | {bad:>8}\n\
+                 > GET /form         |         1 |         1 |        0\n\n"
+            )
+        };
+        let text = picture("10", "10", "-") + &picture("9,364", "9,361", "3") + "Simulation done\n";
+        check(Client::Gatling, &text, 9_364, 3);
+        check(
+            Client::Gatling,
+            &picture("1,009,364", "1,009,364", "0"),
+            1_009_364,
+            0,
+        );
+        let error = Client::Gatling.told("WARN no such class\n\n").unwrap_err();
+        assert!(error.to_string().ends_with("WARN no such class"), "{error}");
+    }
+
+    /// The metrics of k6 1.8's summary.
+    #[test]
+    fn reads_k6() {
+        let text = r#"{ "http_reqs": { "type": "counter", "contains": "default", "values": { "count": 40000, "rate": 6719.5 } },
+            "http_req_failed": { "type": "rate", "contains": "default", "values": { "rate": 0.0001, "passes": 4, "fails": 39996 } },
+            "checks": { "type": "rate", "contains": "default", "values": { "rate": 0.9, "passes": 15997, "fails": 3 } } }"#;
+        check(Client::K6, text, 40_000, 7);
+        assert!(Client::K6.told("{}").is_err());
+    }
+
+    #[test]
+    fn reads_our_own() {
+        let text = r#"{ "outcomes": { "ok": 90, "unexpected": 10 }, "void": null }"#;
+        check(Client::Journey, text, 100, 10);
+        assert!(!Client::Crowd.told(text).unwrap().is_void);
+        let text = text.replace("null", r#"["late"]"#);
+        assert!(Client::Plain.told(&text).unwrap().is_void);
+    }
 }

@@ -103,6 +103,12 @@ impl Paper {
         if let Err(error) = &tried.turn {
             let why = format!("round {round}: {error:#}");
             self.page.failure(client.name(), &why);
+        } else if let Some(share) = tried.disturbed {
+            let why = format!(
+                "round {round}: other work kept {:.0} % of all cores busy",
+                share * 100.0
+            );
+            self.page.failure(client.name(), &why);
         }
         if let Some(outcome) = self
             .outcomes
@@ -175,22 +181,25 @@ impl Paper {
         clients: &[Client],
         yardstick: Client,
     ) -> String {
+        let rows: Vec<_> = clients
+            .iter()
+            .filter_map(|client| self.table_row(*client, yardstick))
+            .collect();
         let mut text = format!("## {title}\n\n");
         if let Some(terms) = terms {
             let _ = writeln!(text, "{terms}\n");
         }
+        if rows.is_empty() {
+            text.push_str("No valid run.\n\n");
+            return text;
+        }
         let _ = writeln!(
             text,
-            "| client | CPU µs per request, warm | whole run | {} costs of it | requests/s, warm | RSS MiB | server's \
+            "| client | CPU µs per request, warm | whole run | {} as a share of it | requests/s, warm | RSS MiB | server's \
              core busy |\n|---|---|---|---|---|---|---|",
             yardstick.name()
         );
-        for client in clients {
-            if let Some(row) = self.table_row(*client, yardstick) {
-                let _ = writeln!(text, "{row}");
-            }
-        }
-        text.push('\n');
+        let _ = writeln!(text, "{}\n", rows.join("\n"));
         text
     }
 
@@ -257,6 +266,7 @@ mod tests {
                 });
                 let tried = Tried {
                     command: format!("{} URL", client.name()),
+                    disturbed: None,
                     turn: turn.ok_or_else(|| anyhow!("2 checks failed")),
                 };
                 paper.tried(round, *client, tried);

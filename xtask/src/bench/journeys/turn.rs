@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Result, anyhow, bail, ensure};
 use rustix::param::clock_ticks_per_second;
 
 use super::client::{Client, Told};
@@ -41,14 +41,20 @@ pub(super) struct Turn {
 /// The command as the paper shows it, and what came of it.
 pub(super) struct Tried {
     pub(super) command: String,
+    /// Share of all cores that other work took, where that is too much and was waived.
+    pub(super) disturbed: Option<f64>,
     pub(super) turn: Result<Turn>,
 }
 
 /// Runs one client against a server of its own.
 pub(super) fn run(ground: &Ground, installed: &Installed, written: &str, client: Client) -> Tried {
-    let mut command = String::new();
-    let turn = weighed(ground, installed, written, client, &mut command);
-    Tried { command, turn }
+    let mut tried = Tried {
+        command: String::new(),
+        disturbed: None,
+        turn: Err(anyhow!("not tried")),
+    };
+    tried.turn = weighed(ground, installed, written, client, &mut tried);
+    tried
 }
 
 fn weighed(
@@ -56,7 +62,7 @@ fn weighed(
     installed: &Installed,
     written: &str,
     client: Client,
-    command: &mut String,
+    tried: &mut Tried,
 ) -> Result<Turn> {
     let mut site = Site::start(ground.server_core)?;
     let url = site.url();
@@ -68,7 +74,7 @@ fn weighed(
     let words = client.words(installed, &url, &file, ground.seconds)?;
     let folder = installed.folder.display().to_string();
     let script = installed.k6_script.display().to_string();
-    *command = shown(
+    tried.command = shown(
         &words,
         &[
             (&url, "URL"),
@@ -93,10 +99,7 @@ fn weighed(
     check(client.told(&weighed.stdout)?, counted)?;
     let server_cpu = site.cpu()?;
     let foreign = foreign_share(passed, weighed.cpu + server_cpu);
-    println!(
-        "  {:.0} % of all cores busy with other work",
-        foreign * 100.0
-    );
+    tried.disturbed = (foreign > BUSY_MAX).then_some(foreign);
     ensure!(
         ground.anyway || foreign <= BUSY_MAX,
         "other work kept {:.0} % of all cores busy meanwhile, at most {:.0} % is valid",
