@@ -1,58 +1,35 @@
-//! `cargo xtask bench load`: our generator beside its peers, in alternating runs, each side pinned to a core.
+//! Our generator beside its peers, in alternating runs, each side pinned to a core.
 //!
 //! CPU per request is user and system time of the client's whole process tree, as the kernel charges it, divided by
-//! the requests it says it made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
+//! the requests made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
 
-mod lateness;
-pub(crate) mod paper;
-mod scenario;
+mod journeys;
+mod load;
+pub(crate) mod machine;
+mod page;
 mod server;
-mod stall;
-mod tool;
+mod spread;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use rustix::thread::{CpuSet, sched_getaffinity};
 
-use self::paper::Paper;
-use self::tool::Peers;
 use crate::step::execute;
 use crate::workspace::{Workspace, cargo};
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
     /// The load engine beside wrk, oha, hey and ab, against nginx
-    Load(LoadArguments),
-}
-
-#[derive(Args)]
-pub(crate) struct LoadArguments {
-    /// Alternating rounds
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
-    rounds: u32,
-    /// Seconds of each run
-    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=600))]
-    seconds: u32,
-    /// Measure the release binaries that are there
-    #[arg(long)]
-    no_build: bool,
-    /// Measure on a busy machine too; the page says so
-    #[arg(long)]
-    anyway: bool,
-    /// Measure with the clients that are there; the page names those that are not
-    #[arg(long)]
-    no_install: bool,
-    /// Where the table goes
-    #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/load.md")]
-    out: PathBuf,
+    Load(load::LoadArguments),
+    /// A journey of 500 users beside k6 and Gatling, and beside plain requests, against nginx
+    Journeys(journeys::JourneysArguments),
 }
 
 /// What every measurement needs to know.
 struct Ground {
-    peers: Peers,
     client_core: usize,
     server_core: usize,
     rounds: u32,
@@ -63,31 +40,29 @@ struct Ground {
 }
 
 pub(crate) fn run(bench: &Bench) -> Result<()> {
-    let Bench::Load(arguments) = bench;
-    let workspace = Workspace::find()?;
-    if !arguments.no_build {
-        build(&workspace)?;
+    match bench {
+        Bench::Load(arguments) => load::run(arguments),
+        Bench::Journeys(arguments) => journeys::run(arguments),
     }
-    raise_descriptor_limit()?;
-    let (client_core, server_core) = two_cores()?;
-    let ground = Ground {
-        peers: Peers::find(&workspace, !arguments.no_install)?,
-        client_core,
-        server_core,
-        rounds: arguments.rounds,
-        seconds: arguments.seconds,
-        anyway: arguments.anyway,
-        folder: tempfile::tempdir()?,
-    };
-    let mut paper = Paper::new(&ground)?;
-    for scenario in scenario::all() {
-        paper.scenario(&scenario, &scenario::run(&ground, &scenario)?);
+}
+
+impl Ground {
+    fn new(rounds: u32, seconds: u32, anyway: bool) -> Result<Self> {
+        raise_descriptor_limit()?;
+        let (client_core, server_core) = two_cores()?;
+        Ok(Self {
+            client_core,
+            server_core,
+            rounds,
+            seconds,
+            anyway,
+            folder: tempfile::tempdir()?,
+        })
     }
-    paper.lateness(&lateness::run(&ground));
-    paper.stall(&stall::run(&ground));
-    let path = workspace.root.join(&arguments.out);
-    std::fs::write(&path, paper.finish())
-        .with_context(|| format!("cannot write {}", path.display()))?;
+}
+
+fn write(path: &Path, page: &str) -> Result<()> {
+    std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())
 }
@@ -126,7 +101,7 @@ pub(crate) fn raise_descriptor_limit() -> Result<()> {
 }
 
 /// Installs a peer from its registry into a folder of its own.
-fn cargo_install(name: &str, root: &std::path::Path) -> Result<()> {
+fn cargo_install(name: &str, root: &Path) -> Result<()> {
     execute(
         Command::new("nice")
             .args(["-n", "5", "cargo", "install", name, "--locked", "--root"])

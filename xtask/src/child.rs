@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use nix::sys::resource::{UsageWho, getrusage};
+use rustix::param::clock_ticks_per_second;
 
 use crate::clock::{Stopwatch, pause};
 use crate::step::line;
@@ -80,7 +81,7 @@ pub(crate) fn weigh(
     ensure!(
         status.success() || status.code().is_some_and(|code| accepted.contains(&code)),
         "`{text}` ended with {status}: {}",
-        stderr.lines().last().unwrap_or("it said nothing")
+        complaint(&stderr)
     );
     Ok(Weighed {
         stdout,
@@ -88,6 +89,14 @@ pub(crate) fn weigh(
         rss,
         wall,
     })
+}
+
+/// What a program said was wrong: clap's last line only names its help.
+fn complaint(stderr: &str) -> &str {
+    let error = stderr.lines().find(|line| line.starts_with("error"));
+    error
+        .or_else(|| stderr.lines().last())
+        .unwrap_or("it said nothing")
 }
 
 /// CPU time of all children waited for so far, and of theirs.
@@ -98,6 +107,22 @@ fn children_cpu() -> Result<Duration> {
         u64::try_from(micros).expect("CPU time is not negative")
     });
     Ok(Duration::from_micros(micros.iter().sum()))
+}
+
+/// CPU time of a running process so far, and of its children that it has waited for; exact to a tick of the clock.
+pub(crate) fn cpu(pid: u32) -> Option<Duration> {
+    cpu_of(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// Fields 14 to 17 of /proc/PID/stat (proc(5)); the name before them may hold anything.
+fn cpu_of(stat: &str) -> Option<Duration> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let ticks = rest.split_whitespace().skip(11).take(4);
+    let ticks: Vec<u64> = ticks.map_while(|tick| tick.parse().ok()).collect();
+    let total: u64 = (ticks.len() == 4).then(|| ticks.iter().sum())?;
+    Some(Duration::from_secs_f64(
+        total as f64 / clock_ticks_per_second() as f64,
+    ))
 }
 
 /// The largest resident set of a process so far, in bytes.
@@ -140,5 +165,18 @@ mod tests {
             .unwrap();
         assert!(error.to_string().ends_with("exit status: 3: no"), "{error}");
         assert!(weigh(shell("exit 3"), &[3], POLL, |_, _| ()).is_ok());
+        assert_eq!(
+            complaint("error: no such flag\n\nFor more, try --help.\n"),
+            "error: no such flag"
+        );
+    }
+
+    #[test]
+    fn reads_the_cpu_time_of_a_running_process() {
+        let stat = "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 100 20 3 1 20 0 1 0 55 0 0";
+        let seconds = 124.0 / clock_ticks_per_second() as f64;
+        assert_eq!(cpu_of(stat), Some(Duration::from_secs_f64(seconds)));
+        assert_eq!(cpu_of("7 (a) R 1 2"), None);
+        assert!(cpu(std::process::id()).is_some());
     }
 }

@@ -3,11 +3,6 @@
 //! Text in, text out: nothing here reads a file, a clock or a socket. A fault in one entry or line never loses the
 //! others; what could not be used is counted and said. The plans are YAML with comments that say what was guessed.
 
-#![cfg_attr(
-    test,
-    expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")
-)]
-
 pub mod har;
 pub mod journey;
 pub mod log;

@@ -299,7 +299,7 @@ mod tests {
             for text in [text, ascii] {
                 let entry = |value| Entry::new(&text, value).with_notes([note.clone()]);
                 let flow = Node::Map(vec![Entry::new("k", Node::text(&text))]);
-                let written = document(&[note.clone()], &[
+                let written = document(std::slice::from_ref(&note), &[
                     entry(Node::text(&text)),
                     Entry::new("list", Node::list([Node::text(&text), flow.clone()])),
                     Entry::new("flow", flow),

@@ -42,6 +42,7 @@ fn plan(address: SocketAddr) -> Plan {
             redirects_max: 0,
         },
         scenario: None,
+        find: None,
         transport: Transport {
             timeout: Duration::from_secs(30),
             connect_timeout: Duration::from_secs(10),

@@ -9,14 +9,19 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::child::pinned;
+use crate::child::{cpu, pinned};
 use crate::clock::pause;
 
 /// Looks for the server's port until it gives up.
 const START_POLL_COUNT: u32 = 200;
 const START_POLL: Duration = Duration::from_millis(25);
 
-/// nginx with one process that answers 1 kB from memory; ends when dropped.
+/// Answers every request with 1 kB from memory.
+pub(super) fn kilobyte() -> String {
+    format!("location / {{ return 200 \"{}\"; }}", "x".repeat(1_024))
+}
+
+/// nginx with one process; ends when dropped.
 pub(super) struct Nginx {
     child: Child,
     port: u16,
@@ -24,11 +29,12 @@ pub(super) struct Nginx {
 }
 
 impl Nginx {
-    pub(super) fn start(core: usize) -> Result<Self> {
+    /// Starts it with these directives of its one server.
+    pub(super) fn start(core: usize, directives: &str) -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let path = folder.path().join("nginx.conf");
-        std::fs::write(&path, configuration(folder.path(), port))?;
+        std::fs::write(&path, configuration(folder.path(), port, directives))?;
         let words = [
             "nginx".to_owned(),
             "-c".to_owned(),
@@ -60,6 +66,15 @@ impl Nginx {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// CPU time of the server so far.
+    pub(super) fn cpu(&self) -> Result<Duration> {
+        cpu(self.child.id()).context("nginx has ended")
+    }
+
     /// Stops the process where it stands, as a frozen server would, or lets it go on.
     pub(super) fn freeze(&self, frozen: bool) -> Result<()> {
         let signal = if frozen { Signal::STOP } else { Signal::CONT };
@@ -76,7 +91,7 @@ impl Drop for Nginx {
 }
 
 /// One process, as `master_process off` has it: the whole server is one pid.
-fn configuration(folder: &Path, port: u16) -> String {
+fn configuration(folder: &Path, port: u16, directives: &str) -> String {
     let folder = folder.display();
     let mut text = format!(
         "daemon off;\nmaster_process off;\nworker_processes 1;\nworker_rlimit_nofile 40000;\n\
@@ -88,10 +103,9 @@ fn configuration(folder: &Path, port: u16) -> String {
         writeln!(text, "  {kind}_temp_path {folder}/{kind};")
             .expect("a string takes every character");
     }
-    let body = "x".repeat(1_024);
     write!(
         text,
-        "  server {{\n    listen 127.0.0.1:{port} backlog=4096;\n    location / {{ return 200 \"{body}\"; }}\n  }}\n}}\n"
+        "  server {{\n    listen 127.0.0.1:{port} backlog=4096;\n    {directives}\n  }}\n}}\n"
     )
     .expect("a string takes every character");
     text

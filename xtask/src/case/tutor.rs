@@ -23,7 +23,7 @@ use self::fault::{Fault, Part};
 use self::measure::{Search, users_carried};
 use self::paper::Row;
 use self::stack::{Settings, Stack};
-use crate::bench::paper::{BUSY_MAX, busy_share, machine};
+use crate::bench::machine::{BUSY_MAX, busy_share, facts};
 use crate::bench::{build, raise_descriptor_limit};
 use crate::prepare::{self, Tool};
 use crate::step::execute;
@@ -187,7 +187,7 @@ fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
     }
     let path = ground.workspace.root.join(&arguments.out);
     let date = Zoned::now().date().to_string();
-    std::fs::write(&path, paper::page(&rows, &date, &machine()?, &remarks))
+    std::fs::write(&path, paper::page(&rows, &date, &facts()?, &remarks))
         .with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())

@@ -380,7 +380,7 @@ mod tests {
         let letters = |number: usize| -> String {
             format!("{number:x}")
                 .chars()
-                .map(|c| char::from(b'g' + c.to_digit(16).unwrap() as u8))
+                .map(|c| char::from_digit(c.to_digit(16).unwrap() + 16, 36).unwrap())
                 .collect()
         };
         for number in 0..20_000 {

@@ -70,7 +70,9 @@ impl Sessions {
     /// Ends all visits.
     pub(super) fn summary(&mut self) -> Option<Summary> {
         let open: Vec<u32> = self.open.drain().map(|(_, open)| open.pages).collect();
-        open.into_iter().for_each(|pages| self.end(pages));
+        for pages in open {
+            self.end(pages);
+        }
         if self.ended == 0 {
             return None;
         }

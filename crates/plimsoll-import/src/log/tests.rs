@@ -141,7 +141,9 @@ proptest! {
         let lines = [line(1, "10.0.0.1", &format!("GET {path}"), status), line(70, "10.0.0.1", "GET /", 200)];
         let tally = tally(Options::default(), &lines);
         let mut rows = ReplayRows::new(&tally, Replay { speed: 3.0, rows: None }).unwrap();
-        lines.iter().for_each(|line| { rows.take(line.as_bytes()); });
+        for line in &lines {
+            rows.take(line.as_bytes());
+        }
         for plan in [rows.finish().unwrap().plan, tally.finish().unwrap().plan] {
             prop_assert!(crate::yaml::scalars(&plan).contains(&"target".to_owned()));
         }

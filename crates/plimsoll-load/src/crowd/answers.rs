@@ -7,6 +7,7 @@ use super::Crowd;
 use crate::call::{Call, Role};
 use crate::scenario::answer::Answer;
 use crate::scenario::found;
+use crate::user::Place;
 use crate::user::jar::Site;
 
 /// What an answer means to its call.
@@ -137,7 +138,7 @@ impl Crowd {
     }
 
     /// What a page needs: requests, with targets where the page named them.
-    pub(crate) fn needed(&self, id: u32, call: &Call) -> Vec<(u32, Option<(u16, Vec<u8>)>)> {
+    pub(crate) fn needed(&self, id: u32, call: &Call) -> Vec<(u32, Option<Place>)> {
         let Some(run) = &self.users[id as usize].page else {
             return Vec::new();
         };

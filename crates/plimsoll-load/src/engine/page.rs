@@ -10,7 +10,7 @@ impl Engine {
     /// A user loads a page.
     pub(super) fn load_page(&mut self, user: u32, page: u32, due: u64, now: u64) {
         let crowd = self.crowd();
-        let request = crowd.program.pages[page as usize].page;
+        let request = crowd.program.pages[page as usize].request;
         let once = crowd.program.requests[request as usize].once;
         crowd.users[user as usize].page = Some(Box::new(PageRun {
             page,

@@ -52,7 +52,7 @@ pub(crate) enum Op {
 pub(crate) struct Page {
     pub(crate) id: StepId,
     /// The request for the page itself.
-    pub(crate) page: u32,
+    pub(crate) request: u32,
     pub(crate) listed: Vec<u32>,
     /// The request for whatever the page names.
     pub(crate) found: Option<u32>,
@@ -324,7 +324,7 @@ impl Builder<'_> {
     ) -> Result<(), LoadError> {
         let mut compiled = Page {
             id: page.id,
-            page: self.request(page, journey, once)?,
+            request: self.request(page, journey, once)?,
             listed: Vec::new(),
             found: None,
             connections: resources.connections.min(journey.connections).clamp(1, 6),

@@ -25,6 +25,7 @@ pub(crate) fn plan(scenario: Scenario) -> Plan {
             redirects_max: 0,
         },
         scenario: Some(scenario),
+        find: None,
         transport: Transport {
             timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(10),

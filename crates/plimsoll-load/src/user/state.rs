@@ -51,6 +51,9 @@ pub(crate) struct OpenGroup {
     pub(crate) outcome: Outcome,
 }
 
+/// Path and query on an origin, by index of the program's origins.
+pub(crate) type Place = (u16, Vec<u8>);
+
 /// A page that is being loaded.
 #[derive(Debug)]
 pub(crate) struct PageRun {
@@ -58,7 +61,7 @@ pub(crate) struct PageRun {
     pub(crate) page: u32,
     pub(crate) due: u64,
     /// Resources still to be asked for, last first: request, and target when the page named it.
-    pub(crate) left: Vec<(u32, Option<(u16, Vec<u8>)>)>,
+    pub(crate) left: Vec<(u32, Option<Place>)>,
     pub(crate) under_way: u32,
     pub(crate) outcome: Outcome,
     pub(crate) once: bool,

@@ -2,9 +2,10 @@
 
 use anyhow::Result;
 
-use super::Ground;
-use super::server::Nginx;
-use super::tool::{Load, Told, Tool};
+use super::tool::{Load, Peers, Told, Tool};
+use crate::bench::Ground;
+use crate::bench::page::shown;
+use crate::bench::server::{Nginx, kilobyte};
 use crate::child::{POLL, Weighed, pinned, weigh};
 
 /// One load, put on nginx by several clients in turn.
@@ -64,8 +65,8 @@ pub(super) fn all() -> [Scenario; 4] {
 }
 
 /// Runs the clients in turn, round after round, each against an nginx of its own age.
-pub(super) fn run(ground: &Ground, scenario: &Scenario) -> Result<Vec<Outcome>> {
-    let nginx = Nginx::start(ground.server_core)?;
+pub(super) fn run(ground: &Ground, peers: &Peers, scenario: &Scenario) -> Result<Vec<Outcome>> {
+    let nginx = Nginx::start(ground.server_core, &kilobyte())?;
     let mut outcomes: Vec<Outcome> = scenario
         .tools
         .iter()
@@ -87,7 +88,7 @@ pub(super) fn run(ground: &Ground, scenario: &Scenario) -> Result<Vec<Outcome>> 
                 ground.rounds,
                 outcome.tool.name()
             );
-            if let Err(error) = turn(ground, scenario.load, &nginx.url(), outcome) {
+            if let Err(error) = turn(ground, peers, scenario.load, &nginx.url(), outcome) {
                 println!("  failed: {error:#}");
                 outcome.failure = Some(format!("{error:#}"));
             }
@@ -96,9 +97,15 @@ pub(super) fn run(ground: &Ground, scenario: &Scenario) -> Result<Vec<Outcome>> 
     Ok(outcomes)
 }
 
-fn turn(ground: &Ground, load: Load, url: &str, outcome: &mut Outcome) -> Result<()> {
-    let words = words(ground, outcome.tool, load, ground.seconds, url)?;
-    outcome.command = shown(&words, url);
+fn turn(
+    ground: &Ground,
+    peers: &Peers,
+    load: Load,
+    url: &str,
+    outcome: &mut Outcome,
+) -> Result<()> {
+    let words = words(peers, outcome.tool, load, ground.seconds, url)?;
+    outcome.command = shown(&words, &[(url, "URL")]);
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
     let Weighed {
@@ -127,26 +134,12 @@ fn turn(ground: &Ground, load: Load, url: &str, outcome: &mut Outcome) -> Result
 }
 
 pub(super) fn words(
-    ground: &Ground,
+    peers: &Peers,
     tool: Tool,
     load: Load,
     seconds: u32,
     url: &str,
 ) -> Result<Vec<String>> {
-    let words = ground.peers.words(tool, load, seconds, url);
+    let words = peers.words(tool, load, seconds, url);
     words.ok_or_else(|| anyhow::anyhow!("is not installed, or cannot be asked for {load:?}"))
-}
-
-/// A command as the paper shows it: names instead of paths, URL instead of the port of the day.
-pub(super) fn shown(words: &[String], url: &str) -> String {
-    let words = words.iter().enumerate().map(|(place, word)| {
-        if place == 0 {
-            word.rsplit('/').next().unwrap_or(word)
-        } else if word == url {
-            "URL"
-        } else {
-            word
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::Ground;
-use super::scenario::{shown, words};
-use super::server::Nginx;
-use super::tool::{Load, Told, Tool};
+use super::scenario::words;
+use super::tool::{Load, Peers, Told, Tool};
+use crate::bench::Ground;
+use crate::bench::page::shown;
+use crate::bench::server::{Nginx, kilobyte};
 use crate::child::{pinned, weigh};
 
 const PER_SECOND: u32 = 1_000;
@@ -24,13 +25,13 @@ pub(super) struct Stalled {
 }
 
 /// What every client says, or why it says nothing.
-pub(super) fn run(ground: &Ground) -> Vec<(Tool, Result<Stalled>)> {
+pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Stalled>)> {
     let tools = [Tool::Plimsoll, Tool::Oha, Tool::OhaUncorrected, Tool::Hey];
     tools
         .into_iter()
         .map(|tool| {
             println!("stall: {}", tool.name());
-            let stalled = one(ground, tool);
+            let stalled = one(ground, peers, tool);
             match &stalled {
                 Ok(stalled) => println!(
                     "  p95 {:?} ms, p99 {:?} ms",
@@ -43,13 +44,13 @@ pub(super) fn run(ground: &Ground) -> Vec<(Tool, Result<Stalled>)> {
         .collect()
 }
 
-fn one(ground: &Ground, tool: Tool) -> Result<Stalled> {
-    let nginx = Nginx::start(ground.server_core)?;
+fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Stalled> {
+    let nginx = Nginx::start(ground.server_core, &kilobyte())?;
     let url = nginx.url();
     let load = Load::Rate {
         per_second: PER_SECOND,
     };
-    let words = words(ground, tool, load, SECONDS, &url)?;
+    let words = words(peers, tool, load, SECONDS, &url)?;
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
     let mut frozen = false;
@@ -68,7 +69,7 @@ fn one(ground: &Ground, tool: Tool) -> Result<Stalled> {
     )?;
     outcome?;
     Ok(Stalled {
-        command: shown(&words, &url),
+        command: shown(&words, &[(&url, "URL")]),
         told: tool.told(&weighed.stdout)?,
     })
 }

@@ -5,9 +5,10 @@
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::Ground;
-use super::scenario::{shown, words};
-use super::tool::{Load, Tool};
+use super::scenario::words;
+use super::tool::{Load, Peers, Tool};
+use crate::bench::Ground;
+use crate::bench::page::shown;
 use crate::child::{POLL, pinned, weigh};
 use crate::origin::Origin;
 
@@ -29,7 +30,7 @@ pub(super) struct Lateness {
 }
 
 /// Every round of every client, or why there is none.
-pub(super) fn run(ground: &Ground) -> Vec<(Tool, Result<Lateness>)> {
+pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Lateness>)> {
     let mut all = Vec::new();
     for round in 1..=ground.rounds {
         for tool in [Tool::Plimsoll, Tool::PlimsollTick, Tool::Oha] {
@@ -38,7 +39,7 @@ pub(super) fn run(ground: &Ground) -> Vec<(Tool, Result<Lateness>)> {
                 ground.rounds,
                 tool.name()
             );
-            let lateness = one(ground, tool);
+            let lateness = one(ground, peers, tool);
             match &lateness {
                 Ok(seen) => println!(
                     "  p99 {:.0} µs at the server, its own word {:?} ms",
@@ -52,15 +53,15 @@ pub(super) fn run(ground: &Ground) -> Vec<(Tool, Result<Lateness>)> {
     all
 }
 
-fn one(ground: &Ground, tool: Tool) -> Result<Lateness> {
+fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Lateness> {
     let arguments = format!(
         "--law deterministic --mean-us 0 --arrivals {}",
         PER_SECOND * ground.seconds
     );
     let arguments: Vec<String> = arguments.split(' ').map(ToOwned::to_owned).collect();
-    let origin = Origin::start(&ground.peers.origin, Some(ground.server_core), &arguments)?;
+    let origin = Origin::start(&peers.origin, Some(ground.server_core), &arguments)?;
     let words = words(
-        ground,
+        peers,
         tool,
         Load::Rate {
             per_second: PER_SECOND,
@@ -68,7 +69,7 @@ fn one(ground: &Ground, tool: Tool) -> Result<Lateness> {
         ground.seconds,
         &origin.url,
     )?;
-    let command = shown(&words, &origin.url);
+    let command = shown(&words, &[(&origin.url, "URL")]);
     let mut client = pinned(ground.client_core, &words);
     client.current_dir(ground.folder.path());
     let weighed = weigh(client, tool.accepted(), POLL, |_, _| ())?;

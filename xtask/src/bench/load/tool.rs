@@ -6,7 +6,8 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-use super::cargo_install;
+use crate::bench::cargo_install;
+use crate::bench::page::version;
 use crate::prepare;
 use crate::workspace::Workspace;
 
@@ -95,26 +96,17 @@ impl Peers {
 
     /// Names and versions, for the paper.
     pub(super) fn versions(&self) -> Vec<String> {
-        let first_line = |program: &str, flag: &str| -> Option<String> {
-            let output = Command::new(program).arg(flag).output().ok()?;
-            let text = [output.stdout, output.stderr].concat();
-            let text = String::from_utf8_lossy(&text).into_owned();
-            text.lines()
-                .map(str::trim)
-                .find(|line| line.contains(|c: char| c.is_ascii_digit()))
-                .map(ToOwned::to_owned)
-        };
-        let wrk = first_line("wrk", "-v")
-            .map(|line| line.split(" [").next().unwrap_or_default().to_owned());
+        let wrk =
+            version("wrk", "-v").map(|line| line.split(" [").next().unwrap_or_default().to_owned());
         [
-            first_line("nginx", "-v"),
-            first_line(&self.plimsoll.display().to_string(), "--version"),
+            version("nginx", "-v"),
+            version(&self.plimsoll.display().to_string(), "--version"),
             wrk,
             self.oha
                 .as_ref()
-                .and_then(|oha| first_line(&oha.display().to_string(), "--version")),
+                .and_then(|oha| version(&oha.display().to_string(), "--version")),
             Some(format!("hey {}", debian_version("hey").unwrap_or_default())),
-            first_line("ab", "-V"),
+            version("ab", "-V"),
         ]
         .into_iter()
         .flatten()

@@ -1,85 +1,35 @@
-//! The page that the benchmark writes: what was asked, what was measured, on which machine, and what failed.
+//! The tables of the load engine's page.
 
 use std::fmt::Write as _;
-use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
-use jiff::Zoned;
+use anyhow::Result;
 
-use super::Ground;
 use super::lateness::Lateness;
 use super::scenario::{Outcome, Scenario, Turn};
 use super::stall::Stalled;
-use super::tool::{Load, Tool};
-use crate::clock::pause;
-
-/// A share of busy cores above which the machine is not ours.
-pub(crate) const BUSY_MAX: f64 = 0.1;
+use super::tool::{Load, Peers, Tool};
+use crate::bench::Ground;
+use crate::bench::page::{Head, Page};
+use crate::bench::spread::Spread;
 
 /// The page under way.
 pub(super) struct Paper {
-    text: String,
-    /// Rows of the table of what is asked of us.
-    asked: Vec<String>,
-    commands: Vec<String>,
-    failures: Vec<String>,
-}
-
-/// Median, smallest and largest of some values.
-struct Spread {
-    median: f64,
-    min: f64,
-    max: f64,
+    page: Page,
 }
 
 impl Paper {
-    pub(super) fn new(ground: &Ground) -> Result<Self> {
-        let mut text = String::from("# The load engine beside its peers\n\n");
-        let machine = machine()?;
-        writeln!(
-            text,
-            "Written by `cargo xtask bench load` on {}, {} rounds of {} s. {machine}. Client pinned to core {}, server \
-             to core {}, over loopback; rounds alternate between the clients. CPU per request is user and system time \
-             of the client's process tree over the requests it counted, whole run, start and end of the program \
-             included. Medians, with the smallest and largest in brackets. Runs spread by 10-30 %: a smaller gap is \
-             no gap, and only ratios carry over to other machines.\n",
-            Zoned::now().date(),
-            ground.rounds,
-            ground.seconds,
-            ground.client_core,
-            ground.server_core,
+    pub(super) fn new(ground: &Ground, peers: &Peers) -> Result<Self> {
+        let page = Page::new(
+            ground,
+            &Head {
+                title: "The load engine beside its peers",
+                task: "load",
+                terms: "CPU per request is user and system time of the client's process tree over the requests it \
+                        counted, whole run, start and end of the program included.",
+                versions: &peers.versions(),
+            },
         )?;
-        let busy = busy_share()?;
-        writeln!(
-            text,
-            "Cores busy before the first run: {:.0} %.",
-            busy * 100.0
-        )?;
-        if busy > BUSY_MAX {
-            ensure!(
-                ground.anyway,
-                "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, \
-                 which marks the page",
-                busy * 100.0,
-                BUSY_MAX * 100.0
-            );
-            writeln!(
-                text,
-                "**Other work shared the machine: lateness and requests/s on this page are not valid, and ratios only \
-                 roughly.**"
-            )?;
-        }
-        writeln!(
-            text,
-            "\nVersions: {}.\n",
-            ground.peers.versions().join(" · ")
-        )?;
-        Ok(Self {
-            text,
-            asked: Vec::new(),
-            commands: Vec::new(),
-            failures: Vec::new(),
-        })
+        Ok(Self { page })
     }
 
     /// A table of clients under one load; server: nginx, one process, 1 kB from memory.
@@ -120,8 +70,8 @@ impl Paper {
                 rss.max,
             );
         }
-        self.text.push_str(&table);
-        self.text.push('\n');
+        table.push('\n');
+        self.page.chapter(&table);
     }
 
     /// Holds our own result against what is asked of it.
@@ -131,7 +81,9 @@ impl Paper {
             (Tool::Plimsoll, Load::Closed { connections: 64 } | Load::Rate { .. }) => 1.0,
             (Tool::Plimsoll, Load::Closed { .. }) => {
                 let what = "10,000 open connections: RSS below 50 MiB".to_owned();
-                return self.row(&what, &format!("{:.1} MiB", rss.max), Some(rss.max < 50.0));
+                return self
+                    .page
+                    .ask(&what, &format!("{:.1} MiB", rss.max), Some(rss.max < 50.0));
             }
             (Tool::PlimsollTick, Load::Rate { .. }) => 0.65,
             _ => return,
@@ -143,7 +95,7 @@ impl Paper {
         {
             let what =
                 format!("{per_second}/s: 99 % of the sends within 200 µs of due, by its own clock");
-            self.row(
+            self.page.ask(
                 &what,
                 &format!("{} µs", lag.show(0)),
                 Some(lag.median <= 200.0),
@@ -161,51 +113,32 @@ impl Paper {
             }
         };
         match ratio {
-            Some(ratio) => self.row(
+            Some(ratio) => self.page.ask(
                 &what,
                 &format!("{}x", ratio.show(2)),
                 Some(ratio.median <= limit),
             ),
-            None => self.row(&what, "not measured", None),
+            None => self.page.ask(&what, "not measured", None),
         }
-    }
-
-    /// One thing asked, and whether it is met; `None` if it could not be measured.
-    fn row(&mut self, what: &str, measured: &str, is_met: Option<bool>) {
-        let verdict = match is_met {
-            Some(true) => "met",
-            Some(false) => "**missed**",
-            None => "**open**",
-        };
-        self.asked
-            .push(format!("| {what} | {measured} | {verdict} |"));
     }
 
     fn note(&mut self, tool: Tool, command: &str, failure: Option<&String>) {
-        if !command.is_empty() && !self.commands.iter().any(|known| known == command) {
-            self.commands.push(command.to_owned());
-        }
+        self.page.command(command);
         if let Some(failure) = failure {
-            self.failures.push(format!(
-                "- {}: {}",
-                tool.name(),
-                failure.lines().next().unwrap_or_default()
-            ));
+            self.page.failure(tool.name(), failure);
         }
     }
 
     fn note_void(&mut self, tool: Tool, what: &str, count: usize) {
         if count > 0 {
-            self.failures.push(format!(
-                "- {}: {what}: {count} run(s) void by its own word",
-                tool.name()
-            ));
+            let why = format!("{what}: {count} run(s) void by its own word");
+            self.page.failure(tool.name(), &why);
         }
     }
 
     /// How late requests leave at 2,000 a second, by the server's clock.
     pub(super) fn lateness(&mut self, all: &[(Tool, Result<Lateness>)]) {
-        self.text.push_str(
+        let mut table = String::from(
             "## Lateness at 2,000 requests a second, even spacing\n\nSeen by the known-law origin (service time 0): \
              distance of each arrival from an even grid that the earliest touches, loopback and the server's own \
              wake-up included; every round.\n\n| client | p50 µs | p99 µs | max µs | p99 by its own clock, µs |\n|---|---|---|---|---|\n",
@@ -223,7 +156,7 @@ impl Paper {
             self.note_void(*tool, "lateness", usize::from(lateness.is_void));
             let own_p99_us = lateness.lag_ms_p99.map(|lag| lag * 1e3);
             let _ = writeln!(
-                self.text,
+                table,
                 "| {} | {:.0} | {:.0} | {:.0} | {} |",
                 tool.name(),
                 lateness.p50_us,
@@ -236,23 +169,24 @@ impl Paper {
                 seen.push(lateness.p99_us);
             }
         }
-        self.text.push('\n');
+        table.push('\n');
+        self.page.chapter(&table);
         for (clock, values) in [("by its own clock", own), ("by the server's", seen)] {
             let what = format!("2000/s: 99 % of the sends within 200 µs of due, {clock}");
             match Spread::of(values) {
-                Some(spread) => self.row(
+                Some(spread) => self.page.ask(
                     &what,
                     &format!("{} µs", spread.show(0)),
                     Some(spread.median <= 200.0),
                 ),
-                None => self.row(&what, "not measured", None),
+                None => self.page.ask(&what, "not measured", None),
             }
         }
     }
 
     /// What each client says about a server that stood still for a second.
     pub(super) fn stall(&mut self, all: &[(Tool, Result<Stalled>)]) {
-        self.text.push_str(
+        let mut table = String::from(
             "## Server frozen for 1 s during 10 s at 1,000 requests a second\n\nTruth: p95 about 500 ms, p99 about \
              900 ms.\n\n| client | p95 ms | p99 ms | answered | failed |\n|---|---|---|---|---|\n",
         );
@@ -269,7 +203,7 @@ impl Paper {
             let show =
                 |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.1}"));
             let _ = writeln!(
-                self.text,
+                table,
                 "| {} | {} | {} | {} | {} |",
                 tool.name(),
                 show(told.p95_ms),
@@ -279,117 +213,30 @@ impl Paper {
             );
             if *tool == Tool::Plimsoll {
                 let (p95, p99) = (told.p95_ms.unwrap_or(0.0), told.p99_ms.unwrap_or(0.0));
-                self.row(
+                self.page.ask(
                     "stall: p95 within 10 % of 500 ms, p99 within 10 % of 900 ms",
                     &format!("{p95:.0} / {p99:.0} ms"),
                     Some((450.0..=550.0).contains(&p95) && (810.0..=990.0).contains(&p99)),
                 );
             }
         }
-        self.text.push('\n');
+        table.push('\n');
+        self.page.chapter(&table);
     }
 
     pub(super) fn finish(self) -> String {
-        let asked = format!(
-            "## What is asked of it\n\n| asked | measured | |\n|---|---|---|\n{}\n\n",
-            self.asked.join("\n")
-        );
-        let failures = if self.failures.is_empty() {
-            "No client failed.".to_owned()
-        } else {
-            self.failures.join("\n")
-        };
-        let commands: Vec<_> = self
-            .commands
-            .iter()
-            .map(|command| format!("    {command}"))
-            .collect();
-        let (head, tables) = self.text.split_once("\n## ").unwrap_or((&self.text, ""));
-        format!(
-            "{head}\n{asked}## {tables}## Failures\n\n{failures}\n\n## Commands\n\n{}\n",
-            commands.join("\n")
-        )
-    }
-}
-
-impl Spread {
-    fn of(mut values: Vec<f64>) -> Option<Self> {
-        values.sort_by(f64::total_cmp);
-        let count = values.len();
-        let (min, max) = (*values.first()?, *values.last()?);
-        let median = f64::midpoint(values[(count - 1) / 2], values[count / 2]);
-        Some(Self { median, min, max })
-    }
-
-    fn show(&self, digits: usize) -> String {
-        format!(
-            "{:.digits$} ({:.digits$}-{:.digits$})",
-            self.median, self.min, self.max
-        )
+        self.page.finish()
     }
 }
 
 fn spread(outcome: &Outcome, value: impl Fn(&Turn) -> f64) -> Option<Spread> {
-    Spread::of(outcome.turns.iter().map(value).collect())
+    Spread::of(outcome.turns.iter().map(value))
 }
 
 /// Of the costs in the same round: rounds differ more than clients do.
 fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
     let pairs = outcome.turns.iter().zip(&yardstick.turns);
-    Spread::of(
-        pairs
-            .map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request)
-            .collect(),
-    )
-}
-
-/// The share of all cores that is busy before we begin, over two seconds.
-pub(crate) fn busy_share() -> Result<f64> {
-    let (busy, all) = cpu_ticks()?;
-    pause(Duration::from_secs(2));
-    let (busy_later, all_later) = cpu_ticks()?;
-    Ok((busy_later - busy) / (all_later - all).max(1.0))
-}
-
-/// Busy ticks and all ticks since the machine started: the first line of /proc/stat (proc(5)).
-fn cpu_ticks() -> Result<(f64, f64)> {
-    let text = std::fs::read_to_string("/proc/stat")?;
-    let line = text.lines().next().unwrap_or_default();
-    let ticks: Vec<f64> = line
-        .split_whitespace()
-        .skip(1)
-        .filter_map(|tick| tick.parse().ok())
-        .collect();
-    let idle = ticks
-        .get(3)
-        .context("/proc/stat does not begin with the ticks of all cores")?;
-    // Guests are counted in user time already.
-    let all: f64 = ticks.iter().take(8).sum();
-    Ok((all - idle - ticks.get(4).copied().unwrap_or(0.0), all))
-}
-
-/// Cores, processor, memory, kernel; no host name.
-pub(crate) fn machine() -> Result<String> {
-    let cores = std::thread::available_parallelism()?;
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo")?;
-    let model = cpuinfo
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .map_or("unknown processor", |rest| {
-            rest.trim_start_matches([' ', '\t', ':'])
-        });
-    let meminfo = std::fs::read_to_string("/proc/meminfo")?;
-    let kib: u64 = meminfo
-        .split_whitespace()
-        .nth(1)
-        .and_then(|kib| kib.parse().ok())
-        .unwrap_or_default();
-    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
-    Ok(format!(
-        "Machine: {cores} cores ({model}), {} GiB, Linux {}",
-        kib >> 20,
-        kernel.trim()
-    ))
+    Spread::of(pairs.map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request))
 }
 
 #[cfg(test)]
@@ -418,10 +265,7 @@ mod tests {
 
     fn paper() -> Paper {
         Paper {
-            text: "# Title\n\nText.\n\n".to_owned(),
-            asked: Vec::new(),
-            commands: Vec::new(),
-            failures: Vec::new(),
+            page: Page::blank(),
         }
     }
 

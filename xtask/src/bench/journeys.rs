@@ -1,0 +1,85 @@
+//! `cargo xtask bench journeys`: the same journey of 500 users by k6, by Gatling and by our engine, and our engine's
+//! plain requests beside it.
+
+mod client;
+mod install;
+mod paper;
+mod plan;
+mod site;
+mod turn;
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+
+use self::client::Client;
+use self::install::Installed;
+use self::paper::Paper;
+use super::{Ground, build, write};
+use crate::workspace::Workspace;
+
+/// The project's own page, written only by a valid measurement.
+const PAGE: &str = "docs/benchmarks/journeys.md";
+
+#[derive(Args)]
+pub(crate) struct JourneysArguments {
+    /// Alternating rounds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    rounds: u32,
+    /// Seconds of each run
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(4..=600))]
+    seconds: u32,
+    /// Measure the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Measure with the clients that are there; the page names those that are not
+    #[arg(long)]
+    no_install: bool,
+    /// Where the page goes, valid or not; without it, only a valid one is written, to docs/benchmarks/journeys.md
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+pub(super) fn run(arguments: &JourneysArguments) -> Result<()> {
+    let workspace = Workspace::find()?;
+    if !arguments.no_build {
+        build(&workspace)?;
+    }
+    let file = workspace.root.join("bench/journeys/journey.yaml");
+    let written = std::fs::read_to_string(&file)
+        .with_context(|| format!("cannot read {}", file.display()))?;
+    let installed = Installed::find(&workspace, !arguments.no_install)?;
+    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = Paper::new(&ground, &installed)?;
+    for round in 1..=ground.rounds {
+        for client in Client::ALL {
+            println!("round {round} of {}: {}", ground.rounds, client.name());
+            let tried = turn::run(&ground, &installed, &written, client);
+            match &tried.turn {
+                Ok(turn) => println!(
+                    "  {:.1} µs of CPU per request warm, {:.1} over the whole run, {:.0} requests/s, {} MiB",
+                    turn.warm_us,
+                    turn.whole_us,
+                    turn.requests_per_second,
+                    turn.rss >> 20
+                ),
+                Err(error) => println!("  not valid: {error:#}"),
+            }
+            paper.tried(round, client, tried);
+        }
+    }
+    let is_valid = paper.is_valid();
+    let text = paper.finish();
+    match (&arguments.out, is_valid) {
+        (Some(out), _) => write(&workspace.root.join(out), &text),
+        (None, true) => write(&workspace.root.join(PAGE), &text),
+        (None, false) => {
+            println!("\n{text}\n{PAGE} is left as it was: this measurement is not valid");
+            Ok(())
+        }
+    }
+}

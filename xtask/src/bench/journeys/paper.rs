@@ -1,0 +1,312 @@
+//! The page: what a journey costs beside its peers and beside plain requests.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::client::Client;
+use super::install::Installed;
+use super::turn::{Tried, Turn};
+use crate::bench::Ground;
+use crate::bench::page::{Head, Page};
+use crate::bench::spread::Spread;
+
+/// All runs of one client: `None` where one was not valid.
+pub(super) struct Outcome {
+    pub(super) client: Client,
+    pub(super) turns: Vec<Option<Turn>>,
+}
+
+/// The page under way.
+pub(super) struct Paper {
+    page: Page,
+    outcomes: Vec<Outcome>,
+}
+
+/// What a journey may cost: the client, whose cost it is held against, and how much of it.
+struct Asked {
+    what: &'static str,
+    client: Client,
+    yardstick: Client,
+    /// Share of the yardstick's cost, as it is asked for and as a number.
+    limit: (&'static str, f64),
+}
+
+const ASKED: [Asked; 4] = [
+    Asked {
+        what: "the journey beside plain requests",
+        client: Client::Journey,
+        yardstick: Client::Plain,
+        limit: ("1.6", 1.6),
+    },
+    Asked {
+        what: "the journey without thinking beside a closed loop",
+        client: Client::Unthinking,
+        yardstick: Client::Closed,
+        limit: ("1.6", 1.6),
+    },
+    Asked {
+        what: "the journey beside k6",
+        client: Client::Journey,
+        yardstick: Client::K6,
+        limit: ("1/6", 1.0 / 6.0),
+    },
+    Asked {
+        what: "the journey beside Gatling",
+        client: Client::Journey,
+        yardstick: Client::Gatling,
+        limit: ("1/4", 0.25),
+    },
+];
+
+const RSS_MAX_MIB: f64 = 400.0;
+
+const TERMS: &str = "CPU per request is user and system time of the client's process tree over the requests that the \
+                     server counted: *warm* in the second half of the load, when what is compiled on the way has been \
+                     (the peers are at their best there, and targets are held against it), *whole run* with start and \
+                     end of the program. A run counts only if no request and no check failed, the client's count is \
+                     the server's within 2 %, and other work kept at most a tenth of the cores busy.";
+
+const JOURNEY: &str = "Each user asks for a form, takes the token out of it by a regular expression, thinks for \
+                       100 ms, posts the form with the token and checks that the answer names it, and asks for three \
+                       pages; cookies and connection stay with the user. Answers are 1 kB, from memory. Plain requests \
+                       are as many connections that rest for 20 ms after each answer, a fifth of the journey's pause.";
+
+impl Paper {
+    pub(super) fn new(ground: &Ground, installed: &Installed) -> Result<Self> {
+        let page = Page::new(
+            ground,
+            &Head {
+                title: "Journeys beside their peers",
+                task: "journeys",
+                terms: TERMS,
+                versions: &installed.versions(),
+            },
+        )?;
+        Ok(Self::on(page))
+    }
+
+    fn on(page: Page) -> Self {
+        let outcomes = Client::ALL.map(|client| Outcome {
+            client,
+            turns: Vec::new(),
+        });
+        Self {
+            page,
+            outcomes: outcomes.into(),
+        }
+    }
+
+    /// Takes down one run.
+    pub(super) fn tried(&mut self, round: u32, client: Client, tried: Tried) {
+        self.page.command(&tried.command);
+        if let Err(error) = &tried.turn {
+            let why = format!("round {round}: {error:#}");
+            self.page.failure(client.name(), &why);
+        } else if let Some(share) = tried.disturbed {
+            let why = format!(
+                "round {round}: other work kept {:.0} % of all cores busy",
+                share * 100.0
+            );
+            self.page.failure(client.name(), &why);
+        }
+        if let Some(outcome) = self
+            .outcomes
+            .iter_mut()
+            .find(|known| known.client == client)
+        {
+            outcome.turns.push(tried.turn.ok());
+        }
+    }
+
+    /// Whether the page may stand as the project's own.
+    pub(super) fn is_valid(&self) -> bool {
+        self.page.is_valid()
+    }
+
+    pub(super) fn finish(mut self) -> String {
+        for asked in &ASKED {
+            self.ask(asked);
+        }
+        self.ask_memory();
+        let thinking = [Client::K6, Client::Gatling, Client::Journey, Client::Plain];
+        let text = self.table(
+            "500 users who think",
+            Some(JOURNEY),
+            &thinking,
+            Client::Journey,
+        );
+        self.page.chapter(&text);
+        let unthinking = [Client::Unthinking, Client::Closed];
+        let text = self.table(
+            "500 users who do not think",
+            None,
+            &unthinking,
+            Client::Unthinking,
+        );
+        self.page.chapter(&text);
+        let text = self.table("10,000 users", None, &[Client::Crowd], Client::Crowd);
+        self.page.chapter(&text);
+        self.page.finish()
+    }
+
+    fn ask(&mut self, asked: &Asked) {
+        let (limit, share) = asked.limit;
+        let what = format!("{}: CPU at most {limit} of it", asked.what);
+        match self.ratio(asked.client, asked.yardstick) {
+            Some(ratio) => {
+                let measured = format!("{} of it", ratio.show(3));
+                self.page.ask(&what, &measured, Some(ratio.median <= share));
+            }
+            None => self.page.ask(&what, "not measured", None),
+        }
+    }
+
+    fn ask_memory(&mut self) {
+        let what =
+            format!("10,000 users with cookies and captures: RSS below {RSS_MAX_MIB:.0} MiB");
+        match self.spread(Client::Crowd, rss_mib) {
+            Some(rss) => {
+                let measured = format!("{:.0} MiB", rss.max);
+                self.page.ask(&what, &measured, Some(rss.max < RSS_MAX_MIB));
+            }
+            None => self.page.ask(&what, "not measured", None),
+        }
+    }
+
+    fn table(
+        &self,
+        title: &str,
+        terms: Option<&str>,
+        clients: &[Client],
+        yardstick: Client,
+    ) -> String {
+        let rows: Vec<_> = clients
+            .iter()
+            .filter_map(|client| self.table_row(*client, yardstick))
+            .collect();
+        let mut text = format!("## {title}\n\n");
+        if let Some(terms) = terms {
+            let _ = writeln!(text, "{terms}\n");
+        }
+        if rows.is_empty() {
+            text.push_str("No valid run.\n\n");
+            return text;
+        }
+        let _ = writeln!(
+            text,
+            "| client | CPU µs per request, warm | whole run | {} as a share of it | requests/s, warm | RSS MiB | server's \
+             core busy |\n|---|---|---|---|---|---|---|",
+            yardstick.name()
+        );
+        let _ = writeln!(text, "{}\n", rows.join("\n"));
+        text
+    }
+
+    /// `None` for a client without a valid run.
+    fn table_row(&self, client: Client, yardstick: Client) -> Option<String> {
+        let ratio = if client == yardstick {
+            None
+        } else {
+            self.ratio(yardstick, client)
+        };
+        Some(format!(
+            "| {} | {} | {} | {} | {:.0} | {:.0} | {:.0} % |",
+            client.name(),
+            self.spread(client, |turn| turn.warm_us)?.show(1),
+            self.spread(client, |turn| turn.whole_us)?.show(1),
+            ratio.map_or("–".to_owned(), |ratio| ratio.show(3)),
+            self.spread(client, |turn| turn.requests_per_second)?.median,
+            self.spread(client, rss_mib)?.max,
+            self.spread(client, |turn| turn.server_busy * 100.0)?.median,
+        ))
+    }
+
+    fn turns(&self, client: Client) -> &[Option<Turn>] {
+        let outcome = self.outcomes.iter().find(|known| known.client == client);
+        outcome.map_or(&[], |outcome| &outcome.turns)
+    }
+
+    fn spread(&self, client: Client, value: impl Fn(&Turn) -> f64) -> Option<Spread> {
+        Spread::of(self.turns(client).iter().flatten().map(value))
+    }
+
+    /// Of the warm costs in the same round: rounds differ more than clients do.
+    fn ratio(&self, client: Client, yardstick: Client) -> Option<Spread> {
+        let pairs = self.turns(client).iter().zip(self.turns(yardstick));
+        Spread::of(
+            pairs.filter_map(|(ours, theirs)| {
+                Some(ours.as_ref()?.warm_us / theirs.as_ref()?.warm_us)
+            }),
+        )
+    }
+}
+
+fn rss_mib(turn: &Turn) -> f64 {
+    turn.rss as f64 / 1_048_576.0
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::anyhow;
+
+    use super::*;
+
+    /// A paper with one run of each client; `None` for one that failed.
+    fn paper(rounds: &[&[(Client, Option<f64>)]]) -> Paper {
+        let mut paper = Paper::on(Page::blank());
+        for (round, clients) in (1..).zip(rounds) {
+            for (client, warm_us) in *clients {
+                let turn = warm_us.map(|warm_us| Turn {
+                    warm_us,
+                    whole_us: 2.0 * warm_us,
+                    requests_per_second: 1_000.0,
+                    rss: 300 << 20,
+                    server_busy: 0.5,
+                });
+                let tried = Tried {
+                    command: format!("{} URL", client.name()),
+                    disturbed: None,
+                    turn: turn.ok_or_else(|| anyhow!("2 checks failed")),
+                };
+                paper.tried(round, *client, tried);
+            }
+        }
+        paper
+    }
+
+    #[test]
+    fn the_journey_is_held_against_each_peer_in_its_own_round() {
+        let paper = paper(&[
+            &[
+                (Client::K6, Some(180.0)),
+                (Client::Gatling, Some(60.0)),
+                (Client::Journey, Some(20.0)),
+                (Client::Crowd, Some(20.0)),
+            ],
+            &[
+                (Client::K6, Some(400.0)),
+                (Client::Gatling, None),
+                (Client::Journey, Some(40.0)),
+            ],
+        ]);
+        assert!(!paper.is_valid());
+        let text = paper.finish();
+        for row in [
+            "| the journey beside k6: CPU at most 1/6 of it | 0.106 (0.100-0.111) of it | met |",
+            "| the journey beside Gatling: CPU at most 1/4 of it | 0.333 (0.333-0.333) of it | **missed** |",
+            "| the journey beside plain requests: CPU at most 1.6 of it | not measured | **open** |",
+            "RSS below 400 MiB | 300 MiB | met |",
+            "| k6 | 290.0 (180.0-400.0) | 580.0 (360.0-800.0) | 0.106 (0.100-0.111) | 1000 | 300 | 50 % |",
+            "- Gatling: round 2: 2 checks failed\n",
+        ] {
+            assert!(text.contains(row), "{row}\n{text}");
+        }
+        assert!(text.contains("## Commands\n\n    k6 URL\n"), "{text}");
+    }
+
+    #[test]
+    fn a_page_without_failures_is_valid() {
+        assert!(paper(&[&[(Client::K6, Some(180.0))]]).is_valid());
+    }
+}

@@ -1,0 +1,105 @@
+//! The site of the journey: nginx, which hands out a token in a form and a cookie, and wants both back.
+//!
+//! It costs less than any client, and it refuses what no user of the form would send: a form that is not posted, comes
+//! without the cookie, or is not as long as one with a token in it. Its answer names the token of the cookie, so a
+//! client that finds its captured token there has kept both.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::bench::server::Nginx;
+
+/// Length of `token=…&answer=ship` with a token of 32 digits.
+const FORM_LEN: usize = "token=".len() + 32 + "&answer=ship".len();
+
+/// Bytes of filling that make each answer about 1 kB.
+const FILLING_LEN: usize = 800;
+
+/// No look at the counters takes longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+pub(super) struct Site {
+    nginx: Nginx,
+    /// Our own requests, which no client made.
+    look_count: u64,
+}
+
+impl Site {
+    pub(super) fn start(core: usize) -> Result<Self> {
+        let nginx = Nginx::start(core, &directives())?;
+        Ok(Self {
+            nginx,
+            look_count: 0,
+        })
+    }
+
+    /// Without a slash at its end.
+    pub(super) fn url(&self) -> String {
+        self.nginx.url().trim_end_matches('/').to_owned()
+    }
+
+    /// CPU time of the server so far.
+    pub(super) fn cpu(&self) -> Result<Duration> {
+        self.nginx.cpu()
+    }
+
+    /// Requests of clients so far, by the server's own count.
+    pub(super) fn request_count(&mut self) -> Result<u64> {
+        let address = SocketAddr::from(([127, 0, 0, 1], self.nginx.port()));
+        let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.write_all(b"GET /counts HTTP/1.0\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        self.look_count += 1;
+        let count = requests(&text).context("the server does not tell its count of requests")?;
+        Ok(count.saturating_sub(self.look_count))
+    }
+}
+
+/// The third number below `server accepts handled requests`.
+fn requests(text: &str) -> Option<u64> {
+    let (_, rest) = text.split_once("accepts handled requests")?;
+    rest.split_whitespace().nth(2)?.parse().ok()
+}
+
+fn directives() -> String {
+    let filling = "x".repeat(FILLING_LEN);
+    format!(
+        r#"default_type text/html;
+    location = /form {{
+      add_header Set-Cookie "ship=$request_id; Path=/; HttpOnly";
+      return 200 "<!doctype html><title>Form</title><p>{filling}</p><form method='post' action='/save'><input type='hidden' name=\"token\" value=\"$request_id\"><input name='answer'></form>";
+    }}
+    location = /save {{
+      if ($request_method != POST) {{ return 405; }}
+      if ($cookie_ship = "") {{ return 403; }}
+      if ($content_length != {FORM_LEN}) {{ return 400; }}
+      return 200 "<!doctype html><title>Saved</title><p>saved $cookie_ship</p><p>{filling}</p>";
+    }}
+    location /ships/ {{ return 200 "<!doctype html><title>Ship</title><p>{filling}</p>"; }}
+    location = /counts {{ stub_status; }}"#
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_count_of_requests() {
+        let text = "HTTP/1.1 200 OK\r\n\r\nActive connections: 291 \nserver accepts handled requests\n 16630948 \
+                    16630940 31070465 \nReading: 6 Writing: 179 Waiting: 106 \n";
+        assert_eq!(requests(text), Some(31_070_465));
+        assert_eq!(requests("HTTP/1.1 404 Not Found\r\n\r\n"), None);
+    }
+
+    #[test]
+    fn the_form_is_as_long_as_the_clients_write_it() {
+        let form = format!("token={}&answer=ship", "0".repeat(32));
+        assert_eq!(form.len(), FORM_LEN);
+    }
+}

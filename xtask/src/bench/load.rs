@@ -1,0 +1,55 @@
+//! `cargo xtask bench load`: our generator beside its peers, under loads without journeys.
+
+mod lateness;
+mod paper;
+mod scenario;
+mod stall;
+mod tool;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+
+use self::paper::Paper;
+use self::tool::Peers;
+use super::{Ground, build, write};
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+pub(crate) struct LoadArguments {
+    /// Alternating rounds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    rounds: u32,
+    /// Seconds of each run
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u32).range(2..=600))]
+    seconds: u32,
+    /// Measure the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Measure with the clients that are there; the page names those that are not
+    #[arg(long)]
+    no_install: bool,
+    /// Where the table goes
+    #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/load.md")]
+    out: PathBuf,
+}
+
+pub(super) fn run(arguments: &LoadArguments) -> Result<()> {
+    let workspace = Workspace::find()?;
+    if !arguments.no_build {
+        build(&workspace)?;
+    }
+    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let peers = Peers::find(&workspace, !arguments.no_install)?;
+    let mut paper = Paper::new(&ground, &peers)?;
+    for scenario in scenario::all() {
+        paper.scenario(&scenario, &scenario::run(&ground, &peers, &scenario)?);
+    }
+    paper.lateness(&lateness::run(&ground, &peers));
+    paper.stall(&stall::run(&ground, &peers));
+    write(&workspace.root.join(&arguments.out), &paper.finish())
+}

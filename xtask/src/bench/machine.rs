@@ -1,0 +1,103 @@
+//! The machine that a page speaks of: what it is, and whether it is ours alone.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+
+use crate::clock::pause;
+
+/// A share of busy cores above which the machine is not ours.
+pub(crate) const BUSY_MAX: f64 = 0.1;
+
+/// What all cores did since the machine started, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Ticks {
+    pub(super) busy: f64,
+    pub(super) all: f64,
+}
+
+impl Ticks {
+    pub(super) fn now() -> Result<Self> {
+        Self::of(&std::fs::read_to_string("/proc/stat")?)
+    }
+
+    /// The first line of /proc/stat (proc(5)). Time that the host took away counts as busy: it was not ours.
+    fn of(stat: &str) -> Result<Self> {
+        let line = stat.lines().next().unwrap_or_default();
+        let ticks: Vec<f64> = line
+            .split_whitespace()
+            .skip(1)
+            .filter_map(|tick| tick.parse().ok())
+            .collect();
+        let idle = ticks
+            .get(3)
+            .context("/proc/stat does not begin with the ticks of all cores")?;
+        // Guests are counted in user time already.
+        let all: f64 = ticks.iter().take(8).sum();
+        let waiting = ticks.get(4).copied().unwrap_or(0.0);
+        Ok(Self {
+            busy: all - idle - waiting,
+            all,
+        })
+    }
+
+    /// What came since an earlier moment.
+    pub(super) fn since(self, earlier: Self) -> Self {
+        Self {
+            busy: self.busy - earlier.busy,
+            all: self.all - earlier.all,
+        }
+    }
+
+    /// The share of all cores that was busy.
+    pub(super) fn busy_share(self) -> f64 {
+        self.busy / self.all.max(1.0)
+    }
+}
+
+/// The share of all cores that is busy before we begin, over two seconds.
+pub(crate) fn busy_share() -> Result<f64> {
+    let before = Ticks::now()?;
+    pause(Duration::from_secs(2));
+    Ok(Ticks::now()?.since(before).busy_share())
+}
+
+/// Cores, processor, memory, kernel; no host name.
+pub(crate) fn facts() -> Result<String> {
+    let cores = std::thread::available_parallelism()?;
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo")?;
+    let model = cpuinfo
+        .lines()
+        .find_map(|line| line.strip_prefix("model name"))
+        .map_or("unknown processor", |rest| {
+            rest.trim_start_matches([' ', '\t', ':'])
+        });
+    let meminfo = std::fs::read_to_string("/proc/meminfo")?;
+    let kib: u64 = meminfo
+        .split_whitespace()
+        .nth(1)
+        .and_then(|kib| kib.parse().ok())
+        .unwrap_or_default();
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    Ok(format!(
+        "Machine: {cores} cores ({model}), {} GiB, Linux {}",
+        kib >> 20,
+        kernel.trim()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_is_idle_and_a_guest_is_counted_once() {
+        let before = Ticks::of("cpu  10 0 10 70 10 0 0 0 0 0\ncpu0 1 1 1 1").unwrap();
+        let after = Ticks::of("cpu  30 0 10 130 30 0 0 20 20 0\n").unwrap();
+        let passed = after.since(before);
+        assert!((passed.all - 120.0).abs() < 1e-9, "{passed:?}");
+        assert!((passed.busy - 40.0).abs() < 1e-9, "{passed:?}");
+        assert!((passed.busy_share() - 1.0 / 3.0).abs() < 1e-9);
+        assert!(Ticks::of("").is_err());
+    }
+}

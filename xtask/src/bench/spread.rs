@@ -1,0 +1,40 @@
+//! Several measurements of one thing.
+
+/// Median, smallest and largest of some values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spread {
+    pub(super) median: f64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+}
+
+impl Spread {
+    /// `None` without values.
+    pub(super) fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        values.sort_by(f64::total_cmp);
+        let count = values.len();
+        let (min, max) = (*values.first()?, *values.last()?);
+        let median = f64::midpoint(values[(count - 1) / 2], values[count / 2]);
+        Some(Self { median, min, max })
+    }
+
+    pub(super) fn show(&self, digits: usize) -> String {
+        format!(
+            "{:.digits$} ({:.digits$}-{:.digits$})",
+            self.median, self.min, self.max
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_of_an_even_number_lies_between_two() {
+        let spread = Spread::of([4.0, 1.0, 2.0, 9.0]).unwrap();
+        assert_eq!(spread.show(1), "3.0 (1.0-9.0)");
+        assert_eq!(Spread::of([]), None);
+    }
+}
