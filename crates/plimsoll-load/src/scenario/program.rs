@@ -345,7 +345,7 @@ impl Builder<'_> {
                 expectations: Vec::new(),
             };
             compiled.found = Some(self.request(&step, journey, once)?);
-            self.program.requests[compiled.page as usize].wants_body = true;
+            self.program.requests[compiled.request as usize].wants_body = true;
         }
         self.program
             .ops

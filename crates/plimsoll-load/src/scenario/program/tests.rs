@@ -91,7 +91,9 @@ struct Interpreter {
 
 impl Interpreter {
     fn steps(&mut self, steps: &[Step]) {
-        steps.iter().for_each(|step| self.step(step));
+        for step in steps {
+            self.step(step);
+        }
     }
 
     fn step(&mut self, step: &Step) {

@@ -116,7 +116,9 @@ fn a_mix_that_changes_changes_who_is_wanted() {
             left.push(who.place);
         }
     }
-    left.iter().for_each(|&place| people.vacate(place, later));
+    for &place in &left {
+        people.vacate(place, later);
+    }
     for (at, who) in all(&mut people) {
         assert!(at >= later);
         stay[who.journey as usize] += 1;
