@@ -431,7 +431,7 @@ mod tests {
         let mut bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..10 {
             let parts = vec![format!("*a{}", level - 1); 10].join(", ");
-            bomb += &format!("a{level}: &a{level} [{parts}]\n");
+            bomb.extend([format!("a{level}: &a{level} [{parts}]\n")]);
         }
         assert_eq!(tree(&bomb).unwrap_err(), "there are too many values");
         let deep = "[".repeat(100) + &"]".repeat(100);
