@@ -73,7 +73,8 @@ fn check_plan(arguments: &CheckArguments) -> Result<Exit, Fault> {
         counted(scenario.steps.len(), "step"),
     ];
     for feed in &scenario.feeds {
-        parts.push(format!("{} rows of {}", feed.rows, feed.name));
+        let rows = if feed.rows == 1 { "row" } else { "rows" };
+        parts.push(format!("{} {rows} of {}", feed.rows, feed.name));
     }
     print(&format!("{file} is a valid plan: {}\n", parts.join(", ")));
     Ok(Exit::Met)
