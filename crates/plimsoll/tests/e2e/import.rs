@@ -243,24 +243,8 @@ fn lines_that_cannot_be_read_are_shown() {
 }
 
 #[test]
-fn a_recording_of_chromium() {
+fn a_recording_that_is_cut_off() {
     let place = Place::new();
-    let file = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../plimsoll-import/tests/data/chromium-login.har"
-    );
-    let said = place.run(&["import", "har", file]);
-    assert_eq!(said.code, 0, "{said:?}");
-    for part in [
-        "target: http://127.0.0.1:8731",
-        "env('PASSWORD')",
-        "input[name=\"csrf\"]",
-        "location: /home",
-    ] {
-        assert!(said.stdout.contains(part), "{part}: {said:?}");
-    }
-    assert!(!said.stdout.contains("correct horse"), "{said:?}");
-    assert!(said.stderr.contains("127.0.0.2"), "{said:?}");
     std::fs::write(place.path().join("cut.har"), "{\"log\":").unwrap();
     let said = place.run(&["import", "har", "cut.har"]);
     assert_eq!(said.code, 2, "{said:?}");
