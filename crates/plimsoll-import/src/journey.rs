@@ -2,7 +2,7 @@
 //! gave and that later requests sent back.
 //!
 //! What a browser adds by itself (cookies, its own headers) is left to the user of the plan; other hosts, failed
-//! requests and `WebSockets` are left out and named in comments.
+//! requests and `WebSocket`s are left out and named in comments.
 
 mod draft;
 mod extract;

@@ -55,7 +55,7 @@ pub enum Kind {
     Resource,
     /// What a script asked for.
     Call,
-    /// What no plan can say: `WebSockets`, event streams, preflights, beacons.
+    /// What no plan can say: `WebSocket`s, event streams, preflights, beacons.
     Other,
 }
 

@@ -40,12 +40,8 @@ impl Node {
         Self::Text(text.into())
     }
 
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "numbers and fresh strings are handed over as they are"
-    )]
-    pub(crate) fn plain(text: impl ToString) -> Self {
-        Self::Plain(text.to_string())
+    pub(crate) fn plain(text: impl std::fmt::Display) -> Self {
+        Self::Plain(format!("{text}"))
     }
 
     /// A list of values without comments.

@@ -22,7 +22,7 @@ pub(super) fn write(
     let mut notes = sifted.left_out.clone();
     notes.extend(recording.faults.iter().cloned());
     if !folded.has_timings {
-        notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `- think: 2s` where people read".to_owned());
+        notes.push("the recording has no timings (`startedDateTime`): the plan has no think times, add `think: 2s` where people read".to_owned());
     }
     if folded.resources_left_out > 0 {
         notes.push(format!(

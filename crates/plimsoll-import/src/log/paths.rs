@@ -208,7 +208,7 @@ impl Pattern {
 
     fn hole(&mut self, name: &str) {
         let wish = looks::slot_name(name);
-        let free = (2..=self.names.len() + 2)
+        let free = (2..10_000)
             .map(|number| format!("{wish}_{number}"))
             .find(|name| !self.names.contains(name))
             .unwrap_or_default();
@@ -380,7 +380,7 @@ mod tests {
         let letters = |number: usize| -> String {
             format!("{number:x}")
                 .chars()
-                .map(|c| char::from_digit(c.to_digit(16).unwrap() + 16, 36).unwrap())
+                .map(|c| char::from(b'g' + u8::try_from(c.to_digit(16).unwrap()).unwrap()))
                 .collect()
         };
         for number in 0..20_000 {

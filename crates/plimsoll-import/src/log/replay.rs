@@ -224,6 +224,8 @@ impl ReplayRows {
             let lasting_ns = (f64::from(length) * 1e9 / self.replay.speed).round() as u64;
             let lasting = if lasting_ns.is_multiple_of(1_000_000_000) {
                 format!("{}s", lasting_ns / 1_000_000_000)
+            } else if lasting_ns.is_multiple_of(1_000_000) {
+                format!("{}ms", lasting_ns / 1_000_000)
             } else {
                 format!("{lasting_ns}ns")
             };

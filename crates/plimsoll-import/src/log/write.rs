@@ -251,9 +251,9 @@ fn files(tally: &Tally, assets: &Ranked, feeds: &mut Feeds) -> Item {
                 Entry::new("steps", steps),
             ])
         };
-        let taken = way(mean.max(0.001), Node::List(vec![choice]));
-        let skipped = way((1.0 - mean).max(0.001), Node::List(Vec::new()));
-        Node::Map(vec![Entry::new("choose", Node::list([taken, skipped]))])
+        let some = way(mean.max(0.001), Node::List(vec![choice]));
+        let nothing = way((1.0 - mean).max(0.001), Node::List(Vec::new()));
+        Node::Map(vec![Entry::new("choose", Node::list([some, nothing]))])
     } else {
         // All numbers of a range are equally likely: its middle is the mean.
         #[expect(
@@ -310,15 +310,16 @@ impl Feeds {
             let Some(name) = pattern.names.get(at) else {
                 continue;
             };
-            match (&feed, varies[at]) {
-                (Some(feed), true) if columns == 1 => {
-                    url.extend(["{{ ", feed, ".value }}"]);
-                }
-                (Some(feed), true) => url.extend(["{{ ", feed, ".", name, " }}"]),
-                _ => {
-                    let value = stat.sample.first().and_then(|row| row.get(at));
-                    url.push_str(&looks::literal(value.map_or("", String::as_str)));
-                }
+            if let Some(feed) = feed.as_deref().filter(|_| varies[at]) {
+                let column = if columns == 1 { "value" } else { name };
+                url.push_str("{{ ");
+                url.push_str(feed);
+                url.push('.');
+                url.push_str(column);
+                url.push_str(" }}");
+            } else {
+                let value = stat.sample.first().and_then(|row| row.get(at));
+                url.push_str(&looks::literal(value.map_or("", String::as_str)));
             }
         }
         if let Some(feed) = feed {
@@ -394,16 +395,16 @@ fn load(
     } else {
         "the log"
     };
-    let remarks = [format!(
+    let comment = format!(
         "Visitors that come, from {} to {}: the pages of {what}, divided by those of a visit.",
         Replay::moment(from_ms),
         Replay::moment(to_ms)
-    )];
+    );
     Entry::new(
         "load",
         Node::Map(vec![Entry::new("phases", Node::list(nodes))]),
     )
-    .with_notes(remarks)
+    .with_notes([comment])
 }
 
 /// Arrivals per second as people write them.
