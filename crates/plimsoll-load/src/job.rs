@@ -340,6 +340,14 @@ fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>,
     if !of_users {
         return fault("of requests with journeys", "users or sessions");
     }
+    if scenario.http2 {
+        // Speaking HTTP/1.1 instead would measure something else than was asked.
+        return Err(LoadError::Plan {
+            place: "http",
+            found: "2".to_owned(),
+            range: "1: HTTP/2 is not spoken yet",
+        });
+    }
     let program = Program::new(plan, scenario, inputs)?;
     if People::new(load, scenario, Seed(0), 0, 0, 1).is_none() {
         return Err(LoadError::Plan {
