@@ -11,7 +11,9 @@ pub mod early;
 pub mod leak;
 mod parts;
 pub mod recovery;
+mod soak;
 mod steady;
+mod theft;
 mod validity;
 
 pub use early::early;
@@ -46,6 +48,8 @@ pub struct TrialFacts {
     pub cores: u32,
     /// Share of the machine's CPU that the hypervisor took, 0 to 1, one value per second; empty when unknown.
     pub steal: Vec<f64>,
+    /// Share of the machine's CPU that was busy, 0 to 1, in the same seconds.
+    pub busy: Vec<f64>,
     /// Time within which arrivals are sent in one go, µs; a lag up to this is what was asked for.
     pub tick_us: u64,
     /// Whether arrivals were independent of answers. Lag and CPU of the generator void open load only.
@@ -124,6 +128,7 @@ fn describe(
         in_flight_mean: judged.in_flight_mean(),
         lag_us_p99: judged.lag_us(0.99),
         generator_cpu: judged.generator_cpu(facts.cores),
+        stolen_share: theft::share(facts),
     }
 }
 
@@ -155,6 +160,7 @@ fn verdict(
         }
     }
     let mut reasons = validity::generator_and_machine(trial, objective, judged, facts);
+    reasons.extend(theft::voids(trial, failed.is_some(), facts));
     if reasons.is_empty() {
         match trial.spec.kind {
             TrialKind::SelfTest => reasons.extend(validity::self_test(trial)),
@@ -195,6 +201,9 @@ fn failure(
     facts: &TrialFacts,
 ) -> Option<FailReason> {
     let spec = &trial.spec;
+    if spec.kind == TrialKind::Soak {
+        return soak::failure(spec, objective, judged);
+    }
     let answers = judged.answers();
     if windows
         .iter()

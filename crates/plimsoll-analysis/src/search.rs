@@ -16,6 +16,7 @@ pub mod policy;
 pub mod posterior;
 mod prologue;
 mod refine;
+mod soak;
 mod statement;
 pub mod users;
 mod voids;
@@ -38,6 +39,7 @@ use hysteresis::Hysteresis;
 use known::{Known, cost};
 use prologue::{Noise, SelfTest, Single};
 use refine::Refine;
+use soak::Soak;
 use voids::{Again, Voids};
 
 /// What the search wants next.
@@ -67,6 +69,7 @@ enum Phase {
     Refine(Refine),
     Confirm(Confirm),
     Hysteresis(Box<Hysteresis>),
+    Soak(Box<Soak>),
 }
 
 /// What a phase wants.
@@ -78,6 +81,8 @@ enum Ask {
     Enter(Phase),
     /// A confirmed line; it may still be approached from above.
     Line(LoadLine),
+    /// A line that needs no further approach; it may still be soaked.
+    Approached(LoadLine),
     /// The search ends with this line.
     Over(LoadLine),
     /// The search ends without a line.
@@ -122,7 +127,7 @@ impl Search {
             Ok(spec) => Step::Trial(self.known.carried_out(spec)),
             Err(line) => Step::Done(SearchResult {
                 line,
-                remarks: self.known.remarks.clone(),
+                remarks: self.known.all_remarks(),
             }),
         };
         self.current = Some(step.clone());
@@ -161,7 +166,7 @@ impl Search {
         self.current = None;
         SearchResult {
             line: Err(reason),
-            remarks: self.known.remarks.clone(),
+            remarks: self.known.all_remarks(),
         }
     }
 
@@ -203,7 +208,12 @@ impl Search {
                 Ask::Line(line) if self.known.policy.hysteresis => {
                     self.phase = Phase::Hysteresis(Box::new(Hysteresis::new(line)));
                 }
-                Ask::Line(line) | Ask::Over(line) => self.ending = Some(Ok(line)),
+                Ask::Line(line) | Ask::Approached(line) if self.known.policy.soak_s > 0 => {
+                    self.phase = Phase::Soak(Box::new(Soak::new(line)));
+                }
+                Ask::Line(line) | Ask::Approached(line) | Ask::Over(line) => {
+                    self.ending = Some(Ok(line));
+                }
                 Ask::End(reason) => self.ending = Some(Err(self.counted(reason))),
             }
         }
@@ -220,6 +230,7 @@ impl Search {
             Phase::Refine(refine) => refine.next(known),
             Phase::Confirm(confirm) => confirm.next(known),
             Phase::Hysteresis(hysteresis) => hysteresis.next(known),
+            Phase::Soak(soak) => soak.next(known),
         }
     }
 
@@ -248,6 +259,7 @@ impl Search {
             Phase::Refine(refine) => refine.record(trial),
             Phase::Confirm(confirm) => confirm.record(trial),
             Phase::Hysteresis(hysteresis) => hysteresis.record(known, trial),
+            Phase::Soak(soak) => soak.record(known, trial),
         }
         let descending =
             matches!(&self.phase, Phase::Hysteresis(hysteresis) if hysteresis.is_descending());
@@ -262,6 +274,7 @@ impl Search {
             (_, TrialKind::Anchor | TrialKind::Recovery) => {}
             (Phase::Noise(noise), _) => noise.skip(),
             (Phase::Hysteresis(hysteresis), _) => hysteresis.skip(),
+            (Phase::Soak(soak), _) => soak.skip(&mut self.known),
             (Phase::Bracket(bracket), _) => {
                 if let Err(reason) = bracket.lower(&mut self.known, reason) {
                     self.ending = Some(Err(self.void(reason)));
@@ -291,6 +304,7 @@ impl Search {
         match &self.phase {
             Phase::Confirm(confirm) => return confirm.out_of_time(&mut self.known),
             Phase::Hysteresis(hysteresis) => return Ok(hysteresis.line().clone()),
+            Phase::Soak(soak) => return Ok(soak.line().clone()),
             _ => {}
         }
         let because = format!("the time ran out in the {} phase", self.stage().name);
@@ -326,6 +340,7 @@ impl Search {
                 format!("confirming {}", self.known.text(confirm.rate())),
             ),
             Phase::Hysteresis(_) => ("hysteresis", "approaching from above".to_owned()),
+            Phase::Soak(_) => ("soak", "a long trial below the line".to_owned()),
         };
         Stage { name, text }
     }
@@ -348,6 +363,7 @@ impl Search {
             Phase::Refine(refinement) => refine(refinement.trials()) + confirm,
             Phase::Confirm(_) => confirm,
             Phase::Hysteresis(_) => full * 2,
+            Phase::Soak(_) => Duration::from_secs(u64::from(known.policy.soak_s)),
         };
         estimate.min(left)
     }

@@ -158,6 +158,11 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
             start_second,
             start_second + spec.offered_s(),
         ),
+        busy: run.readings.between(
+            metric::CPU_BUSY,
+            start_second,
+            start_second + spec.offered_s(),
+        ),
         open: is_paced(run),
         ..TrialFacts::default()
     };

@@ -89,6 +89,7 @@ fn self_test(spec: TrialSpec, second: u32) -> Trial {
         in_flight_mean: 0.0,
         lag_us_p99: 0,
         generator_cpu: 0.0,
+        stolen_share: 0.0,
     }
 }
 
@@ -233,6 +234,18 @@ fn a_quick_search_is_wide_and_right() {
         Policy::quick,
     );
     assert!(held >= HITS_MIN - 1, "{held} of {SEEDS}");
+}
+
+/// The demo's search has still less time. It must end with a line, or the newcomer's first answer is none.
+#[test]
+fn a_search_of_three_minutes_ends_with_a_line() {
+    for service in [Service::Deterministic, Service::Exponential] {
+        let (held, _) = hits(1, service, point(0.009, 0.95, 11.0), |objective| Policy {
+            budget: Duration::from_secs(150),
+            ..Policy::quick(objective)
+        });
+        assert!(held >= HITS_MIN, "{held} of {SEEDS}");
+    }
 }
 
 /// A search in users who think for `think_s` seconds on average, against the machine-repairman's law.

@@ -100,6 +100,14 @@ fn one() -> f64 {
     clippy::trivially_copy_pass_by_ref,
     reason = "the signature serde asks for"
 )]
+fn is_zero(value: &f64) -> bool {
+    *value <= 0.0
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
 fn is_one(value: &f64) -> bool {
     (value - 1.0).abs() < f64::EPSILON
 }
@@ -182,6 +190,10 @@ pub struct Trial {
     pub lag_us_p99: u64,
     /// Share of its event loops' CPU that the generator used, 0 to 1.
     pub generator_cpu: f64,
+    /// Of the CPU that the machine wanted, the share that the hypervisor gave to others in the worst judged second, 0
+    /// to 1; 0 while so little was taken that it does not matter.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stolen_share: f64,
 }
 
 /// The percentiles every report shows, µs; zeros without observations.

@@ -13,7 +13,7 @@ use crate::search::posterior::FAR;
 /// Certain is: more bad requests than the objective allows of all that the whole trial can offer, which is λT (for
 /// users what they would ask for if nobody waited) and
 /// three standard deviations of a Poisson count; or more in flight than the cap. There is no early pass.
-/// A trial of the refinement goes on until it has twice the bad requests allowed: how far it fails is evidence too.
+/// A trial of the bracket or the refinement goes on until it has twice the bad requests allowed: how far it fails is evidence too.
 pub fn early(
     spec: &TrialSpec,
     objective: &Objective,
@@ -45,7 +45,7 @@ pub fn early(
     {
         return Some(FailReason::Errors);
     }
-    let margin = if spec.kind == TrialKind::Refine {
+    let margin = if matches!(spec.kind, TrialKind::Bracket | TrialKind::Refine) {
         FAR
     } else {
         1.0

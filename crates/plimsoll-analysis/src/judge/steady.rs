@@ -55,7 +55,8 @@ pub(super) fn seconds_to_drop(spec: &TrialSpec, windows: &[Window], level: (u32,
 /// the level changes, and a trend test that knows of autocorrelation agrees.
 pub(super) fn is_steady(kind: TrialKind, windows: &[Window]) -> bool {
     let series = levels(windows);
-    if kind == TrialKind::Single || series.len() < 6 {
+    // A soak is there to see what changes.
+    if matches!(kind, TrialKind::Single | TrialKind::Soak) || series.len() < 6 {
         return true;
     }
     let suspect = mser(&series) >= series.len() / 2 || !change_points(&series).is_empty();

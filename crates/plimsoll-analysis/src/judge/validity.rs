@@ -11,10 +11,6 @@ use super::steady::is_steady;
 
 /// Highest share of the generator's CPU that is valid.
 const CPU_MAX: f64 = 0.85;
-/// Share of the CPU that may be stolen in a second.
-const STEAL_MAX: f64 = 0.05;
-/// Share of seconds that may exceed it.
-const STEAL_SECONDS_MAX: f64 = 0.20;
 /// Requests beyond the quantile that a verdict needs.
 const TAIL_REQUESTS_MIN: f64 = 10.0;
 /// Difference between N and X·R that is valid.
@@ -54,16 +50,6 @@ pub(super) fn generator_and_machine(
         reasons.push(VoidReason::GeneratorDescriptors {
             failures: descriptors,
         });
-    }
-    let stolen = facts
-        .steal
-        .iter()
-        .filter(|&&share| share > STEAL_MAX)
-        .count();
-    let seconds_share = stolen as f64 / (facts.steal.len() as f64).max(1.0);
-    // The self-test asks what the generator reaches; what it reached while it was robbed, it can do.
-    if seconds_share > STEAL_SECONDS_MAX && trial.spec.kind != TrialKind::SelfTest {
-        reasons.push(VoidReason::Steal { seconds_share });
     }
     reasons
 }

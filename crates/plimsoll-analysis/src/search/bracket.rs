@@ -6,7 +6,7 @@ use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::VoidReason;
 
 use super::ceiling::Reach;
-use super::known::{Known, rounded};
+use super::known::{Known, is_plain, rounded};
 use super::prologue::{missed_at_once, self_test};
 use super::refine::Refine;
 use super::{Ask, Phase};
@@ -106,6 +106,8 @@ impl Bracket {
     /// A first failure must repeat, two of three, before it ends the phase; in a short search not when it is plain.
     pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
         if trial.verdict.is_fail() {
+            // The repetition and the recovery after it cost a short search as much as two trials of the refinement, which
+            // mends a wrong start.
             let plain = known.policy.believes_plain_failures && is_plain(trial);
             self.fails += if plain { FAILS } else { 1 };
         } else {
@@ -146,12 +148,6 @@ impl Bracket {
     pub(super) fn rate(&self) -> f64 {
         self.rate
     }
-}
-
-/// Whether chance cannot explain a failure: even the median broke the objective. Its trial and the recovery after it
-/// cost a short search as much as two trials of the refinement, which mends a wrong start.
-fn is_plain(trial: &Trial) -> bool {
-    2 * trial.bad > trial.requests
 }
 
 fn missed(known: &Known) -> NoLine {

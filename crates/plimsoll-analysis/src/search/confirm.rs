@@ -15,6 +15,9 @@ const LOWER: f64 = 0.98;
 /// Probability of a pass that a verified rate should have by the posterior: at first, and in the last round.
 const PASS_WANTED: f64 = 0.78;
 const PASS_WANTED_AGAIN: f64 = 0.9;
+/// After fewer full trials than this the posterior knows its lower end badly: the only round is made a whole width of the
+/// interval below the median.
+const TRIALS_FEW: usize = 8;
 /// Trials with which a round may end when the time runs out.
 const TRIALS_MIN: u32 = 2;
 /// No printed interval reaches less far from its median: the rate that a trial really offers scatters, and the
@@ -41,7 +44,19 @@ impl Confirm {
             * known.policy.confirm.0;
         // The only round there is time for must not be wasted.
         if known.elapsed + 2 * round > known.budget() {
-            return Self::at(known, PASS_WANTED_AGAIN);
+            let only = Self::at(known, PASS_WANTED_AGAIN);
+            let (low, median, high) = interval(known);
+            let full = known.evidence.iter();
+            let full = full.filter(|evidence| evidence.measure_s >= known.policy.measure_s);
+            let most = if full.count() < TRIALS_FEW {
+                median * low / high
+            } else {
+                low
+            };
+            return Self {
+                rate: only.rate.min(most),
+                ..only
+            };
         }
         first
     }

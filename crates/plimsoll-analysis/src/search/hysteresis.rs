@@ -22,7 +22,7 @@ impl Hysteresis {
         let rate = match self.done {
             0 => self.line.high.min(known.reachable()),
             1 => self.line.verified,
-            _ => return Ask::Over(self.line.clone()),
+            _ => return Ask::Approached(self.line.clone()),
         };
         Ask::Trial(known.spec(TrialKind::Hysteresis, rate, known.measure_s))
     }

@@ -22,6 +22,27 @@ const GRADED_POWER: f64 = 0.8;
 /// The anchors' rate as a share of the line.
 const ANCHOR_SHARE: f64 = 0.6;
 
+/// Valid trials during which the hypervisor gave the CPU to others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Theft {
+    trials: u32,
+    share_max: f64,
+}
+
+impl Theft {
+    fn remark(self) -> Option<Remark> {
+        (self.trials > 0).then(|| Remark::Note {
+            text: format!(
+                "the hypervisor took up to {:.0} % of the wanted CPU in {} of the trials: those that passed did so in \
+                 spite of it, those that failed only say that the line lies below what the CPU taken would have \
+                 carried too; a machine of your own gives a narrower interval",
+                100.0 * self.share_max,
+                self.trials
+            ),
+        })
+    }
+}
+
 /// A valid verdict.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence {
@@ -32,6 +53,8 @@ pub(super) struct Evidence {
     /// Bad requests that the objective allowed, and those that were over them.
     allowed: f64,
     ratio: Option<f64>,
+    /// Whether chance can hardly explain the failure.
+    plain: bool,
 }
 
 /// What is known.
@@ -55,6 +78,8 @@ pub(super) struct Known {
     pub(super) measure_s: u32,
     /// Seconds of warm-up of a full trial.
     pub(super) warmup_s: u32,
+    /// Trials that were robbed of CPU.
+    theft: Theft,
     /// Rates at and above are void for the generator.
     pub(super) void_from: f64,
     /// In flight at the last anchor, per unit of its rate.
@@ -83,6 +108,7 @@ impl Known {
             utilisation: Vec::new(),
             remarks: Vec::new(),
             posterior: None,
+            theft: Theft::default(),
             void_from: f64::INFINITY,
             anchor: None,
         }
@@ -227,18 +253,41 @@ impl Known {
             return;
         }
         let evidence = Evidence {
-            rate: trial.spec.rate,
+            rate: self.rate_told(trial),
             failed: trial.verdict.is_fail(),
             measure_s: trial.spec.measure_s,
             in_flight_mean: trial.in_flight_mean,
             allowed: self.allowed(trial.spec.rate, trial.spec.measure_s),
             ratio: self.ratio(trial),
+            plain: trial.stolen_share <= 0.0 && is_plain(trial),
         };
         self.evidence.push(evidence);
         let observation = self.observation(evidence);
         if let Some(posterior) = &mut self.posterior {
             posterior.observe(observation);
         }
+    }
+
+    /// The load of which a verdict tells. A trial that failed while the hypervisor took a share of the CPU says that
+    /// the line lies below the load which that share would have carried too.
+    fn rate_told(&mut self, trial: &Trial) -> f64 {
+        if trial.stolen_share <= 0.0 {
+            return trial.spec.rate;
+        }
+        self.theft.trials += 1;
+        self.theft.share_max = self.theft.share_max.max(trial.stolen_share);
+        if trial.verdict.is_fail() {
+            trial.spec.rate / (1.0 - trial.stolen_share)
+        } else {
+            trial.spec.rate
+        }
+    }
+
+    /// What is to be said beside the line.
+    pub(super) fn all_remarks(&self) -> Vec<Remark> {
+        let mut remarks = self.remarks.clone();
+        remarks.extend(self.theft.remark());
+        remarks
     }
 
     /// Bad requests that the objective allows in a trial, as planned.
@@ -259,6 +308,9 @@ impl Known {
         if self.policy.has_parts {
             return None;
         }
+        if trial.stolen_share > 0.0 && trial.verdict.is_fail() {
+            return None;
+        }
         let ratio = trial.bad as f64 / bound.bad_allowed(trial.requests as f64);
         let stopped = trial.judged.1 - trial.judged.0 < trial.spec.measure_s;
         match trial.verdict {
@@ -266,10 +318,12 @@ impl Known {
             TrialVerdict::Fail {
                 reason: FailReason::Latency,
             } if !stopped => Some(ratio),
-            // Trials at the line stop early only when they are far beyond it.
+            // These stop early only when they are far beyond it.
             TrialVerdict::Fail {
                 reason: FailReason::Latency,
-            } if trial.spec.kind == TrialKind::Refine => Some(f64::INFINITY),
+            } if matches!(trial.spec.kind, TrialKind::Bracket | TrialKind::Refine) => {
+                Some(f64::INFINITY)
+            }
             _ => None,
         }
     }
@@ -284,6 +338,7 @@ impl Known {
         Observation {
             rate: evidence.rate,
             failed: evidence.failed,
+            plain: evidence.plain,
             allowed: evidence.allowed,
             ratio: evidence.ratio,
             power: full * if short { SHORT_POWER } else { 1.0 },
@@ -292,7 +347,8 @@ impl Known {
 
     /// Opens the posterior over what the bracket found, with all verdicts so far.
     pub(super) fn open_posterior(&mut self, passed: f64, failed: f64) {
-        let mut posterior = Posterior::new(passed, failed);
+        let allowed = self.allowed((passed * failed).sqrt(), self.measure_s);
+        let mut posterior = Posterior::new(passed, failed, allowed);
         for &evidence in &self.evidence {
             posterior.observe(self.observation(evidence));
         }
@@ -367,6 +423,11 @@ impl Known {
         let alone = rate * self.per_unit() * self.alone_s();
         near.map_or(alone, |evidence| evidence.in_flight_mean.max(alone))
     }
+}
+
+/// Whether chance can hardly explain a failure: even the median broke the objective.
+pub(super) fn is_plain(trial: &Trial) -> bool {
+    trial.verdict.is_fail() && 2 * trial.bad > trial.requests
 }
 
 /// Wall time of a trial with its overhead.

@@ -59,6 +59,8 @@ pub struct Policy {
     pub must_recover: bool,
     /// Whether the line is also approached from above.
     pub hysteresis: bool,
+    /// Judged seconds of a soak at 0.9 of the verified load; 0 for none.
+    pub soak_s: u32,
 }
 
 impl Policy {
@@ -109,10 +111,11 @@ impl Policy {
             recovery_s: 60,
             must_recover: true,
             hysteresis: false,
+            soak_s: 0,
         }
     }
 
-    /// An hour: minute-long trials, a narrow interval, the line approached from above too.
+    /// An hour: minute-long trials, a narrow interval, the line approached from above too, and ten minutes below it.
     pub fn thorough(objective: Objective) -> Self {
         Self {
             budget: Duration::from_hours(1),
@@ -122,6 +125,7 @@ impl Policy {
             noise: (5, 10),
             width: 0.04,
             hysteresis: true,
+            soak_s: 600,
             ..Self::standard(objective)
         }
     }

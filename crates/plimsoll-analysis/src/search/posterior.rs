@@ -22,6 +22,13 @@ const STEEPNESS: [f64; 9] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]
 const CLUSTERING: [f64; 7] = [1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 256.0];
 /// Probabilities that a trial fails by noise at any load.
 const FALSE_ALARM: [f64; 3] = [0.01, 0.05, 0.15];
+/// Share of the false alarms in which even the median request was bad.
+const PLAIN_ALARMS: f64 = 0.1;
+/// Scatter of a full trial's verdict in ln λ up to which it is believed readily. The science reference allows 0.08; a
+/// queue with exponential service and forty requests a second has 0.15.
+const SCATTER_USUAL: f64 = 0.2;
+/// How fast belief falls with the distance of the line from the bracket, as a power of the rate.
+const BEYOND_POWER: f64 = 3.0;
 /// Probability that a trial passes by noise at any load.
 const SPURIOUS_PASS: f64 = 0.01;
 /// Mass in the outermost cells at which the grid grows, and how many cells are outermost.
@@ -44,6 +51,8 @@ pub struct Observation {
     pub allowed: f64,
     /// Bad requests over those allowed; `None` when the verdict rests on something else.
     pub ratio: Option<f64>,
+    /// Whether chance can hardly explain the failure: even the median request was bad.
+    pub plain: bool,
     /// Exponent of the likelihood: 1 for a full trial, 0.5 for a short one, less for an outdated one.
     pub power: f64,
 }
@@ -112,21 +121,35 @@ pub struct Posterior {
     weights: Vec<f64>,
     /// Mass of each cell of m, summed over all else.
     masses: Vec<f64>,
+    prior: Prior,
     observations: Vec<Observation>,
 }
 
 impl Posterior {
-    /// A uniform prior from half of `passed` to six times `failed`, both in 1/s.
-    pub fn new(passed: f64, failed: f64) -> Self {
+    /// A prior over the line after a bracket between `passed` and `failed`, both in 1/s. `allowed` are the bad requests
+    /// that a full trial may have. See [`Prior`].
+    pub fn new(passed: f64, failed: f64, allowed: f64) -> Self {
         let (low_ln, high_ln) = ((passed / 2.0).ln(), (failed * 6.0).ln());
         let step = (high_ln - low_ln) / (CELLS - 1) as f64;
         Self {
             low_ln,
             step,
-            weights: vec![1.0; CELLS * STEEPNESS.len() * CLUSTERING.len() * FALSE_ALARM.len()],
-            masses: vec![1.0; CELLS],
+            weights: Vec::new(),
+            masses: Vec::new(),
+            prior: Prior {
+                inside_ln: (passed.ln(), failed.ln()),
+                allowed,
+            },
             observations: Vec::new(),
         }
+        .forgotten()
+    }
+
+    /// With the prior's weights, on the grid as it is.
+    fn forgotten(mut self) -> Self {
+        self.weights = self.prior.weights(self.low_ln, self.step);
+        self.masses = masses(&self.weights);
+        self
     }
 
     /// Takes a trial in. The grid grows where mass gathers at an end.
@@ -207,6 +230,7 @@ impl Posterior {
             failed: false,
             allowed,
             ratio: None,
+            plain: false,
             power: 1.0,
         };
         let (mut passed, mut total) = (0.0, 0.0);
@@ -267,10 +291,10 @@ impl Posterior {
         let mut highest = 0.0_f64;
         self.each_row(observation, |row, alarm, shares| {
             let disturbed = side
-                * if observation.failed {
-                    alarm
-                } else {
-                    SPURIOUS_PASS
+                * match (observation.failed, observation.plain) {
+                    (true, true) => PLAIN_ALARMS * alarm,
+                    (true, false) => alarm,
+                    (false, _) => SPURIOUS_PASS,
                 };
             for (weight, share) in row.iter().zip(shares) {
                 let likelihood = disturbed + (1.0 - alarm - SPURIOUS_PASS) * share;
@@ -283,17 +307,12 @@ impl Posterior {
         for weight in &mut weights {
             *weight /= highest;
         }
-        self.masses.fill(0.0);
-        for row in weights.chunks(CELLS) {
-            for (mass, weight) in self.masses.iter_mut().zip(row) {
-                *mass += weight;
-            }
-        }
+        self.masses = masses(&weights);
         self.weights = weights;
     }
 
     fn recompute(&mut self) {
-        self.weights.fill(1.0);
+        self.weights = self.prior.weights(self.low_ln, self.step);
         for observation in self.observations.clone() {
             self.multiply(observation);
         }
@@ -351,6 +370,53 @@ impl Curve {
         let below = (position as usize).min(self.0.len() - 2);
         self.0[below] + (position - below as f64) * (self.0[below + 1] - self.0[below])
     }
+}
+
+/// What is believed before the refinement. Uniform over the whole grid it would hold so much beyond the bracket, and so
+/// many ways in which every verdict is chance, that a handful of trials could not rule them out.
+#[derive(Clone, Copy, Debug)]
+struct Prior {
+    /// ln of the highest rate that passed and of the one that failed: uniform between them.
+    inside_ln: (f64, f64),
+    /// Bad requests that a full trial may have.
+    allowed: f64,
+}
+
+impl Prior {
+    /// Weights by steepness, clustering, false alarm and cell. A line beyond the bracket is believed less by the third
+    /// power of its distance; verdicts that scatter by s = √(φ/a)/k as 1/(1 + (s/s₀)²).
+    fn weights(self, low_ln: f64, step: f64) -> Vec<f64> {
+        let (passed, failed) = self.inside_ln;
+        let cells = (0..CELLS).map(|cell| {
+            let m = low_ln + cell as f64 * step;
+            let beyond = (passed - m).max(m - failed).max(0.0);
+            (-BEYOND_POWER * beyond).exp()
+        });
+        let cells: Vec<f64> = cells.collect();
+        let mut weights =
+            Vec::with_capacity(CELLS * STEEPNESS.len() * CLUSTERING.len() * FALSE_ALARM.len());
+        for steepness in STEEPNESS {
+            for clustering in CLUSTERING {
+                let scatter = (clustering / self.allowed).sqrt() / steepness;
+                let weight = 1.0 / (1.0 + (scatter / SCATTER_USUAL).powi(2));
+                for _ in FALSE_ALARM {
+                    weights.extend(cells.iter().map(|cell| weight * cell));
+                }
+            }
+        }
+        weights
+    }
+}
+
+/// Mass of each cell, summed over all rows.
+fn masses(weights: &[f64]) -> Vec<f64> {
+    let mut masses = vec![0.0; CELLS];
+    for row in weights.chunks(CELLS) {
+        for (mass, weight) in masses.iter_mut().zip(row) {
+            *mass += weight;
+        }
+    }
+    masses
 }
 
 fn raised(likelihood: f64, power: f64) -> f64 {

@@ -12,7 +12,7 @@ use super::{Ask, Phase};
 /// Quantiles of the posterior at which trials are made, in turn.
 const QUANTILES: [f64; 3] = [0.5, 0.3, 0.7];
 /// How far beyond the lowest rate that failed, above all that passed, trials are made.
-const BEYOND_FAILED_MAX: f64 = 1.25;
+const BEYOND_FAILED_MAX: f64 = 1.05;
 /// Every so many trials an anchor.
 const ANCHOR_EVERY: u32 = 4;
 /// Trials after which their length is looked at.
@@ -156,9 +156,10 @@ impl Refine {
     }
 }
 
-/// Time to keep back: a round of fresh trials, with one that fails and its recovery.
+/// Time to keep back: a round of fresh trials, with one that fails and its recovery, and the soak.
 fn confirm_cost(known: &Known, spec: &TrialSpec) -> Duration {
-    cost(spec) * known.policy.confirm.0 + Duration::from_secs(u64::from(known.policy.ramp_s) + 7)
+    let recovery_and_soak = known.policy.ramp_s + 7 + known.policy.soak_s;
+    cost(spec) * known.policy.confirm.0 + Duration::from_secs(u64::from(recovery_and_soak))
 }
 
 /// At least two failures in [L, 1.1 U] and two passes in [0.95 L, U].

@@ -51,6 +51,7 @@ fn trial(spec: TrialSpec, second: u32, verdict: TrialVerdict) -> Trial {
         in_flight_mean: spec.rate * 0.01,
         lag_us_p99: 20,
         generator_cpu: 0.2,
+        stolen_share: 0.0,
     }
 }
 

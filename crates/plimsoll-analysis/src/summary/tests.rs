@@ -225,6 +225,7 @@ fn trial(index: u32, judged: (u32, u32), verdict: TrialVerdict) -> Trial {
         in_flight_mean: 0.0,
         lag_us_p99: 0,
         generator_cpu: 0.0,
+        stolen_share: 0.0,
     }
 }
 

@@ -183,6 +183,7 @@ impl<'a> Trials<'a> {
                 u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
             }),
             steal: machine.iter().map(|seen| seen.steal).collect(),
+            busy: machine.iter().map(|seen| seen.busy).collect(),
             open: spec.kind != TrialKind::Single,
             parts: plan
                 .scenario

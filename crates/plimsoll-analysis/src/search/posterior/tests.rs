@@ -46,6 +46,7 @@ fn verdict(rate: f64, failed: bool, power: f64) -> Observation {
         failed,
         allowed: 50.0,
         ratio: None,
+        plain: false,
         power,
     }
 }
@@ -63,7 +64,7 @@ fn search(noise: f64, alarm: f64, seed: u64) -> ((f64, f64, f64), u32) {
     while !target.fails_twice(rate, &mut bracket) {
         rate *= 2.0;
     }
-    let mut posterior = Posterior::new(rate / 2.0, rate);
+    let mut posterior = Posterior::new(rate / 2.0, rate, 50.0);
     for (rate, failed) in bracket {
         posterior.observe(verdict(rate, failed, 0.5));
     }
@@ -125,7 +126,7 @@ fn interval_holds_the_truth_at_middling_noise() {
 #[test]
 fn the_grid_grows_where_the_line_lies_outside() {
     // The bracket was wrong by a factor of twenty: every trial up to 20,000 passes.
-    let mut posterior = Posterior::new(500.0, 1000.0);
+    let mut posterior = Posterior::new(500.0, 1000.0, 50.0);
     for _ in 0..12 {
         let rate = posterior.quantile(0.5);
         posterior.observe(verdict(rate, rate > 20_000.0, 1.0));
@@ -136,7 +137,7 @@ fn the_grid_grows_where_the_line_lies_outside() {
 
 #[test]
 fn discounted_verdicts_count_less() {
-    let mut posterior = Posterior::new(500.0, 1000.0);
+    let mut posterior = Posterior::new(500.0, 1000.0, 50.0);
     for rate in [700.0, 720.0, 740.0, 760.0, 780.0, 800.0] {
         posterior.observe(verdict(rate, rate > 750.0, 1.0));
     }

@@ -137,6 +137,7 @@ fn judge(run: &Run, index: u32, spec: TrialSpec, start: u32) -> Trial {
             / 8.0,
         lag_us_p99: 80,
         generator_cpu: 0.02,
+        stolen_share: 0.0,
     }
 }
 

@@ -1,0 +1,60 @@
+//! A long trial a little below the line: what fills up, leaks or wakes every few minutes shows only then.
+
+use plimsoll_model::load_line::{LoadLine, Remark};
+use plimsoll_model::trial::{Trial, TrialKind};
+
+use super::Ask;
+use super::known::Known;
+
+/// The soak's load as a share of the verified one.
+const SHARE: f64 = 0.9;
+
+/// One soak.
+#[derive(Debug)]
+pub(super) struct Soak {
+    line: LoadLine,
+    done: bool,
+}
+
+impl Soak {
+    pub(super) fn new(line: LoadLine) -> Self {
+        Self { line, done: false }
+    }
+
+    pub(super) fn next(&self, known: &Known) -> Ask {
+        if self.done {
+            return Ask::Over(self.line.clone());
+        }
+        let rate = SHARE * self.line.verified;
+        Ask::Trial(known.spec(TrialKind::Soak, rate, known.policy.soak_s))
+    }
+
+    /// The line stays; what the soak saw is said beside it.
+    pub(super) fn record(&mut self, known: &mut Known, trial: &Trial) {
+        self.done = true;
+        let load = known.text(trial.spec.rate);
+        let minutes = (trial.judged.1 - trial.judged.0) / 60;
+        let text = if trial.verdict.is_fail() {
+            format!(
+                "a soak of {minutes} minutes at {load} failed, more than one minute in ten broke the objective or the \
+                 queue grew: do not plan with this line for longer than a trial until the cause is known"
+            )
+        } else {
+            format!("a soak of {minutes} minutes at {load} held the objective")
+        };
+        known.remarks.push(Remark::Note { text });
+    }
+
+    /// A soak that never became valid says nothing, and that is said.
+    pub(super) fn skip(&mut self, known: &mut Known) {
+        self.done = true;
+        known.remarks.push(Remark::Note {
+            text: "the soak was void: how the line holds for longer than a trial is not known"
+                .to_owned(),
+        });
+    }
+
+    pub(super) fn line(&self) -> &LoadLine {
+        &self.line
+    }
+}
