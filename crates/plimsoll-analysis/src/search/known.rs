@@ -151,20 +151,20 @@ impl Known {
         self.alone.map_or(0.0, |alone| alone.mean_s)
     }
 
-    /// Judged seconds that are asked for, and for users at least two of their iterations: a shorter look sees some steps
+    /// Judged seconds that are asked for, and for users at least as many of their iterations as the policy says: a shorter look sees some steps
     /// more often than others. At most an hour.
     pub(super) fn at_least_s(&self, seconds: u32) -> u32 {
         let Some(population) = self.policy.population else {
             return seconds;
         };
-        let two = 2.0 * population.iteration_s(self.alone_s());
+        let least = self.policy.iterations * population.iteration_s(self.alone_s());
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 0 and an hour"
         )]
-        let two = two.ceil().clamp(0.0, 3600.0) as u32;
-        seconds.max(two)
+        let least = least.ceil().clamp(0.0, 3600.0) as u32;
+        seconds.max(least)
     }
 
     /// Judged seconds that give the objective enough requests at `rate`; never below `base_s`.

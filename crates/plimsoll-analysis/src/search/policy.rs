@@ -57,6 +57,8 @@ pub struct Policy {
     pub recovery_s: u32,
     /// Whether a target that does not recover in that time ends the search (the quick search waits too briefly).
     pub must_recover: bool,
+    /// Mean iterations of a user that a trial judges at least.
+    pub iterations: f64,
     /// Whether the line is also approached from above.
     pub hysteresis: bool,
     /// Judged seconds of a soak at 0.9 of the verified load; 0 for none.
@@ -75,6 +77,7 @@ impl Policy {
             measure_s_max: 20,
             bracket_s: 3,
             believes_plain_failures: true,
+            iterations: 1.0,
             noise: (3, 3),
             width: 0.15,
             refine: (5, 30),
@@ -103,6 +106,7 @@ impl Policy {
             measure_s_max: 60,
             bracket_s: 10,
             believes_plain_failures: false,
+            iterations: 2.0,
             noise: (5, 5),
             width: 0.08,
             refine: (8, 30),
