@@ -40,6 +40,7 @@ fn plan(address: SocketAddr, path: &str, tick: Option<Duration>) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 30,
+            http2: None,
         },
         load: Load::Closed {
             connections: 1,

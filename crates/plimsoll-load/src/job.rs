@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use plimsoll_model::journey::Inputs;
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan};
+use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, STREAMS_MAX};
 use plimsoll_model::seed::Seed;
 use plimsoll_wire::request;
 use plimsoll_wire::response::Expected;
@@ -112,6 +113,8 @@ pub(crate) struct Order {
     pub(crate) good: [bool; 1000],
     pub(crate) expected: Expected,
     pub(crate) idempotent: bool,
+    /// Body of every request of a plain load, for HTTP/2.
+    pub(crate) body: Bytes,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_ns: u64,
@@ -170,6 +173,7 @@ impl Order {
                 body_len_max: plan.transport.body_len_max,
             },
             idempotent: request::is_idempotent(&plan.request.method),
+            body: Bytes::copy_from_slice(&plan.request.body),
             timeout_ns,
             connect_timeout_ns: nanoseconds(plan.transport.connect_timeout),
             drain_ns,
@@ -201,6 +205,12 @@ impl Order {
             0 => &self.transport,
             other => &self.others[usize::from(other) - 1],
         }
+    }
+
+    /// Whether HTTP/2 may be spoken to an origin.
+    pub(crate) fn offers_http2(&self, origin: u16) -> bool {
+        let http2 = self.plan.transport.http2;
+        http2.is_some_and(|http2| http2.prior_knowledge || self.transport_to(origin).tls.is_some())
     }
 
     pub(crate) fn speaks_tls(&self) -> bool {
@@ -340,14 +350,6 @@ fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>,
     if !of_users {
         return fault("of requests with journeys", "users or sessions");
     }
-    if scenario.http2 {
-        // Speaking HTTP/1.1 instead would measure something else than was asked.
-        return Err(LoadError::Plan {
-            place: "http",
-            found: "2".to_owned(),
-            range: "1: HTTP/2 is not spoken yet",
-        });
-    }
     let program = Program::new(plan, scenario, inputs)?;
     if People::new(load, scenario, Seed(0), 0, 0, 1).is_none() {
         return Err(LoadError::Plan {
@@ -405,15 +407,22 @@ fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {
         "0".to_owned(),
         "at least 1 without a unix socket",
     )?;
+    let streams = plan.transport.http2.map_or(1, |http2| http2.streams);
+    require(
+        (1..=STREAMS_MAX).contains(&streams),
+        "number of streams",
+        streams.to_string(),
+        "1 to 100",
+    )?;
     let connections = match load {
         Load::Open { .. } | Load::Users { .. } | Load::Sessions { .. } => {
             plan.transport.connections_max
         }
-        Load::Closed { connections, .. } => *connections,
+        Load::Closed { connections, .. } => connections.saturating_mul(streams),
     };
     require(
         (1..=1 << 24).contains(&connections),
-        "number of connections",
+        "number of connections, times streams,",
         connections.to_string(),
         "1 to 16,777,216",
     )
