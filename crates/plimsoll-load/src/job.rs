@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use plimsoll_model::journey::Inputs;
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, STREAMS_MAX};
+use plimsoll_model::plan::{GoodStatus, Http2, Load, PathOrder, Plan, STREAMS_MAX};
 use plimsoll_model::seed::Seed;
 use plimsoll_wire::request;
 use plimsoll_wire::response::Expected;
 use thiserror::Error;
 
 use crate::clock::{SECOND_NS, nanoseconds};
+use crate::multiplex;
 use crate::scenario::program::Program;
 use crate::source::People;
 use crate::transport::Transport;
@@ -164,8 +165,10 @@ impl Order {
             }
             Load::Closed { connections, .. } => *connections,
         };
+        let templates = templates(&plan);
+        check_said(&plan, &transport, &templates)?;
         Ok(Self {
-            templates: templates(&plan),
+            templates,
             good: good(&plan.good),
             expected: Expected {
                 no_body: plan.request.method == "HEAD",
@@ -317,6 +320,25 @@ fn templates(plan: &Plan) -> Vec<Template> {
             last: (plan.transport.requests_per_connection > 0).then(|| encode(target, true)),
         })
         .collect()
+}
+
+/// What cannot be said in HTTP/2 is told before a thousand requests have failed of it; all paths have one head but for
+/// their first line.
+fn check_said(plan: &Plan, transport: &Transport, templates: &[Template]) -> Result<(), LoadError> {
+    let is_tls = transport.tls.is_some();
+    let offers = |http2: Http2| http2.prior_knowledge || is_tls;
+    let is_said = |template: &Template| multiplex::request(template.head(false), is_tls).is_some();
+    if plan.scenario.is_some()
+        || !plan.transport.http2.is_some_and(offers)
+        || templates.first().is_none_or(is_said)
+    {
+        return Ok(());
+    }
+    Err(LoadError::Plan {
+        place: "the head of the request",
+        found: "one that HTTP/2 cannot say".to_owned(),
+        range: "a Host, a path and headers that HTTP allows",
+    })
 }
 
 fn good(status: &GoodStatus) -> [bool; 1000] {

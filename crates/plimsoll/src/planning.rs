@@ -188,7 +188,7 @@ fn plan(
         warmup: warmup.unwrap_or_default(),
         classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
     };
-    check_http2(&plan)?;
+    check_http2(&plan, transport.connection.streams)?;
     Ok(Planned {
         plan,
         inputs: Arc::new(inputs),
@@ -303,9 +303,16 @@ fn http2_of(transport: &TransportArguments, written: Option<&Written>) -> Option
 }
 
 /// HTTP/2 that can be spoken to nobody would be HTTP/1.1 under another name.
-fn check_http2(plan: &Plan) -> Result<(), Fault> {
+fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), Fault> {
     let Some(http2) = plan.transport.http2 else {
-        return Ok(());
+        return if streams.is_none() {
+            Ok(())
+        } else {
+            Err(
+                Fault::usage("--streams share a connection of HTTP/2, and HTTP/1.1 is spoken")
+                    .remedy("add --http2, or --http2-prior-knowledge for an http:// target"),
+            )
+        };
     };
     let others = plan.scenario.iter().flat_map(|scenario| &scenario.targets);
     let has_tls = others.chain([&plan.target]).any(|target| target.tls);

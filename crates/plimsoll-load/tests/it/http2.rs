@@ -1,6 +1,7 @@
 //! HTTP/2.
 
 mod ending;
+mod frames;
 mod users;
 
 use std::fs;
@@ -132,18 +133,6 @@ fn a_target_that_does_not_choose_it_is_spoken_to_by_http1() {
 }
 
 #[test]
-fn a_target_that_speaks_something_else_breaks_the_protocol() {
-    let origin = fault::start(Fault::Garbage).unwrap();
-    let mut plan = plan(origin.address());
-    plan.transport.http2 = Some(Http2 {
-        prior_knowledge: true,
-        streams: 4,
-    });
-    let total = run(plan, even(50.0, ms(200)));
-    assert_all(&total, Outcome::Protocol);
-}
-
-#[test]
 fn a_body_is_sent_within_the_targets_window_and_comes_whole() {
     let origin = clear();
     let mut plan = asking(&origin, "/echo", 3);
@@ -202,13 +191,11 @@ fn a_head_request_waits_for_no_body() {
     assert_all_by_http2(&run(plan, even(50.0, ms(200))));
 }
 
-#[test]
-fn more_streams_than_are_counted_are_refused() {
-    let origin = clear();
-    let plan = asking(&origin, "/", 101);
+/// Why a plan is not carried out.
+fn refused(plan: Plan) -> LoadError {
     #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
     let epoch = std::time::Instant::now();
-    let fault = start(Job {
+    start(Job {
         load: plan.load.clone(),
         seed: plan.seed,
         plan: plan.into(),
@@ -216,15 +203,20 @@ fn more_streams_than_are_counted_are_refused() {
         start_second: 0,
         inputs: std::sync::Arc::default(),
     })
-    .unwrap_err();
+    .unwrap_err()
+}
+
+#[test]
+fn what_cannot_be_carried_out_is_refused() {
+    let origin = clear();
+    let fault = refused(asking(&origin, "/", 101));
+    let place = "number of streams";
     assert!(
-        matches!(
-            &fault,
-            LoadError::Plan {
-                place: "number of streams",
-                ..
-            }
-        ),
+        matches!(&fault, LoadError::Plan { place: named, .. } if *named == place),
         "{fault}"
     );
+    let mut plan = asking(&origin, "/", 1);
+    plan.request.headers.clear();
+    let fault = refused(plan);
+    assert!(fault.to_string().contains("head of the request"), "{fault}");
 }
