@@ -319,13 +319,17 @@ fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), Fault> {
     if http2.prior_knowledge || has_tls {
         return Ok(());
     }
-    Err(Fault::usage(format!(
-        "HTTP/2 is chosen within TLS, and {} is not https",
-        plan.target.url
+    Err(needs_tls(&plan.target.url))
+}
+
+/// HTTP/2 is asked for, and could be spoken to nobody.
+pub(crate) fn needs_tls(target: &str) -> Fault {
+    Fault::usage(format!(
+        "HTTP/2 is chosen within TLS, and {target} is not https"
     ))
     .remedy(
         "use --http2-prior-knowledge (in a plan, `http: prior-knowledge`), or an https:// target",
-    ))
+    )
 }
 
 /// A host name as part of a file name.

@@ -54,6 +54,21 @@ fn an_open_load_is_sent_and_answered() {
 }
 
 #[test]
+fn the_server_that_does_nothing_answers() {
+    let server = plimsoll_load::null_server().unwrap();
+    let mut plan = plan(server.address());
+    plan.transport.http2 = Some(Http2 {
+        prior_knowledge: true,
+        streams: 20,
+    });
+    let total = run(plan.clone(), closed(3, ms(0), ms(300)));
+    assert_all_by_http2(&total);
+    plan.request.method = "POST".to_owned();
+    plan.request.body = vec![b'x'; 200_000];
+    assert_all_by_http2(&run(plan, closed(2, ms(0), ms(200))));
+}
+
+#[test]
 fn streams_share_a_connection() {
     let origin = clear();
     let mut plan = asking(&origin, "/slow/20", 10);
