@@ -35,8 +35,11 @@ impl Engine {
         connection.phase = Phase::Busy;
         connection.multiplex = Some(multiplex);
         let request = std::mem::replace(&mut connection.request, NONE);
+        let generation = connection.generation;
         self.send_stream(id, request, now);
-        self.attend(id, None, false);
+        if self.stands(id, generation) {
+            self.attend(id, None, false);
+        }
     }
 
     /// The handshake is done, and the target chose HTTP/1.1.
@@ -203,11 +206,8 @@ impl Engine {
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 connection.writing = true;
             }
-            Err(_) => {
-                // Told by the socket when it is read next, and nothing under way is lost from sight until then.
-                connection.writing = false;
-                self.read_later(id);
-            }
+            // The socket tells it as an event of its own, and what is under way ends then.
+            Err(_) => connection.writing = false,
         }
     }
 
@@ -247,7 +247,9 @@ impl Engine {
             }
         }
         self.settle(id, now);
-        self.part(id, peer_closed, now);
+        if self.stands(id, generation) {
+            self.part(id, peer_closed, now);
+        }
     }
 
     /// Attends to connections on which something was found out while something else was done.
