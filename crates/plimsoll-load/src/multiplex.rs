@@ -216,12 +216,20 @@ impl Multiplex {
         };
         // Dropped before its end, it is reset.
         self.streams.remove(index);
-        if self.heard < sent && self.standing == Standing::Open {
-            self.standing = Standing::Leaving;
+        if self.heard < sent {
+            self.leave();
         }
         self.drive();
         self.refresh();
         true
+    }
+
+    /// Sends nothing new from now on.
+    pub(crate) fn leave(&mut self) {
+        if self.standing == Standing::Open {
+            self.standing = Standing::Leaving;
+        }
+        self.has_room = false;
     }
 
     /// Takes all requests that are under way off the connection.

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use slab::Slab;
 
-use super::exchange::{READS_MAX, is_last, put, receive};
+use super::exchange::{READS_MAX, put, receive};
 use super::opening::ENDED;
 use super::{BUFFER_LEN, Engine};
 use crate::connection::{Phase, Request, Stage};
@@ -262,10 +262,9 @@ impl Engine {
     }
 
     /// Whether a connection can carry another request now.
-    pub(super) fn takes_stream(&self, id: u32) -> bool {
-        let connection = &self.connections[id as usize];
-        let multiplex = connection.multiplex.as_ref();
-        multiplex.is_some_and(|multiplex| multiplex.has_room()) && !is_last(&self.order, connection)
+    fn takes_stream(&self, id: u32) -> bool {
+        let multiplex = self.connections[id as usize].multiplex.as_ref();
+        multiplex.is_some_and(|multiplex| multiplex.has_room())
     }
 
     /// Sends what waits for a connection as far as it can, and lists it if it can do more.
@@ -286,9 +285,9 @@ impl Engine {
             return;
         }
         self.enlist(id);
-        let connection = &self.connections[id as usize];
-        let is_leaving = !connection.speaks_on() || is_last(&self.order, connection);
-        if is_leaving && let Some(lined_up) = self.lined_up.remove(&id) {
+        if !self.connections[id as usize].speaks_on()
+            && let Some(lined_up) = self.lined_up.remove(&id)
+        {
             self.dispatch_again(lined_up, now);
         }
     }
@@ -337,10 +336,6 @@ impl Engine {
             // It has said goodbye; the target closes, and keeps the port waiting.
             Standing::Over => self.retire(id, now),
             Standing::Leaving => {
-                self.close(id, false);
-                self.serve_waiting(now);
-            }
-            Standing::Open if is_last(&self.order, connection) => {
                 if let Some(multiplex) = &mut self.connections[id as usize].multiplex {
                     multiplex.say_goodbye();
                 }

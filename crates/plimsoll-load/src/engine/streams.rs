@@ -5,6 +5,7 @@ use http::Request as Message;
 use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
+use super::exchange::is_last;
 use crate::connection::{Connection, Request, Stage, UNSENT};
 use crate::job::Order;
 use crate::list::NONE;
@@ -48,6 +49,11 @@ impl Engine {
             return self.stream_failed(request_id, failure, true, now);
         }
         connection.served += 1;
+        if is_last(&self.order, connection)
+            && let Some(multiplex) = &mut connection.multiplex
+        {
+            multiplex.leave();
+        }
         request.connection = id;
         if request.sent == UNSENT {
             request.sent = now;

@@ -191,3 +191,15 @@ fn users_beyond_the_connections_take_turns() {
     assert!(origin.accepted() > 4, "connections pass from user to user");
     assert!(origin.under_way_max() <= 2);
 }
+
+#[test]
+fn a_connection_serves_no_more_requests_than_it_may() {
+    let origin = clear();
+    let mut plan = asking(&origin);
+    plan.transport.requests_per_connection = 5;
+    let total = run(page(), plan, iterations(1.0, 2));
+    assert_all(&total, Outcome::Ok);
+    // Two pages with twelve images each.
+    assert_eq!((total.offered, origin.requests()), (26, 26));
+    assert!(origin.accepted() >= 6, "{}", origin.accepted());
+}
