@@ -37,6 +37,8 @@ pub struct Summary {
     pub outcomes: OutcomeCounts,
     /// Answers by HTTP status.
     pub status: BTreeMap<u16, u64>,
+    /// Of these answers, those that came by HTTP/2; the others came by HTTP/1.
+    pub http2: u64,
     /// Response time (done − due) of good answers, µs; `None` without any.
     pub response_us: Option<Percentiles>,
     /// Service time (done − sent) of good answers, µs; `None` without any.
@@ -138,6 +140,7 @@ impl Summary {
             breakdown: Breakdown::of(run, &spans, is_search(run)),
             outcomes: total.outcomes,
             status: total.status,
+            http2: total.http2,
             verdict: run.ending.as_ref().map(|ending| ending.verdict),
             void: run
                 .ending
@@ -145,6 +148,15 @@ impl Summary {
                 .map(|ending| ending.void.clone())
                 .unwrap_or_default(),
         }
+    }
+
+    /// Answers by the version of HTTP they came by; versions that were not spoken are missing.
+    pub fn protocols(&self) -> Vec<(&'static str, u64)> {
+        let http1 = self.status.values().sum::<u64>().saturating_sub(self.http2);
+        [("http/1.1", http1), ("h2", self.http2)]
+            .into_iter()
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 
     /// Share of requests that failed, 0 to 1; 0 without requests.
@@ -273,6 +285,7 @@ struct Totals {
     offered: u64,
     outcomes: OutcomeCounts,
     status: BTreeMap<u16, u64>,
+    http2: u64,
     response: Histogram,
     service: Histogram,
     lag: Histogram,
@@ -287,6 +300,7 @@ impl Totals {
             for (&status, &count) in &window.status {
                 *total.status.entry(status).or_default() += count;
             }
+            total.http2 += window.http2;
             total.response.merge(&window.response);
             total.service.merge(&window.service);
             total.lag.merge(&window.lag);

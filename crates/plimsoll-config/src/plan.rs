@@ -46,7 +46,7 @@ pub use load::{Effort, FindPlan, LoadPlan};
 pub use reference::reference;
 pub use schema::schema;
 pub use target::Origin;
-pub use transport::TransportPlan;
+pub use transport::{Http, TransportPlan};
 
 /// Longest plan file, bytes.
 pub const PLAN_LEN_MAX: u64 = 16 << 20;
@@ -201,7 +201,6 @@ fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
             targets: Vec::new(),
             thresholds: thresholds.unwrap_or_default(),
             aborts: aborts.unwrap_or_default(),
-            http2: plan.transport.http2,
         });
     }
     plan.target = target?;
@@ -241,15 +240,6 @@ fn needs_journeys(desk: &Desk<'_>, fields: &Fields<'_>) {
     for (key, _) in fields.among(&["data", "thresholds", "abort"]) {
         let fault = format!("`{}` needs steps", key.text);
         desk.note(key.span.start, fault, "journeys, or steps", None);
-    }
-    if let Some(node) = fields.get("transport").and_then(|node| node.get("http"))
-        && desk.count32(node, 1..=2) == Some(2)
-    {
-        desk.fault(
-            node,
-            "HTTP/2 needs steps",
-            "journeys, or steps; 1 without them",
-        );
     }
 }
 

@@ -1,16 +1,19 @@
-//! Drives the engine against a URL, for measuring: `drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS]`.
+//! Drives the engine against a URL, for measuring: `drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS]
+//! [http2=STREAMS]`.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_load::{Job, start};
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport};
+use plimsoll_model::plan::{
+    GoodStatus, Http2, Load, PathOrder, Plan, RequestPlan, Target, Transport,
+};
 use plimsoll_model::schedule::{Phase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
 
-fn plan(address: SocketAddr, path: &str, tick: Option<Duration>) -> Plan {
+fn plan(address: SocketAddr, path: &str, tick: Option<Duration>, http2: Option<Http2>) -> Plan {
     Plan {
         name: "drive".to_owned(),
         target: Target {
@@ -40,6 +43,7 @@ fn plan(address: SocketAddr, path: &str, tick: Option<Duration>) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 30,
+            http2,
         },
         load: Load::Closed {
             connections: 1,
@@ -70,9 +74,17 @@ fn status(name: &str) -> String {
     reason = "a program that starts at its own now"
 )]
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (http2, arguments): (Vec<String>, Vec<String>) = std::env::args()
+        .skip(1)
+        .partition(|argument| argument.starts_with("http2="));
+    let http2 = http2.first().map(|streams| Http2 {
+        prior_knowledge: true,
+        streams: streams["http2=".len()..].parse().expect("streams"),
+    });
     let [url, kind, number, seconds, rest @ ..] = &arguments[..] else {
-        panic!("usage: drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS]");
+        panic!(
+            "usage: drive ADDRESS:PORT/PATH rate|connections N SECONDS [TICK_MS] [http2=STREAMS]"
+        );
     };
     let (address, path) = url.split_at(url.find('/').unwrap_or(url.len()));
     let address = address.parse().expect("ADDRESS:PORT");
@@ -97,6 +109,7 @@ fn main() {
         address,
         if path.is_empty() { "/" } else { path },
         tick,
+        http2,
     ));
     let epoch = Instant::now() + Duration::from_millis(20);
     let mut running = start(Job {

@@ -52,6 +52,7 @@ fn plan(address: SocketAddr) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 20,
+            http2: None,
         },
         load: Load::Users {
             phases: Vec::new(),

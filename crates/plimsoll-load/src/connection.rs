@@ -5,6 +5,7 @@ use rustix::fd::OwnedFd;
 
 use crate::call::Call;
 use crate::list::{Linked, Links, NONE};
+use crate::multiplex::{Multiplex, Standing};
 use crate::source::NOBODY;
 use crate::tls::Session;
 
@@ -21,6 +22,19 @@ pub(crate) enum Phase {
     Closing,
 }
 
+/// How far a connection is, and what is spoken on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The kernel is making it.
+    Dialing,
+    /// TLS is shaking hands, and the target chooses between HTTP/1.1 and HTTP/2.
+    Negotiating,
+    /// HTTP/1.1; TLS may still be shaking hands.
+    Exchanging,
+    /// HTTP/2.
+    Multiplexing,
+}
+
 /// One connection. Small, for there may be tens of thousands.
 #[derive(Debug)]
 pub(crate) struct Connection {
@@ -28,8 +42,7 @@ pub(crate) struct Connection {
     /// Tells an event of this connection from one of the last that had its place.
     pub(crate) generation: u32,
     pub(crate) phase: Phase,
-    /// Until the kernel has made the connection; TLS comes after.
-    pub(crate) connected: bool,
+    pub(crate) stage: Stage,
     /// Bytes of the request could not all be written at once.
     pub(crate) writing: bool,
     /// The body of its answer is needed, and not skipped.
@@ -50,6 +63,8 @@ pub(crate) struct Connection {
     pub(crate) links: Links,
     pub(crate) reader: ResponseReader,
     pub(crate) tls: Option<Box<Session>>,
+    /// HTTP/2 on it. Its requests stand there, and not in `request`.
+    pub(crate) multiplex: Option<Box<Multiplex>>,
 }
 
 impl Connection {
@@ -64,7 +79,7 @@ impl Connection {
             socket,
             generation,
             phase: Phase::Connecting,
-            connected: false,
+            stage: Stage::Dialing,
             writing: false,
             keeps_body: false,
             origin: 0,
@@ -76,7 +91,27 @@ impl Connection {
             links: Links::default(),
             reader: ResponseReader::default(),
             tls: None,
+            multiplex: None,
         }
+    }
+
+    /// Whether it speaks HTTP/2, and goes on doing so.
+    pub(crate) fn speaks_on(&self) -> bool {
+        let multiplex = self.multiplex.as_ref();
+        multiplex.is_some_and(|multiplex| multiplex.standing() == Standing::Open)
+    }
+
+    /// Whether a request of its user can go on it now, without leaving another waiting.
+    pub(crate) fn is_free(&self) -> bool {
+        match &self.multiplex {
+            None => self.phase == Phase::Idle,
+            Some(multiplex) => multiplex.has_room(),
+        }
+    }
+
+    /// Whether it will carry several requests at once sooner or later, as far as is known: who needs it waits for it.
+    pub(crate) fn may_multiplex(&self) -> bool {
+        self.speaks_on() || matches!(self.stage, Stage::Dialing | Stage::Negotiating)
     }
 }
 

@@ -9,11 +9,13 @@ mod exchange;
 mod expiry;
 mod intake;
 mod journey;
+mod multiplexed;
 mod opening;
 mod page;
 mod redirect;
+mod streams;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -25,10 +27,11 @@ use rustix::fd::OwnedFd;
 use slab::Slab;
 
 use crate::clock::{self, Clock};
-use crate::connection::{BY_DUE, BY_WAIT, Connection, Request};
+use crate::connection::{BY_DUE, BY_WAIT, Connection, Request, Stage};
 use crate::crowd::Crowd;
 use crate::job::{LoadError, Order, Paths};
 use crate::list::List;
+use crate::multiplex::End;
 use crate::recorder::Recorder;
 use crate::source::{NEVER, People, Source};
 use crate::stamp::StampReader;
@@ -86,8 +89,17 @@ pub(crate) struct Engine {
     connecting: List<0>,
     idle: List<0>,
     closing: List<0>,
-    /// The connection of each user of a closed load.
+    /// The connection of each user of a closed load; empty where they share connections of HTTP/2.
     users: Vec<u32>,
+    /// Users' requests that stand in line for a connection of HTTP/2, by connection.
+    lined_up: BTreeMap<u32, VecDeque<u32>>,
+    /// Origins that could have chosen HTTP/2 and chose HTTP/1.1.
+    speaks_http1: Vec<bool>,
+    /// Connections of HTTP/2 to be attended to, with their generations.
+    woken: Vec<(u32, u32)>,
+    /// Streams that have ended and are being counted.
+    ends: Vec<End>,
+    last_message: streams::LastMessage,
     generation: u32,
     /// A unix socket takes no connection until the moment of trying again.
     backlog_is_full: bool,
@@ -145,7 +157,15 @@ impl Engine {
             connecting: List::default(),
             idle: List::default(),
             closing: List::default(),
-            users: vec![crate::list::NONE; source.users()],
+            users: match order.plan.transport.http2 {
+                None => vec![crate::list::NONE; source.users()],
+                Some(_) => Vec::new(),
+            },
+            lined_up: BTreeMap::new(),
+            speaks_http1: vec![false; order.others.len() + 1],
+            woken: Vec::new(),
+            ends: Vec::new(),
+            last_message: None,
             generation: 0,
             backlog_is_full: false,
             backlog_retry_ns: 0,
@@ -187,6 +207,9 @@ impl Engine {
             let now = self.clock.now();
             let more = self.take_up(now);
             self.expire(now);
+            if !self.woken.is_empty() {
+                self.attend_woken();
+            }
             let now = self.clock.now();
             if self.is_finished(now) {
                 break;
@@ -304,10 +327,10 @@ impl Engine {
             return;
         }
         let flags = event.flags;
-        if connection.connected {
-            self.on_ready(id, flags);
-        } else {
-            self.on_connect_event(id, flags);
+        match connection.stage {
+            Stage::Exchanging => self.on_ready(id, flags),
+            Stage::Dialing => self.on_connect_event(id, flags),
+            Stage::Negotiating | Stage::Multiplexing => self.on_multiplexed(id, flags),
         }
     }
 
@@ -329,8 +352,9 @@ fn source(order: &Order, index: u32) -> Source {
     let people = scenario.and_then(|scenario| {
         People::new(&order.load, scenario, order.seed, start_ns, index, loops)
     });
-    match people {
-        Some(people) => Source::People(Box::new(people)),
-        None => Source::new(&order.load, order.seed, start_ns, index, loops),
+    if let Some(people) = people {
+        return Source::People(Box::new(people));
     }
+    let streams = order.plan.transport.http2.map_or(1, |http2| http2.streams);
+    Source::new(&order.load, order.seed, start_ns, (index, loops), streams)
 }

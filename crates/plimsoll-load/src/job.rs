@@ -4,14 +4,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use plimsoll_model::journey::Inputs;
-use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan};
+use plimsoll_model::plan::{GoodStatus, Http2, Load, PathOrder, Plan, STREAMS_MAX};
 use plimsoll_model::seed::Seed;
 use plimsoll_wire::request;
 use plimsoll_wire::response::Expected;
 use thiserror::Error;
 
 use crate::clock::{SECOND_NS, nanoseconds};
+use crate::multiplex;
 use crate::scenario::program::Program;
 use crate::source::People;
 use crate::transport::Transport;
@@ -112,6 +114,8 @@ pub(crate) struct Order {
     pub(crate) good: [bool; 1000],
     pub(crate) expected: Expected,
     pub(crate) idempotent: bool,
+    /// Body of every request of a plain load, for HTTP/2.
+    pub(crate) body: Bytes,
     pub(crate) timeout_ns: u64,
     pub(crate) connect_timeout_ns: u64,
     pub(crate) drain_ns: u64,
@@ -161,8 +165,10 @@ impl Order {
             }
             Load::Closed { connections, .. } => *connections,
         };
+        let templates = templates(&plan);
+        check_said(&plan, &transport, &templates)?;
         Ok(Self {
-            templates: templates(&plan),
+            templates,
             good: good(&plan.good),
             expected: Expected {
                 no_body: plan.request.method == "HEAD",
@@ -170,6 +176,7 @@ impl Order {
                 body_len_max: plan.transport.body_len_max,
             },
             idempotent: request::is_idempotent(&plan.request.method),
+            body: Bytes::copy_from_slice(&plan.request.body),
             timeout_ns,
             connect_timeout_ns: nanoseconds(plan.transport.connect_timeout),
             drain_ns,
@@ -201,6 +208,12 @@ impl Order {
             0 => &self.transport,
             other => &self.others[usize::from(other) - 1],
         }
+    }
+
+    /// Whether HTTP/2 may be spoken to an origin.
+    pub(crate) fn offers_http2(&self, origin: u16) -> bool {
+        let http2 = self.plan.transport.http2;
+        http2.is_some_and(|http2| http2.prior_knowledge || self.transport_to(origin).tls.is_some())
     }
 
     pub(crate) fn speaks_tls(&self) -> bool {
@@ -309,6 +322,25 @@ fn templates(plan: &Plan) -> Vec<Template> {
         .collect()
 }
 
+/// What cannot be said in HTTP/2 is told before a thousand requests have failed of it; all paths have one head but for
+/// their first line.
+fn check_said(plan: &Plan, transport: &Transport, templates: &[Template]) -> Result<(), LoadError> {
+    let is_tls = transport.tls.is_some();
+    let offers = |http2: Http2| http2.prior_knowledge || is_tls;
+    let is_said = |template: &Template| multiplex::request(template.head(false), is_tls).is_some();
+    if plan.scenario.is_some()
+        || !plan.transport.http2.is_some_and(offers)
+        || templates.first().is_none_or(is_said)
+    {
+        return Ok(());
+    }
+    Err(LoadError::Plan {
+        place: "the head of the request",
+        found: "one that HTTP/2 cannot say".to_owned(),
+        range: "a Host, a path and headers that HTTP allows",
+    })
+}
+
 fn good(status: &GoodStatus) -> [bool; 1000] {
     let mut good = [false; 1000];
     for (status_code, good) in (0..).zip(&mut good) {
@@ -339,14 +371,6 @@ fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>,
     };
     if !of_users {
         return fault("of requests with journeys", "users or sessions");
-    }
-    if scenario.http2 {
-        // Speaking HTTP/1.1 instead would measure something else than was asked.
-        return Err(LoadError::Plan {
-            place: "http",
-            found: "2".to_owned(),
-            range: "1: HTTP/2 is not spoken yet",
-        });
     }
     let program = Program::new(plan, scenario, inputs)?;
     if People::new(load, scenario, Seed(0), 0, 0, 1).is_none() {
@@ -405,15 +429,22 @@ fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {
         "0".to_owned(),
         "at least 1 without a unix socket",
     )?;
+    let streams = plan.transport.http2.map_or(1, |http2| http2.streams);
+    require(
+        (1..=STREAMS_MAX).contains(&streams),
+        "number of streams",
+        streams.to_string(),
+        "1 to 100",
+    )?;
     let connections = match load {
         Load::Open { .. } | Load::Users { .. } | Load::Sessions { .. } => {
             plan.transport.connections_max
         }
-        Load::Closed { connections, .. } => *connections,
+        Load::Closed { connections, .. } => connections.saturating_mul(streams),
     };
     require(
         (1..=1 << 24).contains(&connections),
-        "number of connections",
+        "number of connections, times streams,",
         connections.to_string(),
         "1 to 16,777,216",
     )

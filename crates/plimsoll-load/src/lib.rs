@@ -16,6 +16,7 @@ mod crowd;
 mod engine;
 mod job;
 mod list;
+mod multiplex;
 mod null_server;
 mod recorder;
 mod running;

@@ -1,5 +1,7 @@
 //! A server that does nothing but answer, to learn what the generator itself can do.
 
+mod frames;
+
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -15,6 +17,7 @@ use rustix::net::{
 };
 use slab::Slab;
 
+use self::frames::{Frames, PREFACE};
 use crate::job::LoadError;
 
 /// The answer to whatever is asked.
@@ -52,7 +55,8 @@ impl Drop for NullServer {
     }
 }
 
-/// Starts a server on an ephemeral port that answers each request without a body with a fixed 200.
+/// Starts a server on an ephemeral port that answers each request without a body with a fixed 200, by HTTP/1.1, or by
+/// HTTP/2 to clients that know it beforehand.
 ///
 /// # Errors
 /// When the system refuses a socket or a thread.
@@ -107,6 +111,9 @@ pub fn fixed_server(answer: &[u8]) -> Result<NullServer, LoadError> {
 struct Client {
     socket: OwnedFd,
     matched: usize,
+    /// It speaks HTTP/2.
+    frames: Option<Box<Frames>>,
+    has_spoken: bool,
 }
 
 fn serve(epoll: &OwnedFd, listener: &OwnedFd, fixed: &[u8]) {
@@ -140,7 +147,12 @@ fn accept_all(epoll: &OwnedFd, listener: &OwnedFd, clients: &mut Slab<Client>) {
         let ready = sockopt::set_tcp_nodelay(&socket, true)
             .and_then(|()| epoll::add(epoll, &socket, data, EventFlags::IN));
         if ready.is_ok() {
-            entry.insert(Client { socket, matched: 0 });
+            entry.insert(Client {
+                socket,
+                matched: 0,
+                frames: None,
+                has_spoken: false,
+            });
         }
     }
 }
@@ -153,8 +165,20 @@ fn answer(client: &mut Client, buffer: &mut [u8], fixed: &[u8]) -> bool {
         Err(Errno::AGAIN | Errno::INTR) => return true,
         Err(_) => return false,
     };
+    let mut bytes = &buffer[..count];
+    // A preface is sent in one piece, with what follows it.
+    if !std::mem::replace(&mut client.has_spoken, true)
+        && let Some(after) = bytes.strip_prefix(PREFACE)
+    {
+        client.frames = Some(Box::new(Frames::new()));
+        bytes = after;
+    }
+    if let Some(frames) = &mut client.frames {
+        let answer = frames.take(bytes);
+        return answer.is_some_and(|answer| is_sent(&client.socket, &answer));
+    }
     let mut requests = 0;
-    for &byte in &buffer[..count] {
+    for &byte in bytes {
         client.matched = match (byte == END[client.matched], byte) {
             (true, _) => client.matched + 1,
             (false, b'\r') => 1,
@@ -165,6 +189,11 @@ fn answer(client: &mut Client, buffer: &mut [u8], fixed: &[u8]) -> bool {
             client.matched = 0;
         }
     }
-    // An answer that does not fit the socket's buffer means a client that does not read: it is let go.
-    (0..requests).all(|_| send(&client.socket, fixed, SendFlags::NOSIGNAL) == Ok(fixed.len()))
+    (0..requests).all(|_| is_sent(&client.socket, fixed))
+}
+
+/// Whether all of an answer went out. One that does not fit the socket's buffer means a client that does not read: it is
+/// let go.
+fn is_sent(socket: &OwnedFd, answer: &[u8]) -> bool {
+    answer.is_empty() || send(socket, answer, SendFlags::NOSIGNAL) == Ok(answer.len())
 }

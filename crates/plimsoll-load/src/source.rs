@@ -69,8 +69,14 @@ pub(crate) struct Closed {
 }
 
 impl Source {
-    /// Part `index` of `count` of a load that starts at `start_ns`.
-    pub(crate) fn new(load: &Load, seed: Seed, start_ns: u64, index: u32, count: u32) -> Self {
+    /// Part `index` of `count` of a load that starts at `start_ns`; so many users share a connection of a closed one.
+    pub(crate) fn new(
+        load: &Load,
+        seed: Seed,
+        start_ns: u64,
+        (index, count): (u32, u32),
+        sharing: u32,
+    ) -> Self {
         let end_ns = start_ns.saturating_add(nanoseconds(load.lasting()));
         match load {
             Load::Open { phases, spacing } => {
@@ -89,13 +95,16 @@ impl Source {
                 // Thinking users start spread over one think time, or they would all ask together for ever.
                 let gap_ns = match think_ns {
                     0 => START_GAP_NS,
-                    think_ns => think_ns / u64::from(*connections).max(1),
+                    think_ns => think_ns / u64::from(connections * sharing).max(1),
                 };
-                let fresh = (0..*connections).filter(|user| user % count == index);
+                // A loop has the users of its connections, so that each finds a place.
+                let fresh = (0..connections * sharing)
+                    .filter(|user| user / sharing % count == index)
+                    .zip(0..);
                 let fresh: VecDeque<Due> = fresh
-                    .map(|user| Due {
-                        at: start_ns + u64::from(user) * gap_ns,
-                        user: user / count,
+                    .map(|(among_all, user)| Due {
+                        at: start_ns + u64::from(among_all) * gap_ns,
+                        user,
                         paced: false,
                     })
                     .collect();
@@ -268,7 +277,7 @@ mod tests {
             think,
             lasting: Duration::from_secs(1),
         };
-        Source::new(&load, Seed(1), 0, 1, 2)
+        Source::new(&load, Seed(1), 0, (1, 2), 1)
     }
 
     #[test]

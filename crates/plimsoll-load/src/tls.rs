@@ -45,7 +45,10 @@ impl Tls {
                 .with_root_certificates(roots(plan.transport.ca_file.as_deref())?)
                 .with_no_client_auth()
         };
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        config.alpn_protocols = match plan.transport.http2 {
+            None => vec![b"http/1.1".to_vec()],
+            Some(_) => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        };
         let host = target.host.trim_start_matches('[').trim_end_matches(']');
         let name = ServerName::try_from(host.to_owned()).map_err(|error| {
             LoadError::Tls(format!("{host} is no name for a certificate: {error}"))
@@ -109,6 +112,11 @@ pub(crate) struct Session {
 impl Session {
     pub(crate) fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
+    }
+
+    /// Whether the target chose HTTP/2; known once the hands are shaken.
+    pub(crate) fn chose_http2(&self) -> bool {
+        self.connection.alpn_protocol() == Some(b"h2")
     }
 
     /// Whether the target has ended the session as it should.

@@ -48,8 +48,6 @@ pub struct Scenario {
     pub thresholds: Vec<Threshold>,
     /// When the run ends early.
     pub aborts: Vec<Abort>,
-    /// Speak HTTP/2 to targets that offer it.
-    pub http2: bool,
 }
 
 /// One kind of user.

@@ -112,7 +112,22 @@ pub struct Transport {
     pub insecure: bool,
     /// Longest body accepted, bytes; a longer one is a protocol failure.
     pub body_len_max: u64,
+    /// Where HTTP/2 is spoken; `None` for HTTP/1.1 alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub http2: Option<Http2>,
 }
+
+/// HTTP/2: over TLS where the target chooses it (ALPN), else HTTP/1.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Http2 {
+    /// Speak it to `http://` targets as well, without asking.
+    pub prior_knowledge: bool,
+    /// Requests under way on one connection at once, at most; 1 to [`STREAMS_MAX`].
+    pub streams: u32,
+}
+
+/// Requests under way on one connection of HTTP/2 at once, at most.
+pub const STREAMS_MAX: u32 = 100;
 
 /// How much load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

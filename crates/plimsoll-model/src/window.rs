@@ -52,6 +52,9 @@ pub struct Window {
     pub gzip: u64,
     /// Answers with a brotli body.
     pub brotli: u64,
+    /// Answers by status that came by HTTP/2; the others came by HTTP/1.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub http2: u64,
     /// Redirects followed.
     pub redirects: u64,
     /// Requests sent again because a kept connection was closed under them before any answer.
@@ -179,6 +182,7 @@ impl Window {
         self.bytes_out += other.bytes_out;
         self.gzip += other.gzip;
         self.brotli += other.brotli;
+        self.http2 += other.http2;
         self.redirects += other.redirects;
         self.retries += other.retries;
         self.users += other.users;

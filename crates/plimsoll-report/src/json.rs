@@ -23,7 +23,7 @@ use steps::{GroupObject, JourneyObject, StepObject, ThresholdObject, UsersObject
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 1;
+pub const FORMAT_MINOR: u32 = 2;
 
 /// Files that were written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -65,6 +65,8 @@ pub struct RunObject {
     pub outcomes: OutcomesObject,
     /// Answers by HTTP status code.
     pub status: BTreeMap<String, u64>,
+    /// The same by the protocol they came by, as TLS names it: `http/1.1`, `h2`.
+    pub protocol: BTreeMap<String, u64>,
     /// Response time of good answers, from the moment a request was due, ms.
     pub response_time_ms: TimesObject,
     /// Service time of good answers, from the moment a request was sent, ms.
@@ -325,6 +327,11 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             .status
             .iter()
             .map(|(status, &count)| (status.to_string(), count))
+            .collect(),
+        protocol: summary
+            .protocols()
+            .into_iter()
+            .map(|(name, count)| (name.to_owned(), count))
             .collect(),
         response_time_ms: TimesObject::of(summary.response_us),
         service_time_ms: TimesObject::of(summary.service_us),

@@ -138,7 +138,7 @@ pub(crate) fn windows(run: &Run) -> Table {
         "in_flight_mean",
         rows.iter().map(|window| window.in_flight_mean),
     );
-    let counts: [Pick<Window, u64>; 12] = [
+    let counts: [Pick<Window, u64>; 13] = [
         ("in_flight", |window| window.in_flight),
         ("waiting", |window| window.waiting),
         ("connections", |window| window.connections),
@@ -148,6 +148,7 @@ pub(crate) fn windows(run: &Run) -> Table {
         ("bytes_out", |window| window.bytes_out),
         ("gzip", |window| window.gzip),
         ("brotli", |window| window.brotli),
+        ("http2", |window| window.http2),
         ("redirects", |window| window.redirects),
         ("retries", |window| window.retries),
         ("loop_cpu_us", |window| window.generator.loop_cpu_us),

@@ -169,6 +169,10 @@ fn outcomes(report: &Report<'_>) -> String {
         .collect();
     let statuses = summary.status.iter();
     texts.extend(statuses.map(|(status, &number)| format!("HTTP {status}: {}", count(number))));
+    if report.run.header.plan.transport.http2.is_some() {
+        let protocols = summary.protocols().into_iter();
+        texts.extend(protocols.map(|(name, number)| format!("by {name} {}", count(number))));
+    }
     texts.join(", ")
 }
 

@@ -1,14 +1,15 @@
 //! Origins on real sockets: servers whose behaviour is known, to hold measurements against.
 //!
 //! [`known_law`] serves by a queueing law (FIFO, c servers, deterministic or exponential service), so that the right
-//! answer is a formula. [`fault`] misbehaves in one named way. [`site`] has a login, forms and pages. All listen on a
-//! free port of the loopback address unless told otherwise, run on threads of their own, and stop when the handle is
-//! dropped.
+//! answer is a formula. [`fault`] misbehaves in one named way. [`http2`] speaks HTTP/2, well or not. [`site`] has a
+//! login, forms and pages. All listen on a free port of the loopback address unless told otherwise, run on threads of
+//! their own, and stop when the handle is dropped.
 //!
-//! They speak as much HTTP/1 as their purpose needs and are no example of a web server.
+//! They speak as much HTTP as their purpose needs and are no example of a web server.
 
 mod clock;
 pub mod fault;
+pub mod http2;
 pub mod known_law;
 mod request;
 pub mod site;

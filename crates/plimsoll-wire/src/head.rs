@@ -168,7 +168,7 @@ impl Found {
             }
             10 if name.eq_ignore_ascii_case("set-cookie") => self.sets_cookie = true,
             16 if name.eq_ignore_ascii_case("content-encoding") => {
-                self.coding = coding(value.trim_ascii());
+                self.coding = Coding::named(value.trim_ascii());
             }
             8 if self.location.is_none() && name.eq_ignore_ascii_case("location") => {
                 self.location = span(bytes, value);
@@ -209,13 +209,16 @@ impl Found {
     }
 }
 
-fn coding(value: &[u8]) -> Coding {
-    if value.eq_ignore_ascii_case(b"gzip") || value.eq_ignore_ascii_case(b"x-gzip") {
-        Coding::Gzip
-    } else if value.eq_ignore_ascii_case(b"br") {
-        Coding::Brotli
-    } else {
-        Coding::Other
+impl Coding {
+    /// The coding that the value of `Content-Encoding` names.
+    pub fn named(value: &[u8]) -> Self {
+        if value.eq_ignore_ascii_case(b"gzip") || value.eq_ignore_ascii_case(b"x-gzip") {
+            Self::Gzip
+        } else if value.eq_ignore_ascii_case(b"br") {
+            Self::Brotli
+        } else {
+            Self::Other
+        }
     }
 }
 

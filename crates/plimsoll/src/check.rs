@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_config::plan::Http;
 use plimsoll_probe::ProbePlan;
 use plimsoll_probe::advice::{self, Advice};
 
@@ -10,6 +11,7 @@ use serde_json::json;
 use crate::arguments::CheckArguments;
 use crate::exit::Exit;
 use crate::explain::Fault;
+use crate::planning::needs_tls;
 use crate::screen::{Screen, print, tell};
 use crate::{plan_file, target};
 
@@ -52,6 +54,14 @@ fn check_plan(arguments: &CheckArguments) -> Result<Exit, Fault> {
             "note: set before a run: {}",
             plan.variables_missing.join(", ")
         ));
+    }
+    let mut urls = plan
+        .origins
+        .iter()
+        .map(|origin| &origin.url)
+        .chain([&plan.target]);
+    if plan.transport.http == Some(Http::Two) && !urls.any(|url| url.starts_with("https:")) {
+        return Err(needs_tls(&plan.target));
     }
     let scenario = plan.scenario.unwrap_or_default();
     if arguments.json {

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::plan::{Effort, LoadPlan};
+use plimsoll_config::plan::{Effort, Http, LoadPlan};
 use plimsoll_lab::conductor::Assignment;
 use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
-use plimsoll_model::plan::{Facts, Find, Load, Plan, Target, Transport};
+use plimsoll_model::plan::{Facts, Find, Http2, Load, Plan, STREAMS_MAX, Target, Transport};
 use plimsoll_model::seed::Seed;
 use plimsoll_probe::ProbePlan;
 
@@ -188,6 +188,7 @@ fn plan(
         warmup: warmup.unwrap_or_default(),
         classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
     };
+    check_http2(&plan, transport.connection.streams)?;
     Ok(Planned {
         plan,
         inputs: Arc::new(inputs),
@@ -268,7 +269,67 @@ fn transport_of(transport: &TransportArguments, written: Option<&Written>) -> Tr
             .max_body
             .or(plan.body_len_max)
             .unwrap_or(BODY_LEN_MAX_DEFAULT),
+        http2: http2_of(transport, written),
     }
+}
+
+/// Where HTTP/2 is spoken.
+fn http2_of(transport: &TransportArguments, written: Option<&Written>) -> Option<Http2> {
+    let said = &transport.connection;
+    let plan = written.map(|written| &written.plan);
+    let http = if said.http2_prior_knowledge {
+        Some(Http::PriorKnowledge)
+    } else if said.http2 {
+        Some(Http::Two)
+    } else if said.http1_1 {
+        Some(Http::One)
+    } else {
+        plan.and_then(|plan| plan.transport.http)
+    };
+    let has_steps = plan.is_some_and(|plan| plan.scenario.is_some());
+    // A user is a browser and asks for all a page needs at once; a plain load counts what is under way.
+    let usual = if has_steps { STREAMS_MAX } else { 1 };
+    let streams = said
+        .streams
+        .or(plan.and_then(|plan| plan.transport.streams))
+        .unwrap_or(usual);
+    match http {
+        None | Some(Http::One) => None,
+        Some(http) => Some(Http2 {
+            prior_knowledge: http == Http::PriorKnowledge,
+            streams,
+        }),
+    }
+}
+
+/// HTTP/2 that can be spoken to nobody would be HTTP/1.1 under another name.
+fn check_http2(plan: &Plan, streams: Option<u32>) -> Result<(), Fault> {
+    let Some(http2) = plan.transport.http2 else {
+        return if streams.is_none() {
+            Ok(())
+        } else {
+            Err(
+                Fault::usage("--streams share a connection of HTTP/2, and HTTP/1.1 is spoken")
+                    .remedy("add --http2, or --http2-prior-knowledge for an http:// target"),
+            )
+        };
+    };
+    let others = plan.scenario.iter().flat_map(|scenario| &scenario.targets);
+    let has_tls = others.chain([&plan.target]).any(|target| target.tls);
+    if http2.prior_knowledge || has_tls {
+        return Ok(());
+    }
+    Err(needs_tls(&plan.target.url))
+}
+
+/// HTTP/2 is asked for, and could be spoken to nobody.
+pub(crate) fn needs_tls(target: &str) -> Fault {
+    Fault::usage(format!(
+        "HTTP/2 is chosen within TLS, and {target} is not https"
+    ))
+    .remedy(
+        "use --http2-prior-knowledge (in a plan, `http: prior-knowledge`), or an https:// target",
+    )
 }
 
 /// A host name as part of a file name.

@@ -43,6 +43,7 @@ pub(super) fn plan(lasting: Duration) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 30,
+            http2: None,
         },
         load: Load::Open {
             phases: vec![Phase::constant(10.0, lasting)],

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plimsoll_model::plan::STREAMS_MAX;
+
 use super::desk::Desk;
 use super::tree::Node;
 use super::words::TRANSPORT;
@@ -24,12 +26,25 @@ pub struct TransportPlan {
     pub insecure: bool,
     /// Certificates to trust, from the plan file's folder.
     pub ca_file: Option<PathBuf>,
-    /// Speak HTTP/2 where the target offers it.
-    pub http2: bool,
+    /// Version of HTTP.
+    pub http: Option<Http>,
+    /// Requests under way on one connection of HTTP/2 at once, at most.
+    pub streams: Option<u32>,
     /// Local addresses to connect from.
     pub sources: Vec<IpAddr>,
     /// Longest body accepted, bytes.
     pub body_len_max: Option<u64>,
+}
+
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http {
+    /// HTTP/1.1.
+    One,
+    /// HTTP/2 over TLS where the target chooses it, else HTTP/1.1.
+    Two,
+    /// As [`Http::Two`], and HTTP/2 to `http://` targets without asking.
+    PriorKnowledge,
 }
 
 /// Reads `transport:`.
@@ -56,10 +71,17 @@ pub(crate) fn transport(desk: &Desk<'_>, node: &Node) -> TransportPlan {
             .and_then(|node| desk.count32(node, 0..=u32::MAX)),
         insecure: fields.get("insecure").and_then(|node| desk.switch(node)) == Some(true),
         ca_file: ca_file.map(PathBuf::from),
-        http2: fields
-            .get("http")
-            .and_then(|node| desk.count32(node, 1..=2))
-            == Some(2),
+        http: fields.get("http").and_then(|node| {
+            let words = [
+                ("1", Http::One),
+                ("2", Http::Two),
+                ("prior-knowledge", Http::PriorKnowledge),
+            ];
+            desk.one_of(node, &words)
+        }),
+        streams: fields
+            .get("streams")
+            .and_then(|node| desk.count32(node, 1..=STREAMS_MAX)),
         sources: fields
             .get("sources")
             .map(|node| sources(desk, node))

@@ -11,6 +11,8 @@ macro_rules! word {
     };
 }
 
+use plimsoll_model::plan::STREAMS_MAX;
+
 mod requests;
 mod steps;
 
@@ -468,8 +470,13 @@ pub(crate) static TRANSPORT: Table = Table {
         ),
         word!(
             "http",
-            Count(1, 2),
-            "Version of HTTP: 1 (default), or 2 where the target offers it."
+            Either(&[Count(1, 2), OneOf(&["prior-knowledge"])]),
+            "Version of HTTP: 1 (default); 2 over TLS where the target chooses it, else 1.1; `prior-knowledge` as 2, and to `http://` targets without asking."
+        ),
+        word!(
+            "streams",
+            Count(1, STREAMS_MAX as u64),
+            "Requests under way on one connection of HTTP/2 at once, at most, within what the target allows; 100 with steps, 1 without."
         ),
         word!(
             "sources",

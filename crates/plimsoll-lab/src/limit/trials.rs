@@ -12,7 +12,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::load_line::NoLine;
 use plimsoll_model::objective::Objective;
-use plimsoll_model::plan::{Load, LoadUnit, Plan, Target};
+use plimsoll_model::plan::{Http2, Load, LoadUnit, Plan, Target};
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
@@ -251,5 +251,10 @@ fn against(plan: &Plan, server: &NullServer) -> Arc<Plan> {
     // The server that does nothing knows no journeys.
     plan.scenario = None;
     plan.transport.sources.clear();
+    // It has no TLS in which HTTP/2 could be chosen.
+    plan.transport.http2 = plan.transport.http2.map(|http2| Http2 {
+        prior_knowledge: true,
+        ..http2
+    });
     Arc::new(plan)
 }

@@ -50,6 +50,7 @@ fn plan() -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 20,
+            http2: None,
         },
         load: Load::Closed {
             connections: 1,

@@ -242,6 +242,7 @@ fn plan(address: SocketAddr, offered: &Offered) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 20,
+            http2: None,
         },
         load: Load::Open {
             phases: vec![

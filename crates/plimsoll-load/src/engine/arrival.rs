@@ -51,8 +51,8 @@ impl Engine {
         let request = &self.requests[id as usize];
         if request.call.is_some() {
             self.dispatch_call(id, now);
-        } else if request.has_user() {
-            match self.users[request.user as usize] {
+        } else if let Some(&connection) = self.users.get(request.user as usize) {
+            match connection {
                 NONE => self.open_for(id, now),
                 connection => self.send_on(connection, id, now),
             }

@@ -28,15 +28,18 @@ const FIRST_READ_LEN: usize = 16 * 1024;
 const SKIPPED_LEN_MIN: u64 = 4096;
 
 /// Full buffers read from one connection before the others have their turn.
-const READS_MAX: usize = 16;
+pub(super) const READS_MAX: usize = 16;
 
 impl Engine {
     /// Sends a request on a connection that is ready for it.
     #[inline]
     pub(super) fn send_on(&mut self, id: u32, request_id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
-        let request = &mut self.requests[request_id as usize];
         connection.phase = Phase::Busy;
+        if connection.multiplex.is_some() {
+            return self.send_stream(id, request_id, now);
+        }
+        let request = &mut self.requests[request_id as usize];
         connection.request = request_id;
         connection.served += 1;
         connection.written = 0;
@@ -249,16 +252,13 @@ impl Engine {
         let status = connection.reader.status();
         let kept = reusable && !connection.writing && connection.reader.keeps_alive();
         let kept = kept && !is_last(&self.order, connection);
-        match connection.reader.coding() {
-            Coding::Other => {}
-            Coding::Gzip => self.recorder.current().window.gzip += 1,
-            Coding::Brotli => self.recorder.current().window.brotli += 1,
-        }
+        let coding = connection.reader.coding();
+        self.count_coding(coding);
         if self.crowd.is_some() {
             return self.complete_call(id, kept, peer_closed, now);
         }
         let mut goes_on_for_ever = false;
-        if let Some(location) = connection.reader.take_location() {
+        if let Some(location) = self.connections[id as usize].reader.take_location() {
             if self.follow(request_id, status, &location) {
                 if kept {
                     self.send_on(id, request_id, now);
@@ -272,16 +272,7 @@ impl Engine {
         }
         // A redirect that is followed is a step on the way; the status counts where the way ends.
         self.recorder.answered(status, done);
-        let good = self
-            .order
-            .good
-            .get(usize::from(status))
-            .is_some_and(|good| *good);
-        let outcome = if good && !goes_on_for_ever {
-            Outcome::Ok
-        } else {
-            Outcome::WrongStatus
-        };
+        let outcome = self.outcome_of(status, goes_on_for_ever);
         self.connections[id as usize].request = NONE;
         self.end_request(request_id, outcome, done);
         if kept {
@@ -291,6 +282,26 @@ impl Engine {
         }
         if let Some(due) = self.source.pop_ready() {
             self.arrive(due, now);
+        }
+    }
+
+    #[inline]
+    pub(super) fn count_coding(&mut self, coding: Coding) {
+        match coding {
+            Coding::Other => {}
+            Coding::Gzip => self.recorder.current().window.gzip += 1,
+            Coding::Brotli => self.recorder.current().window.brotli += 1,
+        }
+    }
+
+    /// What the status of its last answer makes of a request.
+    #[inline]
+    pub(super) fn outcome_of(&self, status: u16, goes_on_for_ever: bool) -> Outcome {
+        let good = self.order.good.get(usize::from(status));
+        if good.is_some_and(|good| *good) && !goes_on_for_ever {
+            Outcome::Ok
+        } else {
+            Outcome::WrongStatus
         }
     }
 
@@ -352,15 +363,10 @@ impl Engine {
         let connection = &self.connections[id as usize];
         let (request_id, kept) = (connection.request, connection.served > 1);
         let begun = connection.reader.has_begun();
-        let Some(request) = self.requests.get_mut(request_id as usize) else {
+        let Some(request) = self.requests.get(request_id as usize) else {
             return self.fail(id, Outcome::Reset, now);
         };
-        let idempotent = match (&request.call, &request.detour) {
-            (Some(call), _) => call.idempotent,
-            (None, Some(detour)) => is_idempotent(&detour.method),
-            (None, None) => self.order.idempotent,
-        };
-        if !kept || begun || request.retried || !idempotent {
+        if !kept || begun || request.retried || !self.is_idempotent(request_id) {
             let handshake = connection.tls.is_some() && connection.phase == Phase::Connecting;
             let outcome = if handshake {
                 Outcome::Tls
@@ -369,17 +375,28 @@ impl Engine {
             };
             return self.fail(id, outcome, now);
         }
+        let request = &mut self.requests[request_id as usize];
         request.retried = true;
         request.connection = NONE;
         self.recorder.current().window.retries += 1;
         self.close(id, true);
         self.open_for(request_id, now);
     }
+
+    /// Whether doing a request twice does no harm.
+    pub(super) fn is_idempotent(&self, id: u32) -> bool {
+        let request = &self.requests[id as usize];
+        match (&request.call, &request.detour) {
+            (Some(call), _) => call.idempotent,
+            (None, Some(detour)) => is_idempotent(&detour.method),
+            (None, None) => self.order.idempotent,
+        }
+    }
 }
 
 /// Reads, and tells when what was read arrived, if the kernel was asked to say so.
 #[inline]
-fn receive(
+pub(super) fn receive(
     socket: &OwnedFd,
     buffer: &mut [u8],
     flags: RecvFlags,
@@ -417,7 +434,7 @@ fn reading(connection: &Connection) -> (usize, RecvFlags) {
 }
 
 /// Whether the connection has sent its last request.
-fn is_last(order: &Order, connection: &Connection) -> bool {
+pub(super) fn is_last(order: &Order, connection: &Connection) -> bool {
     let per_connection = order.plan.transport.requests_per_connection;
     per_connection > 0 && connection.served >= per_connection
 }
@@ -442,7 +459,7 @@ fn payload<'a>(
 }
 
 #[inline]
-fn put(socket: &OwnedFd, head: &[u8], body: &[u8]) -> Result<usize, Errno> {
+pub(super) fn put(socket: &OwnedFd, head: &[u8], body: &[u8]) -> Result<usize, Errno> {
     loop {
         let result = if body.is_empty() {
             rustix::net::send(socket, head, SendFlags::NOSIGNAL)

@@ -74,7 +74,7 @@ impl Engine {
         };
         if connection == NONE {
             self.end_request(id, outcome, now);
-        } else {
+        } else if !self.give_up_stream(id, connecting, now) {
             self.end_with(connection, outcome, now);
         }
     }

@@ -4,7 +4,7 @@ use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
 use crate::call::{Call, Role};
-use crate::connection::{Phase, Request, UNSENT};
+use crate::connection::{Connection, Phase, Request, UNSENT};
 use crate::crowd::{Crowd, Entry, Failure, Next};
 use crate::recorder::Ended;
 use crate::source::{Due, NEWCOMER, People, REFUSED_PAUSE_NS};
@@ -236,13 +236,22 @@ impl Engine {
         let origin = request.call.as_ref().map_or(0, |call| call.origin);
         let Some(crowd) = &self.crowd else { return };
         let lines = &crowd.users[request.user as usize].lines;
-        let is_free = |line: u32| self.connections[line as usize].phase == Phase::Idle;
-        let free = lines
-            .iter()
-            .find(|(other, line)| *other == origin && is_free(*line));
-        if let Some(&(_, line)) = free {
-            self.idle.remove(&mut self.connections, line);
+        let line = |fits: fn(&Connection) -> bool| {
+            let mut lines = lines.iter().filter(|(other, _)| *other == origin);
+            lines.find(|(_, line)| fits(&self.connections[*line as usize]))
+        };
+        if let Some(&(_, line)) = line(Connection::is_free) {
+            if self.connections[line as usize].phase == Phase::Idle {
+                self.idle.remove(&mut self.connections, line);
+            }
             self.send_on(line, id, now);
+        } else if let Some(&(_, line)) = line(Connection::may_multiplex)
+            && self.order.offers_http2(origin)
+            && !self.speaks_http1[usize::from(origin)]
+        {
+            // One connection carries all that a user asks of an origin, as in a browser.
+            self.lined_up.entry(line).or_default().push_back(id);
+            self.requests[id as usize].connection = line;
         } else if self.has_room() || self.evict() {
             self.open_for(id, now);
         } else {
@@ -251,7 +260,7 @@ impl Engine {
     }
 
     /// Closes the connection that has been idle for longest, for somebody who has none.
-    fn evict(&mut self) -> bool {
+    pub(super) fn evict(&mut self) -> bool {
         if self.backlog_is_full {
             return false;
         }

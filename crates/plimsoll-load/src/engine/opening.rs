@@ -5,8 +5,9 @@ use rustix::event::epoll::{self, EventFlags};
 use rustix::net::sockopt;
 
 use super::Engine;
-use crate::connection::{Connection, Phase};
+use crate::connection::{Connection, Phase, Stage};
 use crate::list::NONE;
+use crate::source::NOBODY;
 use crate::stamp;
 use crate::transport::{DialFault, connect_outcome};
 
@@ -81,7 +82,10 @@ impl Engine {
         let deadline = now.saturating_add(self.order.connect_timeout_ns);
         // All ones is the waker's.
         self.generation = (self.generation + 1) % (u32::MAX - 1);
-        let mut connection = Connection::new(socket, self.generation, request, user, deadline);
+        // Where users share connections, none is anybody's own.
+        let is_owned = has_call || (user as usize) < self.users.len();
+        let owner = if is_owned { user } else { NOBODY };
+        let mut connection = Connection::new(socket, self.generation, request, owner, deadline);
         connection.origin = origin;
         let entry = self.connections.vacant_entry();
         let id = u32::try_from(entry.key()).expect("connections are far below 2^32");
@@ -99,7 +103,7 @@ impl Engine {
         request.connection = id;
         if has_call {
             self.crowd().users[user as usize].lines.push((origin, id));
-        } else if request.has_user() {
+        } else if is_owned {
             self.users[user as usize] = id;
         }
         Ok(())
@@ -127,13 +131,18 @@ impl Engine {
             };
             self.fail(id, outcome, now);
         } else if flags.contains(EventFlags::OUT) {
-            connection.connected = true;
+            let by_http2 = self.order.offers_http2(connection.origin);
+            connection.stage = Stage::Exchanging;
             let generation = connection.generation;
             self.recorder.connections += 1;
             self.recorder.current().window.connections_opened += 1;
             match &self.order.transport_to(connection.origin).tls {
+                None if by_http2 => self.begin_http2(id, &[], now),
                 None => self.make_ready(id, now),
                 Some(tls) => {
+                    if by_http2 {
+                        connection.stage = Stage::Negotiating;
+                    }
                     // Made here rather than at the dial: a connection that is never made costs no handshake.
                     connection.tls = tls.session().ok();
                     if let Some(session) = &mut connection.tls {
@@ -146,7 +155,12 @@ impl Engine {
             }
             // An edge is told once: what came together with the connection is read now.
             if flags.intersects(EventFlags::IN | ENDED) && self.stands(id, generation) {
-                self.read(id, flags.intersects(ENDED));
+                let ended = flags.intersects(ENDED);
+                if self.connections[id as usize].stage == Stage::Exchanging {
+                    self.read(id, ended);
+                } else {
+                    self.read_multiplexed(id, ended);
+                }
             }
         }
     }
@@ -168,13 +182,21 @@ impl Engine {
 
     /// Closes a connection and ends its request, if it has one.
     pub(super) fn end_with(&mut self, id: u32, outcome: Outcome, now: u64) {
-        let request = self.connections[id as usize].request;
+        let connection = &mut self.connections[id as usize];
+        let request = connection.request;
+        let multiplex = connection.multiplex.as_mut();
+        let streams = multiplex.map_or_else(Vec::new, |multiplex| multiplex.abandon());
+        let lined_up = self.lined_up.remove(&id).unwrap_or_default();
         let peer_closed = matches!(
             outcome,
             Outcome::Reset | Outcome::ConnectRefused | Outcome::BodyCut
         );
         self.close(id, peer_closed);
         if request != NONE {
+            self.end_request(request, outcome, now);
+        }
+        // All that it carried, or was being made for, shares its fate.
+        for request in streams.into_iter().chain(lined_up) {
             self.end_request(request, outcome, now);
         }
     }
@@ -199,17 +221,14 @@ impl Engine {
     pub(super) fn close(&mut self, id: u32, peer_closed: bool) {
         match self.connections[id as usize].phase {
             Phase::Connecting => self.connecting.remove(&mut self.connections, id),
-            Phase::Idle
-                if self.crowd.is_some()
-                    || self.connections[id as usize].user == crate::source::NOBODY =>
-            {
+            Phase::Idle if self.crowd.is_some() || self.connections[id as usize].user == NOBODY => {
                 self.idle.remove(&mut self.connections, id);
             }
             Phase::Closing => self.closing.remove(&mut self.connections, id),
             Phase::Busy | Phase::Idle => {}
         }
         let connection = self.connections.remove(id as usize);
-        if connection.connected {
+        if connection.stage != Stage::Dialing {
             self.recorder.connections -= 1;
             if !peer_closed {
                 // Without it the port is only held longer.

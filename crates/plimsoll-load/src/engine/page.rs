@@ -1,6 +1,7 @@
 //! Pages: the page itself, then all it needs over several connections, as a browser does.
 
 use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::STREAMS_MAX;
 
 use super::Engine;
 use crate::call::{Call, Role};
@@ -70,16 +71,22 @@ impl Engine {
 
     /// Asks for what is left, as far as the page's connections go; ends the page when nothing is.
     fn load_resources(&mut self, user: u32, is_unsent: bool, now: u64) {
+        let is_multiplexed = self.is_multiplexed(user);
         loop {
             let crowd = self.crowd();
             let Some(page) = &mut crowd.users[user as usize].page else {
                 return;
             };
             let connections = crowd.program.pages[page.page as usize].connections;
+            let at_once = if is_multiplexed {
+                STREAMS_MAX
+            } else {
+                connections
+            };
             if crowd.ending {
                 page.left.clear();
             }
-            if page.under_way >= connections || page.left.is_empty() {
+            if page.under_way >= at_once || page.left.is_empty() {
                 break;
             }
             page.under_way += 1;
@@ -97,5 +104,14 @@ impl Engine {
         let second = self.recorder.current();
         second.step_ended(id, page.outcome, response_ns, page.bytes_in);
         self.step_done(user, page.outcome, response_ns, page.once, is_unsent, now);
+    }
+
+    /// Whether a user has a connection that carries several requests at once.
+    fn is_multiplexed(&self, user: u32) -> bool {
+        let Some(crowd) = &self.crowd else {
+            return false;
+        };
+        let mut lines = crowd.users[user as usize].lines.iter();
+        lines.any(|(_, line)| self.connections[*line as usize].multiplex.is_some())
     }
 }

@@ -35,6 +35,7 @@ pub(crate) fn plan(scenario: Scenario) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 20,
+            http2: None,
         },
         load: Load::Users {
             phases: Vec::new(),

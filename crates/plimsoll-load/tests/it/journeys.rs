@@ -8,4 +8,4 @@ mod following;
 mod loading;
 mod logging_in;
 mod thinking;
-mod written;
+pub(crate) mod written;

@@ -6,6 +6,7 @@
 
 mod closed;
 mod connections;
+mod http2;
 mod journeys;
 mod outcomes;
 mod redirects;

@@ -46,6 +46,7 @@ pub(crate) fn plan(address: SocketAddr) -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 20,
+            http2: None,
         },
         load: even(1.0, ms(1)),
         objective: None,

@@ -109,6 +109,12 @@ pub(super) fn outcomes_section(report: &Report<'_>) -> Markup {
                         tr { th scope="row" { (status) } td { (count(number)) } td { (share(number)) } }
                     } }
                 }
+                @if report.run.header.plan.transport.http2.is_some() { table {
+                    caption { "Protocol" }
+                    tbody { @for (protocol, number) in summary.protocols() {
+                        tr { th scope="row" { (protocol) } td { (count(number)) } td { (share(number)) } }
+                    } }
+                } }
                 (generator_table(report))
             }
             @if !report.is_search() {
@@ -222,6 +228,18 @@ fn plan_facts(plan: &Plan, searched: bool) -> Vec<(String, String)> {
             number => format!("closed after {number} requests"),
         },
     ));
+    if let Some(http2) = transport.http2 {
+        let asked = if http2.prior_knowledge {
+            "HTTP/2, in the clear too"
+        } else {
+            "HTTP/2 over TLS where the target chooses it"
+        };
+        let streams = http2.streams;
+        facts.push((
+            "protocol",
+            format!("{asked}; {streams} at once on a connection at most"),
+        ));
+    }
     if let Load::Open { spacing, .. } = &plan.load {
         facts.push(("arrivals", format!("{spacing:?}").to_lowercase()));
     }

@@ -107,6 +107,15 @@ fn transport_words(plan: &Plan, words: &mut Vec<String>) {
             format!("{}ms", plan.warmup.as_millis()),
         ]);
     }
+    if let Some(http2) = plan.transport.http2 {
+        let how = if http2.prior_knowledge {
+            "--http2-prior-knowledge"
+        } else {
+            "--http2"
+        };
+        words.extend([how, "--streams"].map(str::to_owned));
+        words.push(http2.streams.to_string());
+    }
     if plan.transport.insecure {
         words.push("--insecure".to_owned());
     }

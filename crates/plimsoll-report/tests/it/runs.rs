@@ -81,6 +81,7 @@ fn plan() -> Plan {
             ca_file: None,
             insecure: false,
             body_len_max: 1 << 30,
+            http2: None,
         },
         load: open(400.0, 60),
         objective: Some(Objective {

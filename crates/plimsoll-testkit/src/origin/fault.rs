@@ -18,7 +18,7 @@ use std::time::Duration;
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use self::session::Session;
-use self::tls::Identity;
+pub(super) use self::tls::Identity;
 
 /// Connections one fault origin serves at the same time.
 pub const CONNECTION_COUNT_MAX: usize = 1_024;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use plimsoll_model::plan::GoodStatus;
+use plimsoll_model::plan::{GoodStatus, STREAMS_MAX};
 
 use super::{duration_above_zero, good_status, size};
 
@@ -100,6 +100,18 @@ pub(crate) struct ConnectionArguments {
     /// Connections open at most; further arrivals wait, and the wait counts [default: 10000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) max_connections: Option<u32>,
+    /// Speak HTTP/2 over TLS where the target chooses it (ALPN), else HTTP/1.1; the report says which it was
+    #[arg(long, conflicts_with_all = ["http1_1", "http2_prior_knowledge"])]
+    pub(crate) http2: bool,
+    /// Speak HTTP/2 to http:// targets as well, without asking
+    #[arg(long, conflicts_with = "http1_1")]
+    pub(crate) http2_prior_knowledge: bool,
+    /// Speak HTTP/1.1 alone, whatever the plan says [default]
+    #[arg(long = "http1.1")]
+    pub(crate) http1_1: bool,
+    /// Requests under way on one connection of HTTP/2 at once, at most [default: 1; 100 for journeys]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(STREAMS_MAX)))]
+    pub(crate) streams: Option<u32>,
     /// Connect to this address instead of the URL's; several are used in turn
     #[arg(long, value_name = "IP:PORT", conflicts_with = "unix_socket")]
     pub(crate) address: Vec<SocketAddr>,

@@ -12,13 +12,17 @@ use crate::support::{Place, assert_near, count, number};
 pub(crate) struct Nginx {
     process: Child,
     address: SocketAddr,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Nginx {
     /// Starts nginx with `locations` inside its one server.
     pub(crate) fn start(locations: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::listening("", locations, tempfile::tempdir().unwrap())
+    }
+
+    /// Starts nginx with words behind its address, in a folder that may hold what they need.
+    pub(crate) fn listening(words: &str, locations: &str, folder: TempDir) -> Self {
         let port = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -29,10 +33,11 @@ impl Nginx {
         let configuration = format!(
             "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice;\n\
              events {{ worker_connections 4096; }}\n\
-             http {{ access_log off; client_body_temp_path {prefix}; proxy_temp_path {prefix}; \
+             http {{ log_format spoken '$server_protocol $connection $request_uri $status';\n\
+             access_log {prefix}/access.log spoken; client_body_temp_path {prefix}; proxy_temp_path {prefix}; \
              fastcgi_temp_path {prefix}; uwsgi_temp_path {prefix}; scgi_temp_path {prefix};\n\
              keepalive_requests 100000;\n\
-             server {{ listen {address} backlog=511; {locations} }} }}\n"
+             server {{ listen {address} backlog=511 {words}; {locations} }} }}\n"
         );
         let file = folder.path().join("nginx.conf");
         std::fs::write(&file, configuration).unwrap();
@@ -47,12 +52,26 @@ impl Nginx {
         Self {
             process,
             address,
-            _folder: folder,
+            folder,
         }
     }
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}/", self.address)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// What was asked so far: protocol, number of the connection, path, status.
+    pub(crate) fn log(&self) -> Vec<[String; 4]> {
+        let log = std::fs::read_to_string(self.folder.path().join("access.log")).unwrap();
+        let words = |line: &str| {
+            let mut words = line.split(' ').map(str::to_owned);
+            std::array::from_fn(|_| words.next().unwrap_or_default())
+        };
+        log.lines().map(words).collect()
     }
 }
 

@@ -8,26 +8,39 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use socket2::Socket;
 
 /// A certificate that vouches for itself.
-pub(super) struct Identity {
-    pub(super) pem: String,
+pub(in crate::origin) struct Identity {
+    pub(in crate::origin) pem: String,
     config: Arc<ServerConfig>,
 }
 
 impl Identity {
     pub(super) fn for_names(names: &[String]) -> io::Result<Self> {
+        Self::for_protocols(names, &[])
+    }
+
+    /// Within TLS one of these protocols is chosen.
+    pub(in crate::origin) fn for_protocols(
+        names: &[String],
+        protocols: &[&[u8]],
+    ) -> io::Result<Self> {
         let certified = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
         let key = PrivateKeyDer::Pkcs8(certified.signing_key.serialize_der().into());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ServerConfig::builder_with_provider(provider)
+        let mut config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(io::Error::other)?
             .with_no_client_auth()
             .with_single_cert(vec![certified.cert.der().clone()], key)
             .map_err(io::Error::other)?;
+        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
         Ok(Self {
             pem: certified.cert.pem(),
             config: Arc::new(config),
         })
+    }
+
+    pub(in crate::origin) fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.config)
     }
 
     pub(super) fn accept(

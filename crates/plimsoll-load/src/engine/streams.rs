@@ -1,0 +1,218 @@
+//! Requests on connections of HTTP/2: sent, ended, given up.
+
+use bytes::Bytes;
+use http::Request as Message;
+use plimsoll_model::outcome::Outcome;
+
+use super::Engine;
+use super::exchange::is_last;
+use crate::connection::{Connection, Request, Stage, UNSENT};
+use crate::job::Order;
+use crate::list::NONE;
+use crate::multiplex::{self, Again, Answer, End, Failure};
+
+/// Why a request is not sent.
+const UNSAYABLE: &str =
+    "its head cannot be said in HTTP/2: a host, path or header that HTTP does not allow";
+
+/// The head of a path's request, kept because most loads ask for one path.
+pub(super) type LastMessage = Option<(u32, Message<()>)>;
+
+impl Engine {
+    /// Sends a request on a connection that has room for it.
+    pub(super) fn send_stream(&mut self, id: u32, request_id: u32, now: u64) {
+        let connection = &mut self.connections[id as usize];
+        let request = &mut self.requests[request_id as usize];
+        let message = message(&self.order, connection, request, &mut self.last_message);
+        let Some((message, body)) = message else {
+            if let Some(call) = &mut request.call {
+                UNSAYABLE.clone_into(&mut call.reason);
+            }
+            self.end_request(request_id, Outcome::Dropped, now);
+            return self.enlist(id);
+        };
+        if let Some(call) = &mut request.call {
+            call.begin_answer();
+        }
+        let is_sent = connection.multiplex.as_mut().is_some_and(|multiplex| {
+            let body_len_max = self.order.expected.body_len_max;
+            multiplex.send(request_id, message, body, body_len_max)
+        });
+        if !is_sent {
+            request.connection = NONE;
+            self.enlist(id);
+            let failure = Failure {
+                outcome: Outcome::Reset,
+                again: Again::Always,
+                reason: String::new(),
+            };
+            return self.stream_failed(request_id, failure, true, now);
+        }
+        connection.served += 1;
+        if is_last(&self.order, connection)
+            && let Some(multiplex) = &mut connection.multiplex
+        {
+            multiplex.leave();
+        }
+        request.connection = id;
+        if request.sent == UNSENT {
+            request.sent = now;
+        }
+        let generation = connection.generation;
+        let is_woken = connection
+            .multiplex
+            .as_ref()
+            .is_some_and(|multiplex| multiplex.is_woken());
+        if is_woken {
+            self.woken.push((id, generation));
+        }
+        self.recorder.current().window.sent += 1;
+        self.flush(id);
+        self.enlist(id);
+    }
+
+    /// A stream has ended, one way or the other.
+    pub(super) fn stream_ended(&mut self, end: End, was_kept: bool, now: u64, done: u64) {
+        let request = end.request;
+        self.requests[request as usize].connection = NONE;
+        match end.result {
+            Ok(answer) => self.stream_answered(request, answer, now, done),
+            Err(failure) => self.stream_failed(request, failure, was_kept, now),
+        }
+    }
+
+    /// An answer is complete.
+    fn stream_answered(&mut self, id: u32, answer: Answer, now: u64, done: u64) {
+        self.count_coding(answer.coding);
+        if self.crowd.is_some() {
+            self.call_answered(id, answer, now);
+        } else if !answer
+            .location
+            .as_ref()
+            .is_some_and(|location| self.follow(id, answer.status, location))
+        {
+            let goes_on_for_ever =
+                answer.location.is_some() && self.has_used_up_redirects(id, answer.status);
+            let outcome = self.outcome_of(answer.status, goes_on_for_ever);
+            self.recorder.current().window.http2 += 1;
+            self.recorder.answered(answer.status, done);
+            self.end_request(id, outcome, done);
+        } else {
+            self.dispatch(id, now);
+        }
+        if let Some(due) = self.source.pop_ready() {
+            self.arrive(due, now);
+        }
+    }
+
+    fn call_answered(&mut self, id: u32, answer: Answer, now: u64) {
+        let Some(judged) = self.judge_call(id, &answer, now) else {
+            return self.end_request(id, Outcome::Protocol, now);
+        };
+        match judged.verdict {
+            crate::crowd::Verdict::Follows => {
+                self.recorder.current().window.redirects += 1;
+                self.dispatch_call(id, now);
+            }
+            crate::crowd::Verdict::Ended(outcome) => {
+                if !judged.once {
+                    self.recorder.current().window.http2 += 1;
+                    self.recorder.answered(judged.status, now);
+                }
+                self.end_request(id, outcome, now);
+            }
+        }
+    }
+
+    /// There is no complete answer. The request is sent once more where that does no harm.
+    fn stream_failed(&mut self, id: u32, failure: Failure, was_kept: bool, now: u64) {
+        let is_harmless = match failure.again {
+            Again::Always => true,
+            Again::IfIdempotent => was_kept && self.is_idempotent(id),
+            Again::Never => false,
+        };
+        let request = &mut self.requests[id as usize];
+        if is_harmless && !request.retried {
+            request.retried = true;
+            self.recorder.current().window.retries += 1;
+            return self.dispatch(id, now);
+        }
+        if let Some(call) = &mut request.call {
+            call.reason = failure.reason;
+        }
+        self.end_request(id, failure.outcome, now);
+    }
+
+    /// Gives up a request that is under way on a connection, or stands in line for it; the connection goes on.
+    /// Whether it was so.
+    pub(super) fn give_up_stream(&mut self, id: u32, connecting: Outcome, now: u64) -> bool {
+        let request = &self.requests[id as usize];
+        let (line, sent) = (request.connection, request.sent);
+        let connection = &mut self.connections[line as usize];
+        if connection.request == id {
+            // It is being made for this one. Others who stand in line still have their time.
+            let next = self
+                .lined_up
+                .get_mut(&line)
+                .and_then(std::collections::VecDeque::pop_front);
+            let Some(next) = next else { return false };
+            connection.request = next;
+            self.end_request(id, connecting, now);
+            return true;
+        }
+        let is_being_made = connection.stage != Stage::Multiplexing;
+        let multiplex = connection.multiplex.as_mut();
+        if multiplex.is_some_and(|multiplex| multiplex.cancel(id, sent)) {
+            let generation = connection.generation;
+            self.woken.push((line, generation));
+            self.flush(line);
+            self.enlist(line);
+            self.end_request(id, Outcome::Timeout, now);
+            return true;
+        }
+        if let Some(lined_up) = self.lined_up.get_mut(&line) {
+            lined_up.retain(|request| *request != id);
+        }
+        let outcome = if is_being_made {
+            connecting
+        } else {
+            Outcome::Dropped
+        };
+        self.end_request(id, outcome, now);
+        true
+    }
+}
+
+/// Head and body of a request as they are said in HTTP/2; `None` when they cannot be.
+fn message(
+    order: &Order,
+    connection: &Connection,
+    request: &Request,
+    last: &mut LastMessage,
+) -> Option<(Message<()>, Bytes)> {
+    let is_tls = connection.tls.is_some();
+    if let Some(call) = &request.call {
+        let (head, body) = call.bytes.split_at(call.head_len);
+        return Some((
+            multiplex::request(head, is_tls)?,
+            Bytes::copy_from_slice(body),
+        ));
+    }
+    if let Some(detour) = &request.detour {
+        let body = if detour.with_body {
+            order.body.clone()
+        } else {
+            Bytes::new()
+        };
+        return Some((multiplex::request(&detour.head, is_tls)?, body));
+    }
+    if let Some((path, message)) = last
+        && *path == request.path
+    {
+        return Some((message.clone(), order.body.clone()));
+    }
+    let head = order.templates[request.path as usize].head(false);
+    let message = multiplex::request(head, is_tls)?;
+    *last = Some((request.path, message.clone()));
+    Some((message, order.body.clone()))
+}

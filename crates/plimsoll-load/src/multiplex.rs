@@ -1,0 +1,322 @@
+//! HTTP/2 on one connection, without I/O: bytes go in and come out, streams begin and end.
+//!
+//! The protocol is the `h2` crate's. It is written as futures; the loop polls them itself whenever bytes have come, so
+//! that no other runtime is needed beside it and every moment is taken by the same clock as with HTTP/1.1
+//! (docs/decisions/0090-http2-by-h2-in-the-loop.md).
+
+mod message;
+mod pipe;
+mod stream;
+mod wakes;
+
+use std::future::Future as _;
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use h2::client::{self, Connection, SendRequest};
+use http::Request;
+use plimsoll_model::plan::STREAMS_MAX;
+use slab::Slab;
+
+use self::pipe::{Inner, Pipe};
+use self::stream::Stream;
+use self::wakes::{Wakes, stream_waker};
+
+pub(crate) use message::{Answer, request};
+pub(crate) use stream::{Again, Failure, Take};
+
+/// What the target may send of one answer before we have taken any of it, bytes: as browsers let it.
+const STREAM_WINDOW: u32 = 6 << 20;
+
+/// The same for all answers of a connection.
+const CONNECTION_WINDOW: u32 = 15 << 20;
+
+/// Longest list of headers accepted, bytes: as for HTTP/1.1.
+const HEADERS_LEN_MAX: u32 = 64 * 1024;
+
+/// How a request ended.
+#[derive(Debug)]
+pub(crate) struct End {
+    pub(crate) request: u32,
+    pub(crate) result: Result<Answer, Failure>,
+}
+
+/// What a connection still does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Open,
+    /// What is under way goes on; nothing new is sent.
+    Leaving,
+    /// Nothing goes on.
+    Over,
+}
+
+/// One connection's state.
+pub(crate) struct Multiplex {
+    pipe: Pipe,
+    connection: Connection<Inner, Bytes>,
+    /// `None` once we have said goodbye.
+    sender: Option<SendRequest<Bytes>>,
+    streams: Slab<Stream>,
+    streams_max: usize,
+    standing: Standing,
+    has_room: bool,
+    /// It ended because somebody broke the protocol, or the bytes did.
+    is_faulty: bool,
+    wakes: Arc<Wakes>,
+    waker: Waker,
+    /// Of the streams, by number.
+    wakers: Vec<Waker>,
+    /// When bytes came last, ns of run time.
+    heard: u64,
+}
+
+impl std::fmt::Debug for Multiplex {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Multiplex")
+            .field("streams", &self.streams.len())
+            .field("standing", &self.standing)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Multiplex {
+    /// A connection on which so many requests may be under way, made at `now`.
+    ///
+    /// The target's settings are still to come: until then it is asked one thing, so that a target that allows no more
+    /// has nothing to refuse.
+    pub(crate) fn new(streams_max: u32, now: u64) -> Option<Box<Self>> {
+        let pipe = Pipe::default();
+        let mut builder = client::Builder::new();
+        builder
+            .enable_push(false)
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_header_list_size(HEADERS_LEN_MAX)
+            .initial_max_send_streams(1);
+        let wakes = Arc::new(Wakes::default());
+        let own = Waker::from(Arc::clone(&wakes));
+        // It waits for nothing but room to write, of which there is enough.
+        let handshake = pin!(builder.handshake(pipe.inner()));
+        let Poll::Ready(Ok((sender, connection))) = handshake.poll(&mut Context::from_waker(&own))
+        else {
+            return None;
+        };
+        Some(Box::new(Self {
+            pipe,
+            connection,
+            sender: Some(sender),
+            streams: Slab::new(),
+            streams_max: streams_max.min(STREAMS_MAX) as usize,
+            standing: Standing::Open,
+            has_room: true,
+            is_faulty: false,
+            wakes,
+            waker: own,
+            wakers: Vec::new(),
+            heard: now,
+        }))
+    }
+
+    /// Bytes came from the target. Whether they are no flood.
+    pub(crate) fn push(&mut self, bytes: &[u8], now: u64) -> bool {
+        self.heard = now;
+        self.pipe.push(bytes)
+    }
+
+    /// The target will send nothing more.
+    pub(crate) fn end(&mut self) {
+        self.pipe.end();
+    }
+
+    pub(crate) fn has_outward(&self) -> bool {
+        self.pipe.has_outward()
+    }
+
+    /// Gives what waits to be written to `write`, which says how much of it it took.
+    pub(crate) fn write_with(
+        &mut self,
+        write: impl FnOnce(&[u8]) -> io::Result<usize>,
+    ) -> io::Result<usize> {
+        self.pipe.write_with(write)
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        self.standing
+    }
+
+    /// Whether it ended because somebody broke the protocol, or the bytes did.
+    pub(crate) fn is_faulty(&self) -> bool {
+        self.is_faulty
+    }
+
+    /// Whether another request may be sent now.
+    pub(crate) fn has_room(&self) -> bool {
+        self.has_room
+    }
+
+    /// Whether nothing is under way.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// Whether there is something to find out by [`Multiplex::poll`].
+    pub(crate) fn is_woken(&self) -> bool {
+        self.wakes.has_any()
+    }
+
+    /// Sends a request whose answer's body may be so long. Whether it is under way.
+    pub(crate) fn send(
+        &mut self,
+        request: u32,
+        message: Request<()>,
+        body: Bytes,
+        body_len_max: u64,
+    ) -> bool {
+        let Some(sender) = &mut self.sender else {
+            return false;
+        };
+        let Ok((answer, mut sending)) = sender.send_request(message, body.is_empty()) else {
+            self.refresh();
+            return false;
+        };
+        // The body waits in h2 for the target's window.
+        if !body.is_empty() && sending.send_data(body, true).is_err() {
+            self.refresh();
+            return false;
+        }
+        let index = self
+            .streams
+            .insert(Stream::new(request, answer, body_len_max));
+        while self.wakers.len() <= index {
+            let waker = stream_waker(&self.wakes, self.wakers.len());
+            self.wakers.push(waker);
+        }
+        // From now on it is woken; whatever it would say so soon, it says again when it is.
+        if self.streams[index].listen(&self.wakers[index]).is_err() {
+            self.streams.remove(index);
+            self.refresh();
+            return false;
+        }
+        self.drive();
+        self.refresh();
+        true
+    }
+
+    /// Gives up a request, and tells the target. Whether it was under way. A target that has said nothing since it was
+    /// sent is not asked again on this connection.
+    pub(crate) fn cancel(&mut self, request: u32, sent: u64) -> bool {
+        let mut all = self.streams.iter();
+        let Some((index, _)) = all.find(|(_, stream)| stream.request == request) else {
+            return false;
+        };
+        // Dropped before its end, it is reset.
+        self.streams.remove(index);
+        if self.heard < sent {
+            self.leave();
+        }
+        self.drive();
+        self.refresh();
+        true
+    }
+
+    /// Sends nothing new from now on.
+    pub(crate) fn leave(&mut self) {
+        if self.standing == Standing::Open {
+            self.standing = Standing::Leaving;
+        }
+        self.has_room = false;
+    }
+
+    /// Takes all requests that are under way off the connection.
+    pub(crate) fn abandon(&mut self) -> Vec<u32> {
+        self.standing = Standing::Over;
+        self.has_room = false;
+        self.streams.drain().map(|stream| stream.request).collect()
+    }
+
+    /// Tells the target that nothing more will be asked; it is told when that is written.
+    pub(crate) fn say_goodbye(&mut self) {
+        self.sender = None;
+        self.drive();
+        self.standing = Standing::Over;
+        self.has_room = false;
+    }
+
+    /// Takes what has come: heads and content go to `take`, ends to `ends`.
+    pub(crate) fn poll(&mut self, take: &mut impl Take, ends: &mut Vec<End>) {
+        loop {
+            self.drive();
+            if self.standing == Standing::Over {
+                for (index, _) in &self.streams {
+                    self.wakes.wake_stream(index);
+                }
+            }
+            let mut has_polled = false;
+            while let Some(index) = self.wakes.take_stream() {
+                has_polled = true;
+                // One that has ended since it was woken is gone, or is another that loses nothing by being asked.
+                let Some(stream) = self.streams.get_mut(index) else {
+                    continue;
+                };
+                let mut context = Context::from_waker(&self.wakers[index]);
+                if let Some(result) = stream.poll(&mut context, take) {
+                    let request = self.streams.remove(index).request;
+                    ends.push(End { request, result });
+                }
+            }
+            if self.standing == Standing::Over || (!has_polled && !self.wakes.has_any()) {
+                break;
+            }
+        }
+        if self.standing == Standing::Over {
+            let left = self.streams.drain().map(|stream| End {
+                request: stream.request,
+                result: Err(stream.cut()),
+            });
+            ends.extend(left);
+        }
+        self.refresh();
+    }
+
+    /// Lets the connection read what has come and write what is to go.
+    fn drive(&mut self) {
+        if self.standing == Standing::Over {
+            return;
+        }
+        let mut context = Context::from_waker(&self.waker);
+        loop {
+            self.wakes.take_connection();
+            if let Poll::Ready(result) = Pin::new(&mut self.connection).poll(&mut context) {
+                // Why is told by its streams.
+                self.standing = Standing::Over;
+                self.is_faulty = result.is_err();
+                return;
+            }
+            if !self.wakes.connection_is_woken() {
+                return;
+            }
+        }
+    }
+
+    fn refresh(&mut self) {
+        if self.standing == Standing::Open
+            && let Some(sender) = &mut self.sender
+        {
+            match sender.poll_ready(&mut Context::from_waker(&self.waker)) {
+                Poll::Ready(Ok(())) => {
+                    let max = self.connection.max_concurrent_send_streams();
+                    self.has_room = self.streams.len() < max.min(self.streams_max);
+                    return;
+                }
+                Poll::Ready(Err(_)) => self.standing = Standing::Leaving,
+                Poll::Pending => {}
+            }
+        }
+        self.has_room = false;
+    }
+}

@@ -1,0 +1,157 @@
+//! Heads of HTTP/1.1 as heads of HTTP/2, and back: whatever puts requests together, or reads answers, knows one form.
+
+use http::header::{CONTENT_ENCODING, LOCATION, SET_COOKIE};
+use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
+use plimsoll_wire::head::{Coding, HEADERS_MAX};
+
+/// Headers that speak of one connection of HTTP/1.1, and must not stand in HTTP/2 (RFC 9113, 8.2.2).
+const OF_CONNECTION: [&str; 6] = [
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "upgrade",
+    "http2-settings",
+];
+
+/// The request whose head, as HTTP/1.1 writes it, is `head`; `None` when it cannot be said in HTTP/2.
+pub(crate) fn request(head: &[u8], is_tls: bool) -> Option<Request<()>> {
+    let mut lines = head
+        .split(|&byte| byte == b'\n')
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty());
+    let mut start = lines.next()?.splitn(3, |&byte| byte == b' ');
+    let (method, target) = (start.next()?, start.next()?);
+    let (mut headers, mut authority) = (HeaderMap::with_capacity(8), None);
+    for line in lines {
+        let colon = memchr::memchr(b':', line)?;
+        let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
+        if name.eq_ignore_ascii_case(b"host") {
+            authority = Some(Authority::try_from(value).ok()?);
+            continue;
+        }
+        let name = HeaderName::from_bytes(name).ok()?;
+        let is_trailers = || value.eq_ignore_ascii_case(b"trailers");
+        if OF_CONNECTION.contains(&name.as_str()) || (name == "te" && !is_trailers()) {
+            continue;
+        }
+        headers.append(name, HeaderValue::from_bytes(value).ok()?);
+    }
+    let mut parts = http::uri::Parts::default();
+    parts.scheme = Some(if is_tls { Scheme::HTTPS } else { Scheme::HTTP });
+    parts.authority = Some(authority?);
+    parts.path_and_query = Some(PathAndQuery::try_from(target).ok()?);
+    let mut request = Request::new(());
+    *request.method_mut() = Method::from_bytes(method).ok()?;
+    *request.uri_mut() = Uri::from_parts(parts).ok()?;
+    *request.headers_mut() = headers;
+    Some(request)
+}
+
+/// What matters of an answer's head.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) coding: Coding,
+    /// Value of `Location` of a redirect.
+    pub(crate) location: Option<Box<[u8]>>,
+    pub(crate) sets_cookie: bool,
+}
+
+impl Answer {
+    /// `None` when there are more headers than accepted.
+    pub(super) fn new(status: u16, headers: &HeaderMap) -> Option<Self> {
+        if headers.len() > HEADERS_MAX {
+            return None;
+        }
+        let value = |name: HeaderName| headers.get(name).map(HeaderValue::as_bytes);
+        let location = value(LOCATION).filter(|_| (300..400).contains(&status));
+        Some(Self {
+            status,
+            coding: value(CONTENT_ENCODING).map_or(Coding::Other, Coding::named),
+            location: location.map(Into::into),
+            sets_cookie: headers.contains_key(SET_COOKIE),
+        })
+    }
+}
+
+/// Appends an answer's head as HTTP/1.1 would write it.
+pub(super) fn write(status: u16, headers: &HeaderMap, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
+    for (name, value) in headers {
+        for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            out.extend_from_slice(part);
+        }
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Length of a head as HTTP/1.1 would write it: compressed, its length depends on the heads before.
+pub(super) fn written_len(headers: &HeaderMap) -> u64 {
+    let line = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+    "HTTP/2 200\r\n\r\n".len() as u64 + headers.iter().map(line).sum::<usize>() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_is_said_in_http2() {
+        let head =
+            b"POST /a/b?c=d%20e HTTP/1.1\r\nHost: shop.example:8443\r\nAccept: */*\r\nTE: gzip\r\n\
+                     Connection: keep-alive\r\nX-Two: a\r\nX-Two:  b \r\nContent-Length: 3\r\n\r\n";
+        let request = request(head, true).unwrap();
+        assert_eq!(request.method(), "POST");
+        assert_eq!(
+            request.uri().to_string(),
+            "https://shop.example:8443/a/b?c=d%20e"
+        );
+        let headers: Vec<_> = request
+            .headers()
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.to_str().unwrap()))
+            .collect();
+        let expected = [
+            ("accept", "*/*"),
+            ("x-two", "a"),
+            ("x-two", "b"),
+            ("content-length", "3"),
+        ];
+        assert_eq!(headers, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_said_is_refused() {
+        let check = |head: &[u8]| request(head, false).is_some();
+        assert!(check(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"));
+        assert!(check(b"GET / HTTP/1.1\r\nHost: [::1]:80\r\n\r\n"));
+        assert!(!check(b"GET / HTTP/1.1\r\n\r\n"), "nobody is asked");
+        assert!(!check(b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n"));
+        assert!(!check(b"GET / HTTP/1.1\r\nHost: x\r\nA(b: c\r\n\r\n"));
+    }
+
+    #[test]
+    fn an_answers_head_is_written_as_it_would_have_come() {
+        let mut headers = HeaderMap::new();
+        headers.append("content-encoding", HeaderValue::from_static("br"));
+        headers.append("set-cookie", HeaderValue::from_static("a=b"));
+        headers.append("location", HeaderValue::from_static("/next"));
+        let mut out = Vec::new();
+        write(302, &headers, &mut out);
+        assert_eq!(out.len() as u64, written_len(&headers));
+        let listed: Vec<_> = plimsoll_wire::head::headers(&out).collect();
+        assert_eq!(listed[1], (&b"set-cookie"[..], &b"a=b"[..]));
+        let answer = Answer::new(302, &headers).unwrap();
+        assert_eq!(answer.location.as_deref(), Some(&b"/next"[..]));
+        assert_eq!(answer.coding, Coding::Brotli);
+        assert!(answer.sets_cookie);
+        assert!(Answer::new(200, &headers).unwrap().location.is_none());
+        for number in 0..HEADERS_MAX {
+            let name = HeaderName::from_bytes(format!("x-{number}").as_bytes()).unwrap();
+            headers.append(name, HeaderValue::from_static(""));
+        }
+        assert!(Answer::new(200, &headers).is_none());
+    }
+}

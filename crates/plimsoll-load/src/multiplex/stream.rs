@@ -1,0 +1,203 @@
+//! One request on a connection of HTTP/2, and its answer.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream};
+use http::HeaderMap;
+use plimsoll_model::outcome::Outcome;
+
+use super::message::{self, Answer};
+
+/// Takes what comes of answers.
+pub(crate) trait Take {
+    /// The head of a request's answer. `len` is its length as HTTP/1.1 would write it, which `write` does.
+    fn head(&mut self, request: u32, answer: &Answer, len: u64, write: &dyn Fn(&mut Vec<u8>));
+    /// Bytes of its body, in order.
+    fn content(&mut self, request: u32, bytes: &[u8]);
+}
+
+/// Whether a request that failed may be sent once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Again {
+    Never,
+    /// If doing it twice does no harm: nobody knows whether the target has seen it.
+    IfIdempotent,
+    /// The target says that it has not begun with it.
+    Always,
+}
+
+/// Why a request has no complete answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) outcome: Outcome,
+    pub(crate) again: Again,
+    /// Empty where the outcome says it all.
+    pub(crate) reason: String,
+}
+
+impl Failure {
+    fn protocol(reason: &str) -> Self {
+        Self {
+            outcome: Outcome::Protocol,
+            again: Again::Never,
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// The connection ended.
+    fn cut(has_head: bool) -> Self {
+        let (outcome, again) = if has_head {
+            (Outcome::BodyCut, Again::Never)
+        } else {
+            (Outcome::Reset, Again::IfIdempotent)
+        };
+        Self {
+            outcome,
+            again,
+            reason: String::new(),
+        }
+    }
+
+    fn new(error: &h2::Error, has_head: bool) -> Self {
+        if error.is_io() {
+            return Self::cut(has_head);
+        }
+        if !error.is_remote() {
+            return Self::protocol(&format!("the answer was not valid HTTP/2: {error}"));
+        }
+        // A stream above the last that the target will look at, or one that it refused, was not begun with.
+        let is_unseen = error.is_go_away() || error.reason() == Some(Reason::REFUSED_STREAM);
+        let code = error.reason().unwrap_or(Reason::NO_ERROR);
+        let what = if error.is_go_away() {
+            "the target is leaving the connection"
+        } else {
+            "the target reset the stream"
+        };
+        Self {
+            outcome: Outcome::Reset,
+            again: if is_unseen && !has_head {
+                Again::Always
+            } else {
+                Again::Never
+            },
+            reason: format!("{what}: {code:?}"),
+        }
+    }
+}
+
+/// One request.
+pub(super) struct Stream {
+    pub(super) request: u32,
+    part: Part,
+    answer: Answer,
+    content_len: u64,
+    content_len_max: u64,
+}
+
+enum Part {
+    Head(ResponseFuture),
+    Body(RecvStream),
+}
+
+impl Stream {
+    pub(super) fn new(request: u32, answer: ResponseFuture, content_len_max: u64) -> Self {
+        Self {
+            request,
+            part: Part::Head(answer),
+            answer: Answer::default(),
+            content_len: 0,
+            content_len_max,
+        }
+    }
+
+    /// Has itself woken from now on.
+    pub(super) fn listen(&mut self, waker: &Waker) -> Result<(), ()> {
+        let Part::Head(answer) = &mut self.part else {
+            return Ok(());
+        };
+        // Nothing can have come of what is just being sent.
+        match Pin::new(answer).poll(&mut Context::from_waker(waker)) {
+            Poll::Pending => Ok(()),
+            Poll::Ready(_) => Err(()),
+        }
+    }
+
+    /// What it is when the connection has ended.
+    pub(super) fn cut(&self) -> Failure {
+        Failure::cut(matches!(self.part, Part::Body(_)))
+    }
+
+    /// Takes what has come; its result when it has ended.
+    pub(super) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+        take: &mut impl Take,
+    ) -> Option<Result<Answer, Failure>> {
+        loop {
+            match &mut self.part {
+                Part::Head(answer) => {
+                    let Poll::Ready(answer) = Pin::new(answer).poll(context) else {
+                        return None;
+                    };
+                    let (head, body) = match answer {
+                        Ok(answer) => answer.into_parts(),
+                        Err(error) => return Some(Err(Failure::new(&error, false))),
+                    };
+                    self.part = Part::Body(body);
+                    if let Err(failure) = self.take_head(head.status.as_u16(), &head.headers, take)
+                    {
+                        return Some(Err(failure));
+                    }
+                }
+                Part::Body(body) => {
+                    let Poll::Ready(data) = body.poll_data(context) else {
+                        return None;
+                    };
+                    let bytes = match data {
+                        Some(Ok(bytes)) => bytes,
+                        // An answer may come before the whole request is there: the target then wants no more of it
+                        // (RFC 9113, 8.1).
+                        Some(Err(error))
+                            if error.is_remote()
+                                && error.is_reset()
+                                && error.reason() == Some(Reason::NO_ERROR) =>
+                        {
+                            return Some(Ok(std::mem::take(&mut self.answer)));
+                        }
+                        Some(Err(error)) => return Some(Err(Failure::new(&error, true))),
+                        None => return Some(Ok(std::mem::take(&mut self.answer))),
+                    };
+                    self.content_len += bytes.len() as u64;
+                    if self.content_len > self.content_len_max {
+                        return Some(Err(Failure::protocol("the body is longer than allowed")));
+                    }
+                    take.content(self.request, &bytes);
+                    // No more is given back than came.
+                    let _ = body.flow_control().release_capacity(bytes.len());
+                }
+            }
+        }
+    }
+
+    fn take_head(
+        &mut self,
+        status: u16,
+        headers: &HeaderMap,
+        take: &mut impl Take,
+    ) -> Result<(), Failure> {
+        let Some(answer) = Answer::new(status, headers) else {
+            return Err(Failure::protocol(
+                "the answer has more headers than allowed",
+            ));
+        };
+        self.answer = answer;
+        let len = message::written_len(headers);
+        take.head(self.request, &self.answer, len, &|out| {
+            message::write(status, headers, out);
+        });
+        Ok(())
+    }
+}

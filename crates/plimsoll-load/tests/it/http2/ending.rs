@@ -1,0 +1,144 @@
+//! Streams and connections that end before their time.
+
+use plimsoll_model::outcome::Outcome;
+
+use super::{asking, assert_all_by_http2, clear};
+use crate::trial::{assert_all, closed, even, ms, run};
+
+/// Error codes of RFC 9113, 7.
+const INTERNAL_ERROR: u32 = 2;
+
+#[test]
+fn a_stream_that_is_reset_costs_its_own_request_only() {
+    let origin = clear();
+    let mut plan = asking(&origin, &format!("/reset/{INTERNAL_ERROR}"), 4);
+    plan.request.paths.push("/body/10".to_owned());
+    plan.transport.connections_max = 1;
+    let total = run(plan, even(100.0, ms(200)));
+    assert_eq!(
+        total.outcomes.get(Outcome::Reset),
+        10,
+        "{:?}",
+        total.outcomes
+    );
+    assert_eq!(total.outcomes.get(Outcome::Ok), 10);
+    assert_eq!((origin.accepted(), total.retries), (1, 0));
+}
+
+#[test]
+fn an_answer_that_is_reset_half_way_has_failed() {
+    let origin = clear();
+    let plan = asking(&origin, &format!("/cut/{INTERNAL_ERROR}"), 4);
+    let total = run(plan, even(50.0, ms(200)));
+    assert_all(&total, Outcome::Reset);
+    assert_eq!((total.retries, total.http2), (0, 0));
+}
+
+#[test]
+fn an_answer_before_the_whole_request_is_an_answer() {
+    let origin = clear();
+    let mut plan = asking(&origin, "/early", 1);
+    plan.request.method = "POST".to_owned();
+    plan.request.body = vec![b'x'; 500_000];
+    let total = run(plan, even(50.0, ms(200)));
+    assert_all(&total, Outcome::WrongStatus);
+    assert_eq!(total.status[&413], 10);
+}
+
+#[test]
+fn a_refused_stream_is_sent_once_more() {
+    let origin = clear();
+    let mut plan = asking(&origin, "/refused", 1);
+    plan.request.method = "POST".to_owned();
+    let total = run(plan, even(50.0, ms(200)));
+    assert_all_by_http2(&total);
+    assert_eq!((total.retries, total.sent, origin.requests()), (10, 20, 20));
+}
+
+#[test]
+fn a_target_that_leaves_gets_a_new_connection() {
+    let origin = clear();
+    let mut plan = asking(&origin, "/body/10", 4);
+    plan.request.paths = vec!["/body/10".to_owned(); 4];
+    plan.request.paths.push("/leave".to_owned());
+    plan.transport.connections_max = 2;
+    let total = run(plan, closed(2, ms(0), ms(300)));
+    assert_all_by_http2(&total);
+    assert!(origin.accepted() > 2, "{}", origin.accepted());
+}
+
+#[test]
+fn what_is_under_way_when_a_connection_ends_has_failed() {
+    let origin = clear();
+    let total = run(asking(&origin, "/gone", 1), even(50.0, ms(200)));
+    assert_all(&total, Outcome::Reset);
+    assert_eq!((total.retries, origin.accepted()), (0, 10));
+}
+
+#[test]
+fn a_kept_connection_that_ends_costs_an_idempotent_request_a_second_sending() {
+    let origin = clear();
+    let mut plan = asking(&origin, "/body/10", 1);
+    plan.request.paths.push("/gone".to_owned());
+    plan.transport.connections_max = 1;
+    let total = run(plan, even(50.0, ms(200)));
+    // Every second one finds a connection that was used before; its second sending ends it for good.
+    assert_eq!(total.outcomes.get(Outcome::Ok), 5, "{:?}", total.outcomes);
+    assert_eq!(total.outcomes.get(Outcome::Reset), 5);
+    assert_eq!(total.retries, 5);
+}
+
+#[test]
+fn a_stream_that_takes_too_long_is_reset_and_the_connection_goes_on() {
+    let origin = clear();
+    let mut plan = asking(&origin, "/never", 10);
+    plan.request.paths.push("/body/10".to_owned());
+    plan.transport.connections_max = 1;
+    plan.transport.timeout = ms(150);
+    let total = run(plan, even(50.0, ms(400)));
+    assert_eq!(
+        total.outcomes.get(Outcome::Timeout),
+        10,
+        "{:?}",
+        total.outcomes
+    );
+    assert_eq!(total.outcomes.get(Outcome::Ok), 10);
+    assert_eq!(origin.accepted(), 1);
+    assert!(origin.reset() >= 8, "{} were told", origin.reset());
+}
+
+#[test]
+fn a_connection_on_which_nothing_is_said_any_more_is_left() {
+    let origin = clear();
+    let mut plan = asking(&origin, "/never", 1);
+    plan.transport.timeout = ms(100);
+    plan.transport.connections_max = 1;
+    let total = run(plan, even(5.0, ms(1000)));
+    assert_all(&total, Outcome::Timeout);
+    // The first request of a connection is followed by the target's settings, the second by nothing.
+    assert_eq!((total.offered, origin.accepted()), (5, 3));
+}
+
+#[test]
+fn answers_have_the_limits_that_http1_has() {
+    let origin = clear();
+    let mut plan = asking(&origin, "/body/5001", 2);
+    plan.transport.body_len_max = 5000;
+    assert_all(&run(plan, even(50.0, ms(200))), Outcome::Protocol);
+    let plan = asking(&origin, "/headers/200", 2);
+    assert_all(&run(plan, even(50.0, ms(200))), Outcome::Protocol);
+    let plan = asking(&origin, "/headers/100", 2);
+    assert_all_by_http2(&run(plan, even(50.0, ms(200))));
+}
+
+#[test]
+fn what_cannot_be_connected_to_is_told_as_ever() {
+    let address = {
+        let origin = clear();
+        origin.address()
+    };
+    let origin = clear();
+    let mut plan = asking(&origin, "/", 3);
+    plan.target.addresses = vec![address];
+    assert_all(&run(plan, even(50.0, ms(200))), Outcome::ConnectRefused);
+}
