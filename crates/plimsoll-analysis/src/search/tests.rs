@@ -8,6 +8,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod gate;
+mod robbed;
+mod soak;
+
 const OBJECTIVE_US: u64 = 50_000;
 
 fn objective() -> Objective {
@@ -410,73 +414,6 @@ fn a_short_search_repeats_a_failure_that_may_be_chance_and_not_a_plain_one() {
         tries_at_the_first_failure(Policy::standard(objective()), 6),
         2
     );
-}
-
-/// Runs a gate on a target with this line.
-fn gate(rate: f64, mut answer: impl FnMut(&TrialSpec, u32) -> Trial) -> GateStep {
-    let mut gate = Gate::new(rate, Policy::standard(objective()));
-    let mut second = 0;
-    for _ in 0..200 {
-        match gate.next_step() {
-            GateStep::Trial(spec) => {
-                let trial = answer(&spec, second);
-                second += spec.offered_s() + 1;
-                gate.record(&trial, Duration::from_secs(u64::from(second)));
-            }
-            step => return step,
-        }
-    }
-    panic!("the gate does not end");
-}
-
-#[test]
-fn the_gate_accepts_after_six_and_rejects_after_two() {
-    let GateStep::Done(result) = gate(300.0, sharp(333.0)) else {
-        panic!("void");
-    };
-    assert_eq!(
-        (result.accepted, result.trials, result.passes),
-        (Some(true), 6, 6)
-    );
-    let GateStep::Done(result) = gate(350.0, sharp(333.0)) else {
-        panic!("void");
-    };
-    assert_eq!(
-        (result.accepted, result.trials, result.passes),
-        (Some(false), 2, 0)
-    );
-}
-
-#[test]
-fn the_gate_stays_undecided_and_says_void() {
-    let mut count = 0;
-    let step = gate(300.0, |spec, second| {
-        count += u32::from(spec.kind == TrialKind::Gate);
-        let fails = spec.kind == TrialKind::Gate && count % 4 == 0;
-        trial(
-            *spec,
-            second,
-            if fails { fail() } else { TrialVerdict::Pass },
-        )
-    });
-    let GateStep::Done(result) = step else {
-        panic!("{step:?}");
-    };
-    assert_eq!((result.accepted, result.trials), (None, 12));
-    let steal = VoidReason::Steal { seconds_share: 0.5 };
-    let step = gate(300.0, |spec, second| {
-        let stolen = spec.kind == TrialKind::Gate;
-        trial(
-            *spec,
-            second,
-            if stolen {
-                void(steal.clone())
-            } else {
-                TrialVerdict::Pass
-            },
-        )
-    });
-    assert_eq!(step, GateStep::Void(steal));
 }
 
 proptest! {
