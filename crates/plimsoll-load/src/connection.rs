@@ -142,7 +142,8 @@ pub(crate) struct Request {
     /// The connection that carries it or is being made for it; [`NONE`] while it waits.
     pub(crate) connection: u32,
     pub(crate) redirects: u32,
-    pub(crate) retried: bool,
+    /// Times it was sent again.
+    pub(crate) retries: u8,
     /// Stands in the list of those that wait.
     pub(crate) waiting: bool,
     pub(crate) due_links: Links,
@@ -162,7 +163,7 @@ impl Request {
             path,
             connection: NONE,
             redirects: 0,
-            retried: false,
+            retries: 0,
             waiting: false,
             due_links: Links::default(),
             wait_links: Links::default(),

@@ -366,7 +366,7 @@ impl Engine {
         let Some(request) = self.requests.get(request_id as usize) else {
             return self.fail(id, Outcome::Reset, now);
         };
-        if !kept || begun || request.retried || !self.is_idempotent(request_id) {
+        if !kept || begun || request.retries > 0 || !self.is_idempotent(request_id) {
             let handshake = connection.tls.is_some() && connection.phase == Phase::Connecting;
             let outcome = if handshake {
                 Outcome::Tls
@@ -376,7 +376,7 @@ impl Engine {
             return self.fail(id, outcome, now);
         }
         let request = &mut self.requests[request_id as usize];
-        request.retried = true;
+        request.retries += 1;
         request.connection = NONE;
         self.recorder.current().window.retries += 1;
         self.close(id, true);

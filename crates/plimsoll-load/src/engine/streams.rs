@@ -15,6 +15,10 @@ use crate::multiplex::{self, Again, Answer, End, Failure};
 const UNSAYABLE: &str =
     "its head cannot be said in HTTP/2: a host, path or header that HTTP does not allow";
 
+/// Times that a request is sent again that the target says it has not begun with. A target that closes its connections
+/// every few requests, which nginx does with `keepalive_requests`, may say so several times in a row.
+const UNSEEN_MAX: u8 = 8;
+
 /// The head of a path's request, kept because most loads ask for one path.
 pub(super) type LastMessage = Option<(u32, Message<()>)>;
 
@@ -124,16 +128,16 @@ impl Engine {
         }
     }
 
-    /// There is no complete answer. The request is sent once more where that does no harm.
+    /// There is no complete answer. The request is sent again where that does no harm.
     fn stream_failed(&mut self, id: u32, failure: Failure, was_kept: bool, now: u64) {
-        let is_harmless = match failure.again {
-            Again::Always => true,
-            Again::IfIdempotent => was_kept && self.is_idempotent(id),
-            Again::Never => false,
+        let retries_max = match failure.again {
+            Again::Always => UNSEEN_MAX,
+            Again::IfIdempotent if was_kept && self.is_idempotent(id) => 1,
+            Again::IfIdempotent | Again::Never => 0,
         };
         let request = &mut self.requests[id as usize];
-        if is_harmless && !request.retried {
-            request.retried = true;
+        if request.retries < retries_max {
+            request.retries += 1;
             self.recorder.current().window.retries += 1;
             return self.dispatch(id, now);
         }

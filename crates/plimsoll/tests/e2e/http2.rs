@@ -165,9 +165,9 @@ fn people_log_in_and_load_pages_on_one_connection_each() {
         "target: {}\n\
          once:\n\
          \x20 - get: /login\n\
-         \x20   capture: {{ csrf: 'name=\"csrf\" value=\"([^\"]+)\"' }}\n\
+         \x20   capture: {{ csrf: 'value=\"([^\"]+)\"' }}\n\
          \x20 - post: /login\n\
-         \x20   form: {{ username: ada, password: secret, csrf: \"{{{{ csrf }}}}\" }}\n\
+         \x20   form: {{ username: ada, password: secret, csrf: \"{{{{ unescape(csrf) }}}}\" }}\n\
          \x20   expect: {{ status: 302, location: /home }}\n\
          steps:\n\
          \x20 - get: /home\n\
