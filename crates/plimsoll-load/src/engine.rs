@@ -11,9 +11,11 @@ mod intake;
 mod journey;
 mod opening;
 mod page;
+mod process;
 mod redirect;
+mod spoken;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -29,6 +31,7 @@ use crate::connection::{BY_DUE, BY_WAIT, Connection, Request};
 use crate::crowd::Crowd;
 use crate::job::{LoadError, Order, Paths};
 use crate::list::List;
+use crate::process::Process;
 use crate::recorder::Recorder;
 use crate::source::{NEVER, People, Source};
 use crate::stamp::StampReader;
@@ -80,6 +83,10 @@ pub(crate) struct Engine {
     by_expiry: BTreeSet<(u64, u32)>,
     /// Users of journeys.
     crowd: Option<Box<Crowd>>,
+    /// Programs that say what users do.
+    processes: Vec<Process>,
+    /// Ids of the labels that they gave, by journey and whether outside of the measured loop.
+    step_ids: HashMap<(u32, bool), HashMap<String, u32>>,
     waiting: List<BY_WAIT>,
     connections: Slab<Connection>,
     connections_max: usize,
@@ -127,6 +134,7 @@ impl Engine {
         )
         .map_err(system("register a waker"))?;
         let source = source(order, index);
+        let processes = process::start(order, &epoll)?;
         Ok(Self {
             signal,
             clock: Clock::new(order.epoch),
@@ -139,6 +147,8 @@ impl Engine {
             by_due: List::default(),
             by_expiry: BTreeSet::new(),
             crowd: Crowd::new(order, index),
+            processes,
+            step_ids: HashMap::new(),
             waiting: List::default(),
             connections: Slab::new(),
             connections_max: order.connections_of(index),
@@ -178,6 +188,9 @@ impl Engine {
         }
         loop {
             let now = self.clock.now();
+            if !self.processes.is_empty() && now >= self.recorder.end_ns() {
+                self.read_process_cpu();
+            }
             self.recorder.roll(now);
             self.obey(now);
             if self.stamps.is_some() {
@@ -187,6 +200,10 @@ impl Engine {
             let now = self.clock.now();
             let more = self.take_up(now);
             self.expire(now);
+            if !self.processes.is_empty() {
+                self.expire_waits(now);
+                self.flush_processes();
+            }
             let now = self.clock.now();
             if self.is_finished(now) {
                 break;
@@ -270,7 +287,7 @@ impl Engine {
         };
         let load_end_ns = self.source.end_ns();
         let end = if now < load_end_ns {
-            load_end_ns
+            load_end_ns.min(self.next_wait())
         } else {
             self.drain_end_ns
         };
@@ -296,6 +313,9 @@ impl Engine {
         }
         let id = u32::try_from(data & u64::from(u32::MAX)).expect("masked to 32 bits");
         let generation = data >> 32;
+        if generation == u64::from(process::PIPES) {
+            return self.on_pipe(id);
+        }
         // A connection closed earlier in this batch has no more events, whoever has taken its place.
         let Some(connection) = self.connections.get(id as usize) else {
             return;
@@ -315,6 +335,7 @@ impl Engine {
     fn finish(mut self) {
         let load_end_ns = self.source.end_ns();
         self.give_up_everything();
+        self.dismiss_processes();
         self.recorder.finish(load_end_ns);
     }
 }

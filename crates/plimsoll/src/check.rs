@@ -53,6 +53,10 @@ fn check_plan(arguments: &CheckArguments) -> Result<Exit, Fault> {
             plan.variables_missing.join(", ")
         ));
     }
+    plan_file::tell_unwatched(&plan.watch);
+    for note in &plan.notes {
+        tell(&format!("note: {file}:{note}"));
+    }
     let scenario = plan.scenario.unwrap_or_default();
     if arguments.json {
         let whole = json!({

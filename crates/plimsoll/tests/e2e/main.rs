@@ -9,6 +9,7 @@ mod kill;
 mod limit;
 mod nginx;
 mod plan;
+mod process;
 mod record;
 mod run;
 mod support;
