@@ -127,6 +127,7 @@ mod tests {
             objective: Objective {
                 latency: Vec::new(),
                 errors_max: Some(0.5),
+                ..Objective::default()
             },
             over: Duration::from_secs(3),
         };
@@ -150,6 +151,7 @@ mod tests {
             objective: Objective {
                 latency: Vec::new(),
                 errors_max: Some(0.0),
+                ..Objective::default()
             },
             over: Duration::from_millis(1),
         };

@@ -19,6 +19,7 @@ mod validity;
 pub use early::early;
 pub use parts::PartObjective;
 pub use recovery::recovered;
+pub(crate) use validity::cut_short;
 pub use validity::lag_bound_us;
 
 use plimsoll_model::objective::{LatencyBound, Objective};
@@ -139,6 +140,11 @@ fn verdict(
     judged: &Judged<'_>,
     facts: &TrialFacts,
 ) -> TrialVerdict {
+    // Whatever was measured, it was not the load that was asked for.
+    let reasons = validity::cut_short(windows);
+    if !reasons.is_empty() {
+        return TrialVerdict::Void { reasons };
+    }
     // A target that is seen to be well again is well, whatever the machine did meanwhile.
     let well_again = trial.spec.kind == TrialKind::Recovery
         && recovered(windows, facts.anchor_in_flight, objective).is_some();

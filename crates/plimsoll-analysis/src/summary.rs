@@ -17,6 +17,7 @@ use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_model::window::Window;
 
 pub mod breakdown;
+pub mod processes;
 pub mod timeline;
 pub mod users;
 
@@ -91,6 +92,8 @@ pub struct ObjectiveResult {
     pub latency: Vec<BoundResult>,
     /// The bound on the share of failures: (highest share, share measured, whether it holds).
     pub errors: Option<(f64, f64, bool)>,
+    /// The bound on the mean of good answers: (highest, µs; mean measured, µs; whether it holds).
+    pub mean: Option<(u64, Option<f64>, bool)>,
     /// Whether every bound holds.
     pub met: bool,
 }
@@ -386,9 +389,12 @@ impl ObjectiveResult {
             let measured = share(answers.failed, answers.total());
             (max, measured, objective.errors_hold(answers))
         });
+        let mean = objective.mean_us_max;
+        let mean = mean.map(|max| (max, answers.good.mean(), objective.mean_holds(answers)));
         Self {
             latency: objective.latency.iter().map(bound).collect(),
             errors,
+            mean,
             met: objective.holds(answers),
         }
     }

@@ -24,7 +24,8 @@ pub struct Judgement {
 
 /// Judges all judged seconds of `run` together. Without an objective a valid run is [`Verdict::Met`].
 pub fn judge(run: &Run) -> Judgement {
-    if is_unreachable(&run.windows) {
+    let is_whole = judge::cut_short(&run.windows).is_empty();
+    if is_whole && is_unreachable(&run.windows) {
         return Judgement {
             verdict: Verdict::Unreachable,
             void: Vec::new(),
@@ -91,6 +92,10 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
         stop_early: false,
         in_flight_cap: u64::MAX,
     };
+    let cut_short = judge::cut_short(&run.windows);
+    if !cut_short.is_empty() {
+        return cut_short;
+    }
     let trial = judged(run, &spec, first.second, 0);
     match trial.verdict {
         TrialVerdict::Void { reasons } => reasons,
@@ -145,6 +150,7 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
     let nothing_asked = Objective {
         latency: Vec::new(),
         errors_max: None,
+        ..Objective::default()
     };
     let facts = TrialFacts {
         index,

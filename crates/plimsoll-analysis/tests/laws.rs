@@ -59,6 +59,7 @@ impl Point {
                 within_us: u64::try_from(bound.as_micros()).expect("a short bound"),
             }],
             errors_max: Some(0.01),
+            ..Objective::default()
         }
     }
 

@@ -6,14 +6,15 @@ use crate::problem::split_trimmed;
 use crate::{Problem, units};
 
 const VALID: &str = "a list such as `p95 < 500ms, errors < 1%`";
-const WORDS: [&str; 8] = [
-    "p50", "p90", "p95", "p99", "p99.9", "median", "errors", "rate",
+const WORDS: [&str; 11] = [
+    "p50", "p90", "p95", "p99", "p99.9", "median", "errors", "rate", "max", "min", "avg",
 ];
 /// Most bounds in one objective.
 const BOUNDS_MAX: usize = 16;
 
 enum Subject {
     Quantile(f64),
+    Mean,
     Errors,
 }
 
@@ -23,19 +24,42 @@ enum Subject {
 /// The first part that cannot be read, with its column.
 pub fn objective(text: &str) -> Result<Objective, Problem> {
     let objective = threshold(text)?;
-    if objective.latency.iter().any(|bound| bound.quantile >= 1.0) {
-        let at = text.to_lowercase().find("max").unwrap_or(0);
-        return Err(Problem::new(
+    let has = |quantile: f64| {
+        let mut bounds = objective.latency.iter();
+        bounds.any(|bound| (bound.quantile - quantile).abs() < f64::EPSILON)
+    };
+    let refused = |words: &[&str], fault: &str, valid: &str| {
+        let lower = text.to_lowercase();
+        let word = words.iter().find(|word| lower.contains(**word));
+        let at = word.and_then(|word| lower.find(word)).unwrap_or(0);
+        let len = word.map_or(0, |word| word.len());
+        Err(Problem::new(
             text,
-            at..(at + 3).min(text.len()),
-            "the slowest answer of all is chance: a load line cannot rest on it",
-            "a percentile such as p99.9; `max` in thresholds and abort rules",
-        ));
+            at..(at + len).min(text.len()),
+            fault,
+            valid,
+        ))
+    };
+    if objective.mean_us_max.is_some() {
+        let fault = "an average says nothing about those who wait long";
+        let valid = "med or a percentile, such as med < 200ms, p95 < 500ms; `avg` in thresholds and abort rules";
+        return refused(&["average", "mean", "avg"], fault, valid);
+    }
+    if has(0.0) {
+        let fault = "the fastest answer of all says nothing about the others";
+        let valid = "a percentile such as p95; `min` in thresholds and abort rules";
+        return refused(&["min"], fault, valid);
+    }
+    if has(1.0) {
+        let fault = "the slowest answer of all is chance: a load line cannot rest on it";
+        let valid = "a percentile such as p99.9; `max` in thresholds and abort rules";
+        return refused(&["max"], fault, valid);
     }
     Ok(objective)
 }
 
-/// Reads an objective of a part of the load, judged over all of its answers: `max < 2s` may stand in it too.
+/// Reads an objective of a part of the load, judged over all of its answers: `max < 2s`, `min < 50ms` and `avg < 200ms`
+/// may stand in it too.
 ///
 /// # Errors
 /// The first part that cannot be read, with its column.
@@ -43,6 +67,7 @@ pub fn threshold(text: &str) -> Result<Objective, Problem> {
     let mut objective = Objective {
         latency: Vec::new(),
         errors_max: None,
+        ..Objective::default()
     };
     for (offset, part) in split_trimmed(text, ',') {
         bound(part, &mut objective).map_err(|problem| problem.within(text, offset))?;
@@ -81,6 +106,17 @@ fn bound(part: &str, objective: &mut Objective) -> Result<(), Problem> {
         Subject::Errors => {
             let max = units::share(value).map_err(|problem| problem.within(part, value_at))?;
             objective.errors_max = Some(max);
+            Ok(())
+        }
+        Subject::Mean if objective.mean_us_max.is_some() => Err(Problem::new(
+            part,
+            0..written.len(),
+            "the average is bounded twice",
+            "one bound on the average",
+        )),
+        Subject::Mean => {
+            let max = microseconds(value).map_err(|problem| problem.within(part, value_at))?;
+            objective.mean_us_max = Some(max);
             Ok(())
         }
         Subject::Quantile(quantile) => {
@@ -127,18 +163,11 @@ fn subject(part: &str, written: &str) -> Result<Subject, Problem> {
         "errors" | "error" | "rate" | "http_req_failed" => return Ok(Subject::Errors),
         "median" | "med" => return Ok(Subject::Quantile(0.5)),
         "max" => return Ok(Subject::Quantile(1.0)),
+        "min" => return Ok(Subject::Quantile(0.0)),
+        "avg" | "mean" | "average" => return Ok(Subject::Mean),
         _ => {}
     }
     let span = 0..written.len();
-    if matches!(lower.as_str(), "avg" | "mean" | "average") {
-        let fault = "an average says nothing about those who wait long";
-        return Err(Problem::new(
-            part,
-            span,
-            fault,
-            "med or a percentile, such as med < 200ms, p95 < 500ms",
-        ));
-    }
     let Some(number) = lower.strip_prefix('p') else {
         let fault = "this is neither a percentile nor errors";
         return Err(Problem::new(part, span, fault, VALID).with_nearest(&WORDS));
@@ -193,6 +222,22 @@ mod tests {
         let read = threshold("max<2000, med<200").unwrap();
         assert!((read.latency[0].quantile - 1.0).abs() < 1e-12);
         assert_eq!(read.to_string(), "max < 2000ms, p50 < 200ms");
+        let all = threshold("avg<200, min<=5ms, rate<0.05").unwrap();
+        assert_eq!(
+            (all.mean_us_max, all.errors_max),
+            (Some(200_000), Some(0.05))
+        );
+        assert_eq!(all.to_string(), "min < 5ms, avg < 200ms, errors < 5%");
+        assert_eq!(threshold(&all.to_string()).unwrap(), all);
+        assert!(
+            threshold("avg<1, mean<2")
+                .unwrap_err()
+                .to_string()
+                .contains("twice")
+        );
+        for (text, at) in [("p95<1s, avg<200", 8..11), ("min<5", 0..3)] {
+            assert_eq!(objective(text).unwrap_err().span, at);
+        }
         let problem = objective("med < 1s, max < 2s").unwrap_err();
         assert_eq!(problem.span, 10..13);
         assert!(
@@ -232,8 +277,7 @@ mod tests {
         fn what_is_written_out_is_read_back(percent in 1_u32..999, us in 1_u64..100_000_000, errors in 0_u32..100) {
             let written = Objective {
                 latency: vec![LatencyBound { quantile: f64::from(percent) / 1000.0, within_us: us }],
-                errors_max: Some(f64::from(errors) / 100.0),
-            };
+                errors_max: Some(f64::from(errors) / 100.0), ..Objective::default() };
             let read = objective(&written.to_string()).unwrap();
             prop_assert_eq!(read.latency[0].within_us, us);
             prop_assert!((read.latency[0].quantile - written.latency[0].quantile).abs() < 1e-6);

@@ -14,7 +14,9 @@ mod journeys;
 mod judgement;
 mod load;
 mod names;
+mod process;
 mod reference;
+mod replay;
 mod request;
 mod schema;
 mod source;
@@ -25,12 +27,12 @@ mod template;
 mod tests;
 mod transport;
 mod tree;
+mod watch;
 mod words;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use plimsoll_model::journey::{Inputs, Scenario, Text};
+use plimsoll_model::journey::{Inputs, STEPS_MAX, Scenario, Text};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::GoodStatus;
 
@@ -47,6 +49,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub use target::Origin;
 pub use transport::{Http, TransportPlan};
+pub use watch::Watch;
 
 /// Longest plan file, bytes.
 pub const PLAN_LEN_MAX: u64 = 16 << 20;
@@ -123,8 +126,10 @@ pub struct PlanFile {
     pub classes_ms: Option<[u64; 2]>,
     /// Variables that were missing and forgiven.
     pub variables_missing: Vec<String>,
-    /// What else is looked at, as written.
-    pub watch: BTreeMap<String, String>,
+    /// What is worth knowing and no fault: `LINE:COLUMN: note`.
+    pub notes: Vec<String>,
+    /// What else is looked at.
+    pub watch: Watch,
 }
 
 /// Reads a plan file.
@@ -178,10 +183,24 @@ fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
     if let Some(node) = fields.get("data") {
         data::data(&mut scene, node);
     }
-    let journeys = journeys::journeys(&mut scene, &fields, &plan.name);
-    plan.load = fields
-        .get("load")
-        .and_then(|node| load::load(desk, node, &journeys));
+    let load = fields.get("load");
+    let journeys = if let Some(load) = load.filter(|load| load.get("replay").is_some()) {
+        let (journey, load) = replay::replay(&mut scene, &fields, load);
+        plan.load = load.map(LoadPlan::Fixed);
+        vec![journey]
+    } else {
+        let journeys = journeys::journeys(&mut scene, &fields, &plan.name);
+        plan.load = load.and_then(|node| load::load(desk, node, &journeys));
+        journeys
+    };
+    if scene.steps.len() > STEPS_MAX {
+        let entry = ["journeys", "steps", "once"]
+            .iter()
+            .find_map(|word| fields.entry(word));
+        let at = entry.map_or(root.span.start, |(key, _)| key.span.start);
+        let fault = format!("there are {} steps that are counted", scene.steps.len());
+        desk.note(at, fault, format!("at most {STEPS_MAX}, or `repeat`"), None);
+    }
     if journeys.is_empty() {
         plan.headers = plain_headers(desk, &mut scene, &fields);
         needs_journeys(desk, &fields);
@@ -207,8 +226,14 @@ fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
     plan.inputs = Inputs {
         rows: scene.rows,
         files: scene.contents,
+        ..Inputs::default()
     };
     plan.origins = scene.origins;
+    let note = |(at, note): &(usize, String)| {
+        let (line, column) = desk.source.position(*at);
+        format!("{line}:{column}: {note}")
+    };
+    plan.notes = scene.notes.iter().map(note).collect();
     plan.variables_missing = scene.variables_missing;
     Some(plan)
 }
@@ -229,7 +254,7 @@ fn settings(desk: &Desk<'_>, fields: &Fields<'_>) -> PlanFile {
         tick: get("tick").and_then(|node| desk.duration_above_zero(node)),
         classes_ms: get("classes").and_then(|node| classes(desk, node)),
         watch: get("watch")
-            .map(|node| watch(desk, node))
+            .map(|node| watch::watch(desk, node))
             .unwrap_or_default(),
         ..PlanFile::default()
     }
@@ -309,37 +334,4 @@ fn classes(desk: &Desk<'_>, node: &Node) -> Option<[u64; 2]> {
         return None;
     }
     Some([fast, slow])
-}
-
-/// Kept as written; what the words mean is settled by who looks.
-fn watch(desk: &Desk<'_>, node: &Node) -> BTreeMap<String, String> {
-    let mut watched = BTreeMap::new();
-    for (key, value) in desk
-        .entries(node, "names of programs and where they tell of themselves")
-        .unwrap_or_default()
-    {
-        let is_word = key.text.starts_with(|c: char| c.is_ascii_lowercase())
-            && key
-                .text
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-        if !is_word {
-            let fault = format!("`{}` is not a word", key.text);
-            desk.note(
-                key.span.start,
-                fault,
-                "a word such as host, haproxy or postgres",
-                None,
-            );
-        }
-        for item in desk.one_or_more(value) {
-            if let Some(text) = desk.text(
-                item,
-                "where it tells of itself, such as unix:/run/haproxy.sock",
-            ) {
-                watched.insert(key.text.clone(), text);
-            }
-        }
-    }
-    watched
 }

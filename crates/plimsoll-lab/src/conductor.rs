@@ -1,12 +1,13 @@
 //! Starts the parts of a run in order, puts every event into the log, and ends the parts again.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use plimsoll_load::Job;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
-use plimsoll_model::journey::Inputs;
+use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
 use plimsoll_model::plan::{Facts, Load, Plan};
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
@@ -97,6 +98,8 @@ pub struct Conductor {
     probes: Option<Probes>,
     stop: StopFlag,
     cpu_us_at_start: u64,
+    /// Steps that processes have named so far: the same label keeps its id from trial to trial.
+    named: Mutex<BTreeMap<StepId, StepInfo>>,
 }
 
 impl Conductor {
@@ -125,12 +128,36 @@ impl Conductor {
             probes: Some(probes),
             stop,
             cpu_us_at_start: clock::process_cpu_us(),
+            named: Mutex::default(),
         })
     }
 
     /// The plan.
     pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
+    }
+
+    /// What users do, with the steps that processes have named so far.
+    pub fn scenario(&self) -> Option<Scenario> {
+        let mut scenario = self.plan.scenario.clone()?;
+        scenario.name_steps(&*self.named());
+        Some(scenario)
+    }
+
+    fn named(&self) -> MutexGuard<'_, BTreeMap<StepId, StepInfo>> {
+        self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A plan with the steps that processes have named so far.
+    fn with_named(&self, plan: &Arc<Plan>) -> Arc<Plan> {
+        let mut plan = Arc::clone(plan);
+        let named = self.named();
+        if !named.is_empty()
+            && let Some(scenario) = &mut Arc::make_mut(&mut plan).scenario
+        {
+            scenario.name_steps(&*named);
+        }
+        plan
     }
 
     /// Rows and files that the plan's users take from.
@@ -199,7 +226,7 @@ impl Conductor {
         mut each: impl FnMut(&Window) -> Flow,
     ) -> Result<(), LabError> {
         let mut running = plimsoll_load::start(Job {
-            plan: Arc::clone(plan),
+            plan: self.with_named(plan),
             load,
             epoch: self.clock.epoch(),
             start_second,
@@ -208,6 +235,9 @@ impl Conductor {
         })?;
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));
+            if !window.steps_named.is_empty() {
+                self.named().extend(window.steps_named.clone());
+            }
             match each(&window) {
                 Flow::Continue if self.is_stopping() => running.abort(),
                 Flow::Continue => {}

@@ -62,6 +62,7 @@ pub fn limit(
     let objective = plan.objective.clone().unwrap_or(Objective {
         latency: Vec::new(),
         errors_max: Some(0.01),
+        ..Objective::default()
     });
     let mut policy = policy(order.ambition, objective.clone());
     policy.in_flight_cap = u64::from(plan.transport.connections_max);

@@ -63,3 +63,15 @@ pub trait Watcher {
 pub struct Unwatched;
 
 impl Watcher for Unwatched {}
+
+/// Passes on what processes wrote to their standard error, and what ended a part of the load.
+pub(crate) fn tell_of_processes(window: &Window, watcher: &mut dyn Watcher) {
+    for process in window.processes.values() {
+        for line in &process.said {
+            watcher.noted(line);
+        }
+    }
+    for fault in &window.faults {
+        watcher.noted(fault);
+    }
+}

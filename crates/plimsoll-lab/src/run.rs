@@ -12,7 +12,7 @@ use plimsoll_model::verdict::Verdict;
 
 use crate::conductor::{Assignment, Conductor, Finished, Flow};
 use crate::error::LabError;
-use crate::progress::{Progress, StopFlag, Watcher};
+use crate::progress::{self, Progress, StopFlag, Watcher};
 
 /// Carries out the plan's load and judges it.
 ///
@@ -41,6 +41,7 @@ pub fn run(
             remaining: whole.saturating_sub(done),
             cpu: conductor.latest_machine_use().map(|seen| seen.busy),
         });
+        progress::tell_of_processes(window, watcher);
         // Stopped once, and not aborted: requests cut off by us would be told as failures of the target.
         if !has_hit && let Some(hit) = aborts.record(window) {
             has_hit = true;

@@ -17,6 +17,8 @@ pub(crate) enum Role {
     Page,
     /// What a page needs.
     Resource,
+    /// What its user's process said.
+    Spoken,
 }
 
 /// A request of a user, on its way over redirects and a retry.

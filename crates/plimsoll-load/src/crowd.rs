@@ -18,6 +18,7 @@ use crate::call::Call;
 use crate::job::Order;
 use crate::scenario::feed::{Feeds, Row};
 use crate::scenario::program::Program;
+use crate::scenario::request::Request;
 use crate::scenario::text::NO_ROW;
 use crate::source::Newcomer;
 use crate::user::User;
@@ -41,8 +42,10 @@ const USERS_LABEL: u64 = 0x7573_6572;
 /// All users of a loop.
 pub(crate) struct Crowd {
     pub(crate) program: Program,
-    inputs: Arc<Inputs>,
+    pub(crate) inputs: Arc<Inputs>,
     pub(crate) users: Slab<User>,
+    /// Requests of the program that users of processes have left.
+    requests_free: Vec<u32>,
     feeds: Feeds,
     /// The last head of each request's answers.
     pub(crate) memos: Vec<HeadMemo>,
@@ -51,11 +54,11 @@ pub(crate) struct Crowd {
     iterations_each: Option<u64>,
     users_max: usize,
     slots: usize,
-    seed: Seed,
+    pub(crate) seed: Seed,
     /// Unix time of run time 0, ns.
     pub(crate) unix_ns: u64,
     failures_left: usize,
-    body_len_max: u64,
+    pub(crate) body_len_max: u64,
     #[expect(clippy::vec_box, reason = "calls travel in their boxes")]
     spare: Vec<Box<Call>>,
     scratch: Vec<u8>,
@@ -91,6 +94,7 @@ impl Crowd {
             program: program.clone(),
             inputs: Arc::clone(&order.inputs),
             users: Slab::new(),
+            requests_free: Vec::new(),
             feeds: Feeds::new(&scenario.feeds, rows, index, cores),
             memos: program
                 .requests
@@ -143,6 +147,7 @@ impl Crowd {
             groups: Vec::new(),
             base: (0, b"/".to_vec()),
             page: None,
+            talk: None,
         });
         Entry::Goes(u32::try_from(id).expect("users are far below 2^32"))
     }
@@ -185,6 +190,22 @@ impl Crowd {
         let way = &self.program.ways[user.journey as usize];
         let each = way.iterations.or(self.iterations_each);
         self.is_exhausted() || each.is_some_and(|each| user.iteration >= each)
+    }
+
+    /// Takes a request that a process said into the program; `place` is where that user's last one stood.
+    pub(crate) fn put_request(&mut self, place: Option<u32>, request: Request) -> u32 {
+        if let Some(place) = place.or_else(|| self.requests_free.pop()) {
+            self.program.requests[place as usize] = request;
+            return place;
+        }
+        self.program.requests.push(request);
+        self.memos.push(HeadMemo::default());
+        u32::try_from(self.program.requests.len() - 1).expect("users are far below 2^32")
+    }
+
+    /// A user of a process has left: another may ask by its request.
+    pub(crate) fn free_request(&mut self, place: Option<u32>) {
+        self.requests_free.extend(place);
     }
 
     /// A failure told in full, while some may still be.

@@ -12,10 +12,12 @@ mod journey;
 mod multiplexed;
 mod opening;
 mod page;
+mod process;
 mod redirect;
+mod spoken;
 mod streams;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -32,6 +34,7 @@ use crate::crowd::Crowd;
 use crate::job::{LoadError, Order, Paths};
 use crate::list::List;
 use crate::multiplex::End;
+use crate::process::Process;
 use crate::recorder::Recorder;
 use crate::source::{NEVER, People, Source};
 use crate::stamp::StampReader;
@@ -83,6 +86,10 @@ pub(crate) struct Engine {
     by_expiry: BTreeSet<(u64, u32)>,
     /// Users of journeys.
     crowd: Option<Box<Crowd>>,
+    /// Programs that say what users do.
+    processes: Vec<Process>,
+    /// Ids of the labels that they gave, by journey and whether outside of the measured loop.
+    step_ids: HashMap<(u32, bool), HashMap<String, u32>>,
     waiting: List<BY_WAIT>,
     connections: Slab<Connection>,
     connections_max: usize,
@@ -139,6 +146,7 @@ impl Engine {
         )
         .map_err(system("register a waker"))?;
         let source = source(order, index);
+        let processes = process::start(order, &epoll)?;
         Ok(Self {
             signal,
             clock: Clock::new(order.epoch),
@@ -151,6 +159,8 @@ impl Engine {
             by_due: List::default(),
             by_expiry: BTreeSet::new(),
             crowd: Crowd::new(order, index),
+            processes,
+            step_ids: HashMap::new(),
             waiting: List::default(),
             connections: Slab::new(),
             connections_max: order.connections_of(index),
@@ -198,6 +208,9 @@ impl Engine {
         }
         loop {
             let now = self.clock.now();
+            if !self.processes.is_empty() && now >= self.recorder.end_ns() {
+                self.read_process_cpu();
+            }
             self.recorder.roll(now);
             self.obey(now);
             if self.stamps.is_some() {
@@ -209,6 +222,10 @@ impl Engine {
             self.expire(now);
             if !self.woken.is_empty() {
                 self.attend_woken();
+            }
+            if !self.processes.is_empty() {
+                self.expire_waits(now);
+                self.flush_processes();
             }
             let now = self.clock.now();
             if self.is_finished(now) {
@@ -293,7 +310,7 @@ impl Engine {
         };
         let load_end_ns = self.source.end_ns();
         let end = if now < load_end_ns {
-            load_end_ns
+            load_end_ns.min(self.next_wait())
         } else {
             self.drain_end_ns
         };
@@ -319,6 +336,9 @@ impl Engine {
         }
         let id = u32::try_from(data & u64::from(u32::MAX)).expect("masked to 32 bits");
         let generation = data >> 32;
+        if generation == u64::from(process::PIPES) {
+            return self.on_pipe(id);
+        }
         // A connection closed earlier in this batch has no more events, whoever has taken its place.
         let Some(connection) = self.connections.get(id as usize) else {
             return;
@@ -338,6 +358,7 @@ impl Engine {
     fn finish(mut self) {
         let load_end_ns = self.source.end_ns();
         self.give_up_everything();
+        self.dismiss_processes();
         self.recorder.finish(load_end_ns);
     }
 }

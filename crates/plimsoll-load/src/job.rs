@@ -14,6 +14,7 @@ use thiserror::Error;
 
 use crate::clock::{SECOND_NS, nanoseconds};
 use crate::multiplex;
+use crate::process::Names;
 use crate::scenario::program::Program;
 use crate::source::People;
 use crate::transport::Transport;
@@ -61,6 +62,19 @@ pub enum LoadError {
         step: String,
         /// What is wrong, and what would not be.
         fault: String,
+    },
+    /// A process that says what users do cannot be started.
+    #[error(
+        "cannot start the process of the journey {journey}, {command}: {source}; name a program that is found from \
+         the plan's folder or by PATH"
+    )]
+    Process {
+        /// Name of its journey.
+        journey: String,
+        /// Program and arguments.
+        command: String,
+        /// What the system said.
+        source: std::io::Error,
     },
     /// A certificate file cannot be used.
     #[error("cannot use the CA file {}: {fault}; give a PEM file with at least one certificate", path.display())]
@@ -133,6 +147,10 @@ pub(crate) struct Order {
     pub(crate) others: Vec<Transport>,
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) program: Option<Program>,
+    /// Labels that processes give to their requests.
+    pub(crate) names: Names,
+    /// Path of the target, which stands before the paths that processes ask for.
+    pub(crate) prefix: String,
     /// Why the run ended before its time, set by the loop that found out.
     pub(crate) fault: OnceLock<String>,
 }
@@ -189,6 +207,8 @@ impl Order {
             others,
             inputs,
             program,
+            names: plan.scenario.as_ref().map(Names::new).unwrap_or_default(),
+            prefix: prefix(&plan.target.url),
             fault: OnceLock::new(),
             plan,
             load,
@@ -247,6 +267,12 @@ impl Order {
             }),
         }
     }
+}
+
+/// The path of a URL without the slash at its end.
+fn prefix(url: &str) -> String {
+    let path = url::Url::parse(url).map(|url| url.path().trim_end_matches('/').to_owned());
+    path.unwrap_or_default()
 }
 
 /// Time before something is due in which answers are left unread.

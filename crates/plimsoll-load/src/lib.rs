@@ -7,6 +7,8 @@
 //! What it never fails to hold: every arrival ends in exactly one outcome; time counts from the moment a request
 //! was due; memory does not grow with time or with the number of requests; nothing is sent to an address the plan
 //! does not name.
+//!
+//! Journeys may be said by programs of the user's: each loop starts its own, and asks them over pipes (`process`).
 
 mod affinity;
 mod call;
@@ -18,6 +20,7 @@ mod job;
 mod list;
 mod multiplex;
 mod null_server;
+mod process;
 mod recorder;
 mod running;
 mod scenario;

@@ -1,10 +1,12 @@
 //! What one loop saw in one second, in the form the hot path writes.
 
+use std::collections::BTreeMap;
+
 use hdrhistogram::Histogram as Dense;
 use plimsoll_model::histogram::{Histogram, SIGNIFICANT_DIGITS};
 use plimsoll_model::journey::StepId;
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
-use plimsoll_model::window::{StepWindow, Window};
+use plimsoll_model::window::{ProcessWindow, StepWindow, Window};
 
 use crate::clock::SECOND_NS;
 
@@ -26,6 +28,8 @@ pub(crate) struct Second {
     pub(crate) in_flight_ns: i64,
     /// Results by step, made when a step first ends.
     steps: Vec<Option<Box<StepSecond>>>,
+    /// How long users waited for processes, by journey.
+    waits: BTreeMap<u32, Tally>,
 }
 
 /// What one loop saw of one step in one second.
@@ -92,7 +96,19 @@ impl Second {
             lag: dense(),
             in_flight_ns: 0,
             steps: Vec::new(),
+            waits: BTreeMap::new(),
         })
+    }
+
+    /// What processes of a journey did in this second.
+    pub(crate) fn process(&mut self, journey: u32) -> &mut ProcessWindow {
+        self.window.processes.entry(journey).or_default()
+    }
+
+    /// A process of a journey said what a user does, who waited for it so long.
+    pub(crate) fn process_answered(&mut self, journey: u32, waited_ns: u64) {
+        self.process(journey).steps += 1;
+        self.waits.entry(journey).or_default().add(waited_ns / 1000);
     }
 
     /// Counts the end of a step.
@@ -153,6 +169,11 @@ impl Second {
                 bytes_in: std::mem::take(&mut step.bytes_in),
             };
             window.steps.insert(id, closed);
+        }
+        for (&journey, waits) in &mut self.waits {
+            if let Some(process) = window.processes.get_mut(&journey) {
+                process.wait = waits.take();
+            }
         }
         window
     }

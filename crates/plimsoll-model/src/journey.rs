@@ -26,6 +26,9 @@ pub use text::{Function, Piece, Text};
 /// Index of a step that is counted, in [`Scenario::steps`].
 pub type StepId = u32;
 
+/// Steps of a scenario that are counted, at most.
+pub const STEPS_MAX: usize = 1000;
+
 /// Index of a value that a user can hold, in [`Scenario::slots`].
 pub type Slot = u32;
 
@@ -71,8 +74,40 @@ pub struct Journey {
     pub headers: Vec<(String, Text)>,
     /// Connections per user and origin, 1 to 6 as in browsers.
     pub connections: u32,
-    /// The program that says what its users do, instead of steps: executable and arguments.
-    pub process: Option<Vec<String>>,
+    /// The program that says what its users do, instead of steps.
+    pub process: Option<ProcessPlan>,
+}
+
+/// Characters of a command that messages show.
+const SHOWN_MAX: usize = 80;
+
+/// A program that says what users do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessPlan {
+    /// Executable and arguments; nothing of it passes a shell.
+    pub command: Vec<String>,
+    /// Processes that each event loop starts.
+    pub count: u32,
+    /// Feeds whose rows its users are handed, by index.
+    pub feeds: Vec<u32>,
+    /// How long it may take to say what a user does.
+    pub timeout: Duration,
+}
+
+impl ProcessPlan {
+    /// The command as messages show it: one line, cut where it is long.
+    pub fn shown(&self) -> String {
+        let words: Vec<&str> = self
+            .command
+            .iter()
+            .flat_map(|word| word.split_whitespace())
+            .collect();
+        let whole = words.join(" ");
+        match whole.char_indices().nth(SHOWN_MAX) {
+            Some((end, _)) => format!("{}…", &whole[..end]),
+            None => whole,
+        }
+    }
 }
 
 /// What is known of a step that is counted.
@@ -185,6 +220,10 @@ pub struct Inputs {
     pub rows: Vec<Vec<Vec<String>>>,
     /// Contents of [`Scenario::files`], by index.
     pub files: Vec<Vec<u8>>,
+    /// Where processes are started; the current folder when empty.
+    pub folder: PathBuf,
+    /// Variables that processes find, and no others.
+    pub environment: Vec<(String, String)>,
 }
 
 impl Scenario {
@@ -193,6 +232,23 @@ impl Scenario {
         self.journeys
             .iter()
             .any(|journey| journey.process.is_some())
+    }
+
+    /// Gives steps that became known while a run went on their places.
+    pub fn name_steps<'a>(&mut self, named: impl IntoIterator<Item = (&'a StepId, &'a StepInfo)>) {
+        for (&id, info) in named {
+            let Ok(index) = usize::try_from(id) else {
+                continue;
+            };
+            // Ids are given one after the other; one from a damaged log must not take the memory.
+            if index >= STEPS_MAX {
+                continue;
+            }
+            if index >= self.steps.len() {
+                self.steps.resize_with(index + 1, StepInfo::default);
+            }
+            self.steps[index] = info.clone();
+        }
     }
 
     /// The steps that `scope` means. A group's own time, which holds those of other steps, is meant by its label only.

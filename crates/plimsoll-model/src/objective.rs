@@ -9,19 +9,22 @@ use crate::histogram::Histogram;
 /// At least a share `quantile` of all requests must be answered well within `within_us`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LatencyBound {
-    /// Share of requests, above 0 and below 1 (0.95 for p95); 1, every request, in thresholds only.
+    /// Share of requests, above 0 and below 1 (0.95 for p95); in thresholds also 1, every request, and 0, the fastest.
     pub quantile: f64,
     /// Response time in µs, counted from the moment the request was due.
     pub within_us: u64,
 }
 
 /// All bounds must hold. A failed request counts as infinitely slow in every latency bound.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Objective {
     /// Latency bounds; may be empty when only errors are judged.
     pub latency: Vec<LatencyBound>,
     /// Highest share of failed requests, 0 to 1; `None` when errors are judged by latency bounds only.
     pub errors_max: Option<f64>,
+    /// Highest mean response time of good answers, µs; in thresholds only. Failed requests have no part in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_us_max: Option<u64>,
 }
 
 /// Requests of a stretch of time, as an objective sees them.
@@ -54,6 +57,9 @@ impl LatencyBound {
 
     /// Whether the bound holds over `answers`.
     pub fn holds(&self, answers: Answers<'_>) -> bool {
+        if self.quantile <= 0.0 {
+            return answers.bad(self.within_us) < answers.total().max(1);
+        }
         answers.bad(self.within_us) as f64 <= self.bad_allowed(answers.total() as f64)
     }
 
@@ -61,6 +67,9 @@ impl LatencyBound {
     pub fn quantile_name(&self) -> String {
         if self.quantile >= 1.0 {
             return "max".to_owned();
+        }
+        if self.quantile <= 0.0 {
+            return "min".to_owned();
         }
         let percent = (self.quantile * 1e6).round() / 1e4;
         format!("p{percent}")
@@ -70,7 +79,22 @@ impl LatencyBound {
 impl Objective {
     /// Whether every bound holds over `answers`; vacuously true without requests.
     pub fn holds(&self, answers: Answers<'_>) -> bool {
-        self.latency.iter().all(|bound| bound.holds(answers)) && self.errors_hold(answers)
+        let latency = self.latency.iter().all(|bound| bound.holds(answers));
+        latency && self.errors_hold(answers) && self.mean_holds(answers)
+    }
+
+    /// Whether the mean response time of good answers is within its bound; not when all have failed.
+    pub fn mean_holds(&self, answers: Answers<'_>) -> bool {
+        self.mean_us_max
+            .is_none_or(|max| match answers.good.mean() {
+                Some(mean) => mean <= max as f64,
+                None => answers.failed == 0,
+            })
+    }
+
+    /// Whether nothing is asked for.
+    pub fn is_empty(&self) -> bool {
+        self.latency.is_empty() && self.errors_max.is_none() && self.mean_us_max.is_none()
     }
 
     /// Whether the share of failed requests is within bounds.
@@ -98,6 +122,10 @@ impl fmt::Display for Objective {
                 bound.quantile_name(),
                 millis(bound.within_us)
             )?;
+            separator = ", ";
+        }
+        if let Some(max) = self.mean_us_max {
+            write!(f, "{separator}avg < {}", millis(max))?;
             separator = ", ";
         }
         if let Some(max) = self.errors_max {
@@ -135,6 +163,7 @@ mod tests {
                 within_us,
             }],
             errors_max: Some(0.01),
+            ..Objective::default()
         }
     }
 
@@ -178,6 +207,34 @@ mod tests {
     }
 
     #[test]
+    fn a_mean_is_of_good_answers_and_a_minimum_of_the_fastest() {
+        let slow = good(&[(1000, 3), (9000, 1)]);
+        let failed = |failed| Answers {
+            good: &slow,
+            failed,
+        };
+        let mean = |max| Objective {
+            mean_us_max: Some(max),
+            ..Objective::default()
+        };
+        assert!(mean(3010).holds(failed(9)) && !mean(2990).holds(failed(9)));
+        let none = good(&[]);
+        let all_failed = Answers {
+            good: &none,
+            failed: 1,
+        };
+        assert!(!mean(3010).holds(all_failed));
+        let fastest = |within_us| LatencyBound {
+            quantile: 0.0,
+            within_us,
+        };
+        assert!(fastest(1000).holds(failed(9)) && !fastest(900).holds(failed(0)));
+        assert!(!fastest(1000).holds(all_failed));
+        assert_eq!(mean(3000).to_string(), "avg < 3ms");
+        assert_eq!(fastest(1000).quantile_name(), "min");
+    }
+
+    #[test]
     fn writes_itself_as_people_do() {
         assert_eq!(p95(500_000).to_string(), "p95 < 500ms, errors < 1%");
         let tail = Objective {
@@ -186,6 +243,7 @@ mod tests {
                 within_us: 2500,
             }],
             errors_max: None,
+            ..Objective::default()
         };
         assert_eq!(tail.to_string(), "p99.9 < 2500us");
     }

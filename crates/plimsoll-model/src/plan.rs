@@ -162,6 +162,9 @@ pub enum Load {
         phases: Vec<Phase>,
         /// Spread of the moments at which they come.
         spacing: Spacing,
+        /// Weights of the journeys in each phase, by index; empty, of a phase or of all, for the journeys' own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        mixes: Vec<Vec<f64>>,
     },
 }
 
@@ -234,6 +237,7 @@ impl Load {
     pub fn mix(&self) -> &[f64] {
         match self {
             Self::Users { phases, .. } => phases.first().map_or(&[], |phase| &phase.mix),
+            Self::Sessions { mixes, .. } => mixes.first().map_or(&[], Vec::as_slice),
             _ => &[],
         }
     }

@@ -72,7 +72,12 @@ impl Run {
                 second,
                 spec,
             } => self.trials_started.push((index, second, spec)),
-            Event::WindowClosed(window) => self.windows.push(*window),
+            Event::WindowClosed(window) => {
+                if let Some(scenario) = &mut self.header.plan.scenario {
+                    scenario.name_steps(&window.steps_named);
+                }
+                self.windows.push(*window);
+            }
             Event::ReadingsTaken(readings) => self.readings.push(&readings),
             Event::TrialEnded(trial) => self.trials.push(*trial),
             Event::NoteMade { second, text } => self.notes.push((second, text)),

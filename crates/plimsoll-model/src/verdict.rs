@@ -54,6 +54,16 @@ pub enum VoidReason {
         /// Rate it would need, 1/s.
         needed: f64,
     },
+    /// A process that says what users do had no CPU to spare: users waited for it, not for the target.
+    ProcessCpu {
+        /// Share of one CPU that the busiest of them used, 0 to 1.
+        share: f64,
+    },
+    /// The load, or a part of it, ended before its time.
+    CutShort {
+        /// What ended it.
+        why: String,
+    },
     /// The measurement was cut short.
     Interrupted,
 }
@@ -107,6 +117,13 @@ impl std::fmt::Display for VoidReason {
                 "the generator reaches {reached:.0}/s against a server that does nothing, {needed:.0}/s are \
                  needed; give it more cores (--cores) or a machine of its own"
             ),
+            Self::ProcessCpu { share } => write!(
+                f,
+                "a process that says what users do used {:.0} % of a CPU, 85 % is the most that is valid: users \
+                 waited for it, not for the target; give it less to do, or start more of it (processes)",
+                share * 100.0
+            ),
+            Self::CutShort { why } => write!(f, "not all of the load was carried out: {why}"),
             Self::Interrupted => f.write_str("the measurement was interrupted"),
         }
     }

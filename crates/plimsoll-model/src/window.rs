@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Histogram;
-use crate::journey::StepId;
+use crate::journey::{StepId, StepInfo};
 use crate::outcome::{Outcome, OutcomeCounts};
 
 /// What happened in the second `[second, second + 1)` of run time.
@@ -65,12 +65,24 @@ pub struct Window {
     /// Iterations that users finished in this second, failed ones included.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub iterations: u64,
-    /// Users that left because a `once` step failed or no unique row was left.
+    /// The same by index of the journey.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub journey_iterations: BTreeMap<u32, u64>,
+    /// Users that left because a `once` step failed, no unique row was left, or their process was of no use.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub users_lost: u64,
     /// Results by step of a scenario. Steps of `once` count here and nowhere else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub steps: BTreeMap<StepId, StepWindow>,
+    /// Steps that processes named for the first time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps_named: BTreeMap<StepId, StepInfo>,
+    /// What processes did that say what users do, by index of the journey.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processes: BTreeMap<u32, ProcessWindow>,
+    /// What ended the load, or a part of it, before its time: data that ran out, a process that died.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
     /// Some of the failures of users' steps, so that a report can say why; [`FAILURES_MAX`] at most.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<FailureSample>,
@@ -89,6 +101,36 @@ pub struct StepWindow {
     pub failed: Histogram,
     /// Bytes of answers, heads included.
     pub bytes_in: u64,
+}
+
+/// What the processes of one journey did in one second.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessWindow {
+    /// Events that they answered: steps that they said.
+    pub steps: u64,
+    /// Time from an event's being handed over to its answer's being read, µs.
+    pub wait: Histogram,
+    /// CPU time of all of them, µs.
+    pub cpu_us: u64,
+    /// CPU time of the busiest of them, µs.
+    pub cpu_us_max: u64,
+    /// Answers that were of no use, or did not come in time.
+    pub faults: u64,
+    /// What they wrote to their standard error, with a prefix; only the first lines.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub said: Vec<String>,
+}
+
+impl ProcessWindow {
+    /// Adds what another loop, or another second, saw.
+    pub fn merge(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.wait.merge(&other.wait);
+        self.cpu_us += other.cpu_us;
+        self.cpu_us_max = self.cpu_us_max.max(other.cpu_us_max);
+        self.faults += other.faults;
+        self.said.extend_from_slice(&other.said);
+    }
 }
 
 /// Failures of steps that a loop tells of in one run, and a window holds, at most.
@@ -187,7 +229,17 @@ impl Window {
         self.retries += other.retries;
         self.users += other.users;
         self.iterations += other.iterations;
+        for (&journey, &count) in &other.journey_iterations {
+            *self.journey_iterations.entry(journey).or_default() += count;
+        }
         self.users_lost += other.users_lost;
+        let named = other.steps_named.iter();
+        self.steps_named
+            .extend(named.map(|(&id, info)| (id, info.clone())));
+        for (&journey, process) in &other.processes {
+            self.processes.entry(journey).or_default().merge(process);
+        }
+        self.faults.extend_from_slice(&other.faults);
         for (&id, step) in &other.steps {
             self.steps.entry(id).or_default().merge(step);
         }

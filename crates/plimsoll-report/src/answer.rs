@@ -13,7 +13,7 @@ use crate::number::{count, load, micros, percent, rate, short};
 use crate::report::Report;
 
 use journeys::nobody_got_in;
-pub(crate) use journeys::{Bound, bounds, thresholds, users};
+pub(crate) use journeys::{Bound, bounds, processes, thresholds, users};
 pub use remarks::remarks;
 
 /// The answer in a sentence.

@@ -18,7 +18,7 @@ mod parts;
 pub mod steps;
 
 use parts::{path_text, void_texts};
-use steps::{GroupObject, JourneyObject, StepObject, ThresholdObject, UsersObject};
+use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
@@ -82,6 +82,8 @@ pub struct RunObject {
     pub thresholds: Vec<ThresholdObject>,
     /// How many users there were; null without users.
     pub users: Option<UsersObject>,
+    /// What the programs cost that say what users do; empty without them.
+    pub processes: Vec<ProcessObject>,
     /// What the generator itself used.
     pub generator: GeneratorObject,
     /// Why the run was ended early by one of the plan's aborts; null when it was not.
@@ -342,6 +344,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         users: breakdown
             .and_then(|breakdown| breakdown.users.as_ref())
             .map(UsersObject::of),
+        processes: breakdown.map(ProcessObject::all).unwrap_or_default(),
         generator: GeneratorObject::of(summary),
         ended_early: report.ended_early(),
         void: void_texts(summary),

@@ -57,6 +57,9 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Journeys of processes on one screen.
+const PROCESSES_MAX: usize = 3;
+
 /// Lines and how dispensable they are; 0 is never left out.
 type Block = (u8, Vec<String>);
 
@@ -88,6 +91,9 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     }
     if let Some(users) = answer::users(report) {
         blocks.push((1, block(style, "users", &users, 3)));
+    }
+    for process in answer::processes(report).iter().take(PROCESSES_MAX) {
+        blocks.push((2, block(style, "process", &printable(process), 2)));
     }
     if summary.requests == 0 {
         return blocks;

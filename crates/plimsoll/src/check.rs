@@ -63,6 +63,10 @@ fn check_plan(arguments: &CheckArguments) -> Result<Exit, Fault> {
     if plan.transport.http == Some(Http::Two) && !urls.any(|url| url.starts_with("https:")) {
         return Err(needs_tls(&plan.target));
     }
+    plan_file::tell_unwatched(&plan.watch);
+    for note in &plan.notes {
+        tell(&format!("note: {file}:{note}"));
+    }
     let scenario = plan.scenario.unwrap_or_default();
     if arguments.json {
         let whole = json!({

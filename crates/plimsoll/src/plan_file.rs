@@ -3,9 +3,10 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings};
+use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings, Watch};
 
 use crate::explain::Fault;
+use crate::screen::tell;
 
 /// A plan file that was read, and the folder its paths start from.
 #[derive(Debug)]
@@ -96,6 +97,40 @@ fn text_of(path: &Path) -> Result<String, Fault> {
         );
         Fault::usage(format!("{} has 1 problem", path.display())).details(vec![detail])
     })
+}
+
+/// What a process finds in its environment, where it is set. All else could be a secret that it does not need.
+const ENVIRONMENT: [&str; 7] = [
+    "PATH",
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "TMPDIR",
+    "PYTHONPATH",
+];
+
+/// The variables that processes of journeys are given.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the door is where the environment is read"
+)]
+pub(crate) fn environment_of_processes() -> Vec<(String, String)> {
+    let known = ENVIRONMENT.map(|name| (name, std::env::var(name)));
+    known
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value.ok()?)))
+        .collect()
+}
+
+/// Says what the plan wants to be looked at and nothing looks at yet.
+pub(crate) fn tell_unwatched(watch: &Watch) {
+    if !watch.later.is_empty() {
+        tell(&format!(
+            "note: watch: {} cannot be looked at yet; host, process and pid can",
+            watch.later.join(", ")
+        ));
+    }
 }
 
 /// A name that is safe in a file name.

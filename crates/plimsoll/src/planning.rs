@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::plan::{Effort, Http, LoadPlan};
+use plimsoll_config::plan::{Effort, Http, LoadPlan, Watch};
 use plimsoll_lab::conductor::Assignment;
 use plimsoll_model::journey::{Inputs, Scenario};
 use plimsoll_model::objective::Objective;
@@ -34,6 +34,8 @@ pub(crate) struct Planned {
     pub(crate) inputs: Arc<Inputs>,
     /// How much time the answer of a search is worth, when the plan file says it.
     pub(crate) effort: Effort,
+    /// What the plan file has the probes look at.
+    pub(crate) watch: Watch,
 }
 
 /// What a command adds to the flags that all share.
@@ -168,6 +170,8 @@ fn plan(
         .or(file.and_then(|file| file.cores));
     let tick = transport.generator.tick.or(file.and_then(|file| file.tick));
     let way = transport_of(transport, written.as_ref());
+    let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
+    plan_file::tell_unwatched(&watch);
     let (scenario, inputs) = match written {
         Some(written) => scenario_of(written, transport)?,
         None => (None, Inputs::default()),
@@ -193,6 +197,7 @@ fn plan(
         plan,
         inputs: Arc::new(inputs),
         effort: asked.effort,
+        watch,
     })
 }
 
@@ -229,7 +234,12 @@ fn scenario_of(
         })
         .collect();
     scenario.targets = targets?;
-    Ok((Some(scenario), written.plan.inputs))
+    let mut inputs = written.plan.inputs;
+    if scenario.has_process() {
+        inputs.folder = written.folder;
+        inputs.environment = plan_file::environment_of_processes();
+    }
+    Ok((Some(scenario), inputs))
 }
 
 /// How connections are made: as flags say, then the plan, then by default.
@@ -372,12 +382,11 @@ pub(crate) fn assignment(
         .to_zoned(jiff::tz::TimeZone::UTC)
         .strftime("%Y%m%dT%H%M%S%.3fZ");
     let file = format!("{stamp}-{}.run", planned.plan.name);
+    let said = &transport.generator;
+    let pids = [&said.pid[..], &planned.watch.pids].concat();
+    let names = [&said.process[..], &planned.watch.processes].concat();
     Assignment {
-        probes: probe_plan(
-            &planned.plan,
-            &transport.generator.pid,
-            &transport.generator.process,
-        ),
+        probes: probe_plan(&planned.plan, &pids, &names),
         log_path: output.out.join(file),
         started_at: now.to_string(),
         versions: versions(),

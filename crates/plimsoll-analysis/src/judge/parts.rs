@@ -73,6 +73,7 @@ mod tests {
                     within_us: 1000,
                 }],
                 errors_max: None,
+                ..Objective::default()
             },
         };
         let scenario = Scenario {

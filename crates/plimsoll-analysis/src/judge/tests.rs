@@ -16,6 +16,7 @@ fn objective(within_us: u64) -> Objective {
             within_us,
         }],
         errors_max: Some(0.01),
+        ..Objective::default()
     }
 }
 

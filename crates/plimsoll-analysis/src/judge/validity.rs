@@ -1,5 +1,7 @@
 //! What makes a trial void: the generator, the machine, or too little to judge by.
 
+use std::collections::BTreeMap;
+
 use plimsoll_model::objective::Objective;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::VoidReason;
@@ -11,12 +13,38 @@ use super::steady::is_steady;
 
 /// Highest share of the generator's CPU that is valid.
 const CPU_MAX: f64 = 0.85;
+/// Reasons of one kind that are told.
+const CUT_SHORT_MAX: usize = 5;
 /// Requests beyond the quantile that a verdict needs.
 const TAIL_REQUESTS_MIN: f64 = 10.0;
 /// Difference between N and X·R that is valid.
 const LITTLE_MAX: f64 = 0.05;
 /// Requests below which Little's law is not asked: the ends of the interval weigh too much.
 const LITTLE_REQUESTS_MIN: u64 = 1000;
+
+/// What ended the load, or a part of it, before its time: the same from several loops is one.
+pub(crate) fn cut_short(windows: &[Window]) -> Vec<VoidReason> {
+    let mut reasons = Vec::new();
+    for why in windows.iter().flat_map(|window| &window.faults) {
+        let reason = VoidReason::CutShort { why: why.clone() };
+        if !reasons.contains(&reason) && reasons.len() < CUT_SHORT_MAX {
+            reasons.push(reason);
+        }
+    }
+    reasons
+}
+
+/// CPU share of the busiest process that says what users do, 0 to 1.
+fn process_cpu(windows: &[Window]) -> f64 {
+    let mut used_us = BTreeMap::<u32, u64>::new();
+    for window in windows {
+        for (&journey, process) in &window.processes {
+            *used_us.entry(journey).or_default() += process.cpu_us_max;
+        }
+    }
+    let most = used_us.into_values().max().unwrap_or(0);
+    most as f64 / 1e6 / (windows.len() as f64).max(1.0)
+}
 
 /// Faults of the generator and the machine; they void a trial whatever the target did.
 pub(super) fn generator_and_machine(
@@ -38,6 +66,10 @@ pub(super) fn generator_and_machine(
             reasons.push(VoidReason::GeneratorCpu {
                 share: trial.generator_cpu,
             });
+        }
+        let share = process_cpu(judged.windows);
+        if share > CPU_MAX {
+            reasons.push(VoidReason::ProcessCpu { share });
         }
     }
     let sum = |count: fn(&Window) -> u64| judged.windows.iter().map(count).sum::<u64>();

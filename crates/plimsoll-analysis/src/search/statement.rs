@@ -72,6 +72,7 @@ mod tests {
                 within_us: 500_000,
             }],
             errors_max: Some(0.01),
+            ..Objective::default()
         };
         assert_eq!(
             statement(&line, &objective),

@@ -21,6 +21,7 @@ fn objective() -> Objective {
             within_us: OBJECTIVE_US,
         }],
         errors_max: Some(0.01),
+        ..Objective::default()
     }
 }
 

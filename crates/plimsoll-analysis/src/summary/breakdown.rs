@@ -14,6 +14,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::trial::Percentiles;
 use plimsoll_model::window::{StepWindow, Window};
 
+use super::processes::ProcessSummary;
 use super::users::UsersSummary;
 use super::{ObjectiveResult, Span, percentiles, share};
 
@@ -30,6 +31,8 @@ pub struct Breakdown {
     pub thresholds: Vec<ThresholdResult>,
     /// How many users there were; `None` without any.
     pub users: Option<UsersSummary>,
+    /// What processes cost that say what users do; one row for each journey that has them.
+    pub processes: Vec<ProcessSummary>,
 }
 
 /// The numbers of a part of the load.
@@ -69,7 +72,7 @@ pub struct StepSummary {
 pub struct JourneySummary {
     /// As written.
     pub name: String,
-    /// Iterations, failed ones included; `None` where several journeys share the count.
+    /// Iterations, failed ones included; `None` where a log of an older version has one count for several journeys.
     pub iterations: Option<u64>,
     /// The numbers of its requests and pages, those of `once` left out.
     pub part: PartSummary,
@@ -113,6 +116,8 @@ pub struct BoundJudged {
 pub enum Measured {
     /// The quantile, µs, with failures as infinitely slow; `None` when it is a failure, or nothing was measured.
     TimeUs(Option<u64>),
+    /// The mean of good answers, µs; `None` without any.
+    MeanUs(Option<f64>),
     /// The share of failures, 0 to 1; `None` when nothing was measured.
     Share(Option<f64>),
 }
@@ -130,6 +135,7 @@ impl ThresholdResult {
             bound: Objective {
                 latency: vec![result.bound],
                 errors_max: None,
+                ..Objective::default()
             },
             measured: Measured::TimeUs(result.measured_us),
             met: judged(result.holds),
@@ -138,11 +144,20 @@ impl ThresholdResult {
             bound: Objective {
                 latency: Vec::new(),
                 errors_max: Some(max),
+                ..Objective::default()
             },
             measured: Measured::Share((self.samples > 0).then_some(share)),
             met: judged(holds),
         });
-        times.chain(errors).collect()
+        let mean = self.result.mean.map(|(max, mean, holds)| BoundJudged {
+            bound: Objective {
+                mean_us_max: Some(max),
+                ..Objective::default()
+            },
+            measured: Measured::MeanUs(mean),
+            met: judged(holds),
+        });
+        times.chain(mean).chain(errors).collect()
     }
 }
 
@@ -275,6 +290,7 @@ impl Breakdown {
             groups: self::groups(scenario, &totals, &groups),
             thresholds,
             users: UsersSummary::of(run, scenario, &totals, spans, is_search),
+            processes: ProcessSummary::all(run, scenario, spans),
         })
     }
 
@@ -348,13 +364,25 @@ fn journeys(
     spans: &[Span],
 ) -> Vec<JourneySummary> {
     let alone = scenario.journeys.len() == 1;
-    let iterations = || spans.iter().flat_map(|span| span.windows(run));
-    let iterations = alone.then(|| iterations().map(|window| window.iterations).sum());
+    let windows = || spans.iter().flat_map(|span| span.windows(run));
+    let all: u64 = windows().map(|window| window.iterations).sum();
+    let mut by_journey = BTreeMap::<u32, u64>::new();
+    for window in windows() {
+        for (&journey, &count) in &window.journey_iterations {
+            *by_journey.entry(journey).or_default() += count;
+        }
+    }
+    let is_counted = by_journey.values().sum::<u64>() == all;
+    let iterations = |index: u32| match (is_counted, alone) {
+        (true, _) => Some(by_journey.get(&index).copied().unwrap_or(0)),
+        (false, true) => Some(all),
+        (false, false) => None,
+    };
     (0..)
         .zip(&scenario.journeys)
         .map(|(index, journey)| JourneySummary {
             name: journey.name.clone(),
-            iterations,
+            iterations: iterations(index),
             part: totals.part(&scenario.steps_in(&Scope::Journey(index)), false),
         })
         .collect()

@@ -50,6 +50,7 @@ fn p90(within_ms: u64) -> Objective {
             within_us: within_ms * 1000,
         }],
         errors_max: None,
+        ..Objective::default()
     }
 }
 

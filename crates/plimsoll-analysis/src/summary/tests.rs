@@ -55,6 +55,7 @@ pub(super) fn plan(lasting: Duration) -> Plan {
                 within_us: 500_000,
             }],
             errors_max: Some(0.05),
+            ..Objective::default()
         }),
         good: GoodStatus::default(),
         seed: Seed(1),

@@ -12,14 +12,14 @@ use super::tree::{Kind, Node};
 use super::words::DATA;
 
 /// Longest file of data, bytes.
-const DATA_LEN_MAX: u64 = 256 << 20;
+pub(crate) const DATA_LEN_MAX: u64 = 256 << 20;
 /// Faulty rows shown of one file.
 const ROWS_SHOWN: usize = 3;
 
 /// A table of texts.
-struct Rows {
-    columns: Vec<String>,
-    rows: Vec<Vec<String>>,
+pub(crate) struct Rows {
+    pub(crate) columns: Vec<String>,
+    pub(crate) rows: Vec<Vec<String>>,
 }
 
 /// Reads everything below `data:`.
@@ -110,7 +110,7 @@ fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<Strin
     Some((feed, rows.rows))
 }
 
-fn csv_rows(
+pub(crate) fn csv_rows(
     desk: &Desk<'_>,
     fields: &Fields<'_>,
     node: &Node,

@@ -6,6 +6,7 @@ use plimsoll_model::journey::{Journey, Text};
 
 use super::desk::{Desk, Fields};
 use super::names::{Reach, Scene, index};
+use super::process::process;
 use super::steps::{Walk, can_take_time, names_set};
 use super::tree::{Key, Kind, Node};
 use super::words::JOURNEY;
@@ -22,6 +23,8 @@ const OWN_WORDS: [&str; 7] = [
     "connections",
     "process",
 ];
+/// Notes that are told of a plan.
+const NOTES_MAX: usize = 20;
 /// Names that templates take for themselves.
 const TAKEN: [&str; 2] = ["user", "iteration"];
 
@@ -128,14 +131,12 @@ fn journey(
         .get("steps")
         .map(|node| walk.steps(node))
         .unwrap_or_default();
-    let connections_default = if walk.has_page {
-        CONNECTIONS_WITH_PAGES
-    } else {
-        1
-    };
+    let has_page = walk.has_page;
+    note_unused(scene, fields);
+    let connections_default = if has_page { CONNECTIONS_WITH_PAGES } else { 1 };
     let process = fields
         .get("process")
-        .and_then(|node| process(desk, fields, node));
+        .and_then(|node| process(scene, fields, node));
     let weight = fields.get("weight").and_then(|node| weight(desk, node));
     let mut iterations = fields
         .get("iterations")
@@ -189,6 +190,25 @@ fn known_slots(scene: &mut Scene<'_>, fields: &Fields<'_>) -> BTreeSet<u32> {
     known
 }
 
+/// A value that is captured and never used costs its search in every answer; it may be meant as an expectation.
+fn note_unused(scene: &mut Scene<'_>, fields: &Fields<'_>) {
+    let mut names = Vec::new();
+    for word in ["once", "steps"] {
+        if let Some(node) = fields.get(word) {
+            names_set(node, &mut names);
+        }
+    }
+    for key in names {
+        let name = &key.text;
+        if scene.notes.len() < NOTES_MAX && !scene.uses(name) {
+            let note = format!(
+                "`{name}` is kept and never used; to expect it alone, `expect` says it more plainly"
+            );
+            scene.notes.push((key.span.start, note));
+        }
+    }
+}
+
 /// The plan's headers and the journey's, which replace those of the same name.
 fn headers(
     scene: &mut Scene<'_>,
@@ -220,40 +240,6 @@ fn weight(desk: &Desk<'_>, node: &Node) -> Option<f64> {
         return None;
     }
     Some(weight)
-}
-
-fn process(desk: &Desk<'_>, fields: &Fields<'_>, node: &Node) -> Option<Vec<String>> {
-    for (key, _) in fields.among(&["once", "steps"]) {
-        let fault = format!("`{}` and `process` cannot stand together", key.text);
-        desk.note(
-            key.span.start,
-            fault,
-            "steps, or a process that says them",
-            None,
-        );
-    }
-    let items = desk.one_or_more(node);
-    let words: Vec<Option<String>> = items
-        .iter()
-        .map(|item| desk.text(item, "a word of the command"))
-        .collect();
-    let words: Vec<String> = words.into_iter().collect::<Option<_>>()?;
-    match words.as_slice() {
-        [] => desk.fault(node, "the command is missing", "[python3, user.py]"),
-        [one] if one.contains(char::is_whitespace) => {
-            let list = one.split_whitespace().collect::<Vec<_>>().join(", ");
-            desk.fault(
-                node,
-                "a command and its arguments are a list",
-                format!("[{list}]"),
-            );
-        }
-        [first, ..] if first.is_empty() => {
-            desk.fault(node, "the command is missing", "[python3, user.py]");
-        }
-        _ => return Some(words),
-    }
-    None
 }
 
 fn check_steps(desk: &Desk<'_>, fields: &Fields<'_>, steps: &[plimsoll_model::journey::Step]) {

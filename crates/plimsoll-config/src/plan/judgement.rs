@@ -30,6 +30,7 @@ fn parts(
     let mut whole = Objective {
         latency: Vec::new(),
         errors_max: None,
+        ..Objective::default()
     };
     let mut is_whole = true;
     for item in desk.one_or_more(node) {
@@ -40,12 +41,17 @@ fn parts(
                     desk.fault(item, "errors are bounded twice", "one bound on errors");
                     is_whole = false;
                 }
+                if whole.mean_us_max.is_some() && part.mean_us_max.is_some() {
+                    desk.fault(item, "the average is bounded twice", "one bound on it");
+                    is_whole = false;
+                }
                 whole.errors_max = whole.errors_max.or(part.errors_max);
+                whole.mean_us_max = whole.mean_us_max.or(part.mean_us_max);
             }
             None => is_whole = false,
         }
     }
-    if is_whole && whole.latency.is_empty() && whole.errors_max.is_none() {
+    if is_whole && whole.is_empty() {
         desk.fault(node, "nothing is written", VALID);
         return None;
     }
@@ -99,6 +105,10 @@ fn scope(desk: &Desk<'_>, key: &Key, journeys: &[Journey], steps: &[StepInfo]) -
             return None;
         }
     };
+    // What a process asks for is known when it does.
+    if word == "step" && journeys.iter().any(|journey| journey.process.is_some()) {
+        return Some(Scope::Step(name.to_owned()));
+    }
     let Some(place) = names.iter().position(|have| *have == name) else {
         let mut known = names;
         known.sort_unstable();

@@ -16,7 +16,15 @@ use crate::load::{PHASES_MAX, RateRange, rate_range};
 /// How long a load of so many iterations may last when it does not say.
 const HOLD_OF_ITERATIONS: Duration = Duration::from_hours(1);
 const USERS_MAX: f64 = 10_000_000.0;
-const KINDS: [&str; 6] = ["users", "rate", "sessions", "connections", "phases", "find"];
+const KINDS: [&str; 7] = [
+    "users",
+    "rate",
+    "sessions",
+    "connections",
+    "phases",
+    "replay",
+    "find",
+];
 
 /// What `load:` asks for.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,11 +116,21 @@ fn needs_steps(desk: &Desk<'_>, key: &Key, kind: &str, journeys: &[Journey]) -> 
     None
 }
 
-fn arrivals(journeys: &[Journey], phases: Vec<Phase>, spacing: Spacing) -> Load {
+/// Each phase with the weights of the journeys in it, empty for their own.
+type Mixed = (Phase, Vec<f64>);
+
+fn arrivals(journeys: &[Journey], phases: Vec<Mixed>, spacing: Spacing) -> Load {
+    let (phases, mut mixes): (Vec<_>, Vec<_>) = phases.into_iter().unzip();
     if journeys.is_empty() {
-        Load::Open { phases, spacing }
-    } else {
-        Load::Sessions { phases, spacing }
+        return Load::Open { phases, spacing };
+    }
+    if mixes.iter().all(Vec::is_empty) {
+        mixes.clear();
+    }
+    Load::Sessions {
+        phases,
+        spacing,
+        mixes,
     }
 }
 
@@ -202,7 +220,7 @@ impl Reader<'_, '_, '_> {
         let RateRange { from, to } = range?;
         Some(arrivals(
             self.journeys,
-            vec![Phase::ramp(from, to, lasting?)],
+            vec![(Phase::ramp(from, to, lasting?), Vec::new())],
             self.spacing,
         ))
     }
@@ -224,7 +242,7 @@ const USERS_VALID: &str = "a number such as 100, or a range such as 0..100";
 /// One phase as read.
 enum Stretch {
     Users(UserPhase),
-    Arrivals(Phase),
+    Arrivals(Mixed),
 }
 
 fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) -> Option<Load> {
@@ -248,7 +266,7 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
                 users.push(phase);
             }
             Some(Stretch::Arrivals(phase)) => {
-                level = phase.to;
+                level = phase.0.to;
                 rates.push(phase);
             }
             None => is_whole = false,
@@ -288,32 +306,26 @@ fn phase(desk: &Desk<'_>, node: &Node, journeys: &[Journey], level: f64) -> Opti
         if is_users { "users" } else { key.text.as_str() },
         journeys,
     )?;
-    if !is_users {
-        if let Some((mix, _)) = fields.entry("mix") {
-            let fault = "a mix that changes is for users only";
-            desk.note(
-                mix.span.start,
-                fault,
-                "users, or weights of the journeys",
-                None,
-            );
+    let mix = match fields.entry("mix") {
+        Some((key, _)) if journeys.is_empty() => {
+            let fault = "there are no journeys to mix";
+            desk.note(key.span.start, fault, "a plan with journeys", None);
+            return None;
         }
+        Some((_, node)) => mix(desk, node, journeys)?,
+        None => Vec::new(),
+    };
+    if !is_users {
         let text = desk.text(value, RATE_VALID)?;
         // A pause is a phase without arrivals.
         let range = match text.trim() {
             "0" | "0/s" => RateRange { from: 0.0, to: 0.0 },
             _ => desk.value(value, RATE_VALID, rate_range)?,
         };
-        return Some(Stretch::Arrivals(Phase::ramp(
-            range.from, range.to, lasting?,
-        )));
+        let phase = Phase::ramp(range.from, range.to, lasting?);
+        return Some(Stretch::Arrivals((phase, mix)));
     }
-    let range = users_range(desk, value, level);
-    let mix = match fields.get("mix") {
-        Some(node) => mix(desk, node, journeys)?,
-        None => Vec::new(),
-    };
-    let (from, to) = range?;
+    let (from, to) = users_range(desk, value, level)?;
     Some(Stretch::Users(UserPhase {
         from,
         to,

@@ -1,5 +1,6 @@
 //! What the names in templates mean: captured values, columns of data, functions.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use plimsoll_model::journey::{Feed, Function, Piece, Slot, StepId, StepInfo, Text};
@@ -28,6 +29,10 @@ pub(crate) struct Scene<'a> {
     pub(crate) origins: Vec<Origin>,
     pub(crate) may_miss_variables: bool,
     pub(crate) variables_missing: Vec<String>,
+    /// Slots that some text names.
+    used: RefCell<BTreeSet<Slot>>,
+    /// What is worth knowing and no fault, with its byte.
+    pub(crate) notes: Vec<(usize, String)>,
 }
 
 /// What a journey's texts may name.
@@ -53,7 +58,15 @@ impl<'a> Scene<'a> {
             origins: Vec::new(),
             may_miss_variables: false,
             variables_missing: Vec::new(),
+            used: RefCell::default(),
+            notes: Vec::new(),
         }
+    }
+
+    /// Whether some text names what this slot holds.
+    pub(crate) fn uses(&self, name: &str) -> bool {
+        let used = self.used.borrow();
+        used.iter().any(|slot| self.slots[*slot as usize] == name)
     }
 
     /// The slot of a name, made when it is new.
@@ -143,6 +156,7 @@ impl<'a> Scene<'a> {
                 spot.note(self.desk, at, (fault, valid), None);
                 return None;
             }
+            self.used.borrow_mut().insert(*slot);
             return Some(Piece::Slot(*slot));
         }
         match name {

@@ -51,6 +51,11 @@ impl Base {
             prefix: url.path().trim_end_matches('/').to_owned(),
         })
     }
+
+    /// What stands before the path of every step.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.prefix
+    }
 }
 
 const URL_VALID: &str = "http://host:port/path or https://host/path";

@@ -323,6 +323,8 @@ fn data_is_told_with_its_place() {
     );
 }
 
+mod nasty;
+
 mod property {
     use proptest::prelude::*;
 

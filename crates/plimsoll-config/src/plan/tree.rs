@@ -3,11 +3,12 @@
 //! The library gives events; the tree is built here, so that size, depth and aliases have limits before memory is
 //! taken. Anchors and aliases work as in YAML, merge keys (`<<`) as in YAML 1.1.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 
+use super::fault::FAULTS_MAX;
 use super::source::Source;
 
 /// Deepest nesting.
@@ -145,6 +146,8 @@ struct Open {
     anchor: usize,
     items: Vec<Node>,
     entries: Vec<(Key, Node)>,
+    /// Keys so far, each with the byte at which it was first written.
+    keys: HashMap<String, usize>,
     key: Option<Key>,
     is_map: bool,
 }
@@ -236,6 +239,7 @@ impl<'a> Builder<'a> {
             anchor,
             items: Vec::new(),
             entries: Vec::new(),
+            keys: HashMap::new(),
             key: None,
             is_map,
         });
@@ -301,13 +305,17 @@ impl<'a> Builder<'a> {
         let Some(open) = self.open.last_mut() else {
             return Ok(());
         };
-        if let Some((first, _)) = open.entries.iter().find(|(key, _)| key.text == text)
+        if let Some(&first) = open.keys.get(&text)
             && text != "<<"
         {
-            let (line, _) = self.source.position(first.span.start);
-            let fault = format!("`{text}` is written twice, first in line {line}");
-            let valid = "each key once";
-            self.faults.push(fault_at(node.span.clone(), fault, valid));
+            if self.faults.len() < FAULTS_MAX {
+                let (line, _) = self.source.position(first);
+                let fault = format!("`{text}` is written twice, first in line {line}");
+                let valid = "each key once";
+                self.faults.push(fault_at(node.span.clone(), fault, valid));
+            }
+        } else {
+            open.keys.insert(text.clone(), node.span.start);
         }
         open.key = Some(Key {
             text,
@@ -350,6 +358,7 @@ impl<'a> Builder<'a> {
         }
         let (merges, mut own): (Vec<_>, Vec<_>) =
             entries.into_iter().partition(|(key, _)| key.text == "<<");
+        let mut names: HashSet<String> = own.iter().map(|(key, _)| key.text.clone()).collect();
         for (key, value) in merges {
             let maps = match value.kind {
                 Kind::List(items) => items,
@@ -363,7 +372,7 @@ impl<'a> Builder<'a> {
                     continue;
                 };
                 for entry in more {
-                    if own.iter().all(|(have, _)| have.text != entry.0.text) {
+                    if names.insert(entry.0.text.clone()) {
                         own.push(entry);
                     }
                 }

@@ -13,15 +13,19 @@ macro_rules! word {
 
 use plimsoll_model::plan::STREAMS_MAX;
 
+mod loads;
+mod programs;
 mod requests;
 mod steps;
 
+pub(crate) use loads::{ABORT, FIND, LOAD, PHASE};
+pub(crate) use programs::PROCESS;
 pub(crate) use requests::{BODY_FILE, CAPTURE, EXPECT, GRAPHQL, MATCH, PART};
 pub(crate) use steps::{CHOICE, METHODS, RESOURCE, STEP, THINK};
 
 use Shape::{
-    Count, Duration, Either, Free, ListOf, MapOf, Number, Objective, Of, OneOf, OneOrMore, Range,
-    Rate, Size, Status, Steps, Switch, Template, Text,
+    Count, Duration, Either, Free, ListOf, MapOf, Number, Objective, Of, OneOf, OneOrMore, Size,
+    Status, Steps, Switch, Template, Text,
 };
 
 /// The words of one kind of map.
@@ -94,6 +98,7 @@ impl Table {
 
 const HEADERS: Shape = MapOf(&Template);
 const OBJECTIVE: Shape = OneOrMore(&Objective);
+const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// The whole file.
 pub(crate) static PLAN: Table = Table {
@@ -118,7 +123,7 @@ pub(crate) static PLAN: Table = Table {
         word!(
             "thresholds",
             MapOf(&OBJECTIVE),
-            "Objectives of parts: `everything`, `journey NAME`, `step LABEL`, `group NAME`; also in k6's wording: `p(95)<800`, `med<200`, `max<2000` (ms), `rate<0.01`."
+            "Objectives of parts: `everything`, `journey NAME`, `step LABEL`, `group NAME`; also in k6's wording: `p(95)<800`, `med<200`, `avg<300`, `min<50`, `max<2000` (ms), `rate<0.01`. An average is one of good answers."
         ),
         word!("abort", ListOf(&Of(&ABORT)), "When the run ends early."),
         word!(
@@ -160,7 +165,7 @@ pub(crate) static PLAN: Table = Table {
         ),
         word!(
             "process",
-            OneOrMore(&Text),
+            PROCESS_SHAPE,
             "For a plan of one journey: the program that says what users do, and its arguments."
         ),
         word!(
@@ -171,7 +176,7 @@ pub(crate) static PLAN: Table = Table {
         word!(
             "load",
             Either(&[Of(&LOAD), ListOf(&Of(&PHASE))]),
-            "How much load: one of users, rate, sessions, connections, phases, find."
+            "How much load: one of users, rate, sessions, connections, phases, replay, find."
         ),
         word!(
             "transport",
@@ -206,7 +211,7 @@ pub(crate) static PLAN: Table = Table {
         word!(
             "watch",
             MapOf(&Free),
-            "What else is looked at: names of programs and where they tell of themselves."
+            "What else is looked at: `host: local`, `process: [nginx, node]` (names), `pid: 4711`. Programs and where they tell of themselves (`haproxy`, `postgres`, …) may stand here; they are not looked at yet, and that is said."
         ),
     ],
 };
@@ -250,8 +255,8 @@ pub(crate) static JOURNEY: Table = Table {
         ),
         word!(
             "process",
-            OneOrMore(&Text),
-            "The program that says what its users do, instead of steps: executable and arguments."
+            PROCESS_SHAPE,
+            "The program that says what its users do, instead of steps: executable and arguments, or more of it."
         ),
     ],
 };
@@ -295,140 +300,6 @@ pub(crate) static DATA: Table = Table {
             "delimiter",
             Text,
             "What stands between the columns of a CSV file; a comma by default."
-        ),
-    ],
-};
-
-/// How much load.
-pub(crate) static LOAD: Table = Table {
-    name: "load",
-    meaning: "How much load; one of users, rate, sessions, connections, phases, find.",
-    words: &[
-        word!(
-            "users",
-            Count(1, 10_000_000),
-            "Users that are there at once, each of whom goes on until the load ends."
-        ),
-        word!(
-            "within",
-            Duration,
-            "Time in which the users come, one after another; all at once without it."
-        ),
-        word!("hold", Duration, "How long all users stay."),
-        word!(
-            "iterations",
-            Count(1, u64::MAX),
-            "Iterations of all users together, after which the load ends; with it `hold` is 1h unless said."
-        ),
-        word!(
-            "rate",
-            Rate,
-            "Arrivals per second, `300/s`, or a way from one rate to another, `50/s..300/s`: of users where there are steps, else of requests."
-        ),
-        word!(
-            "sessions",
-            Rate,
-            "Users that come per second, go through their journey and leave."
-        ),
-        word!(
-            "connections",
-            Count(1, 1_000_000),
-            "Without steps: connections, each of which asks again when it has its answer."
-        ),
-        word!(
-            "think",
-            Duration,
-            "With `connections`: the pause between an answer and the next request."
-        ),
-        word!("for", Duration, "How long."),
-        word!(
-            "spacing",
-            OneOf(&["poisson", "even"]),
-            "How arrivals are spread; `poisson` by default."
-        ),
-        word!(
-            "phases",
-            ListOf(&Of(&PHASE)),
-            "Load that changes over time."
-        ),
-        word!(
-            "find",
-            Of(&FIND),
-            "Search the highest load that meets the objective."
-        ),
-    ],
-};
-
-/// One stretch of a load.
-pub(crate) static PHASE: Table = Table {
-    name: "phase",
-    meaning: "One stretch of a load; one of users, rate, sessions, spike.",
-    words: &[
-        word!(
-            "users",
-            Range,
-            "Users: `100`, `0..100`, or `..100` from where the phase before ended."
-        ),
-        word!("rate", Rate, "Arrivals per second: `100/s`, `0/s..100/s`."),
-        word!("sessions", Rate, "As `rate`."),
-        word!(
-            "spike",
-            Either(&[Range, Rate]),
-            "At once to this many users, or to this rate (`500/s`)."
-        ),
-        word!("for", Duration, "How long."),
-        word!(
-            "mix",
-            MapOf(&Number),
-            "Weights of the journeys in this phase; journeys that are not named get none. For users only."
-        ),
-    ],
-};
-
-/// What is searched.
-pub(crate) static FIND: Table = Table {
-    name: "find",
-    meaning: "What is searched; one of users, sessions, rate.",
-    words: &[
-        word!(
-            "users",
-            Range,
-            "The highest number of users, within `100..20000` if given; `true` leaves the range open."
-        ),
-        word!(
-            "sessions",
-            Rate,
-            "The highest rate of users, within `1/s..300/s` if given; `true` leaves the range open."
-        ),
-        word!("rate", Rate, "Without steps: the highest rate of requests."),
-        word!(
-            "objective",
-            OBJECTIVE,
-            "What counts as good; the plan's objective without it."
-        ),
-        word!("quick", Switch, "At most 4 minutes, with a wider interval."),
-        word!(
-            "thorough",
-            Switch,
-            "Longer trials, a narrow interval, a soak."
-        ),
-    ],
-};
-
-/// When a run ends early.
-pub(crate) static ABORT: Table = Table {
-    name: "abort",
-    meaning: "When a run ends early.",
-    words: &[
-        word!(
-            "when",
-            Text,
-            "What must not be: `errors > 50%`, `p95 > 5s`."
-        ),
-        word!(
-            "over",
-            Duration,
-            "Over how long it must be so; 10s by default."
         ),
     ],
 };
@@ -488,7 +359,7 @@ pub(crate) static TRANSPORT: Table = Table {
 };
 
 /// Every table, in the order of the reference.
-pub(crate) static TABLES: [&Table; 18] = [
-    &PLAN, &JOURNEY, &STEP, &THINK, &CHOICE, &RESOURCE, &EXPECT, &MATCH, &CAPTURE, &BODY_FILE,
-    &PART, &GRAPHQL, &DATA, &LOAD, &PHASE, &FIND, &ABORT, &TRANSPORT,
+pub(crate) static TABLES: [&Table; 19] = [
+    &PLAN, &JOURNEY, &PROCESS, &STEP, &THINK, &CHOICE, &RESOURCE, &EXPECT, &MATCH, &CAPTURE,
+    &BODY_FILE, &PART, &GRAPHQL, &DATA, &LOAD, &PHASE, &FIND, &ABORT, &TRANSPORT,
 ];

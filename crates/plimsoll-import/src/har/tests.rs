@@ -69,6 +69,43 @@ fn without_timings_there_are_no_think_times_and_that_is_said() {
     );
 }
 
+/// A login, a page with what it names, a form with a token: saved by the real browser (`tests/data/record.mjs`).
+#[test]
+fn a_visit_of_chromium_becomes_a_journey() {
+    let recording = read(include_str!("../../tests/data/chromium.har")).unwrap();
+    assert!(
+        recording.recorder.starts_with("Chromium "),
+        "{}",
+        recording.recorder
+    );
+    let imported = journey::plan(&recording, &journey::Options::default()).unwrap();
+    let plan = &imported.plan;
+    // Nothing is sent to the third party, and that is said.
+    let asked = plan
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'));
+    assert!(
+        !asked.clone().any(|line| line.contains("other.example")),
+        "{plan}"
+    );
+    assert!(
+        imported
+            .notes
+            .iter()
+            .any(|note| note.contains("other.example")),
+        "{:?}",
+        imported.notes
+    );
+    // Tokens are taken from the page before, never sent as they were recorded.
+    let mut tokens = asked.clone().filter(|line| line.contains("csrf:"));
+    assert!(
+        tokens.clone().any(|line| line.contains("{{ csrf")),
+        "{plan}"
+    );
+    assert!(!tokens.any(|line| line.contains("tok-")), "{plan}");
+    insta::assert_snapshot!(plan);
+}
+
 proptest! {
     #[test]
     fn nothing_that_is_read_panics(text in ".{0,200}") {

@@ -122,12 +122,18 @@ impl ReplayRows {
             self.rows.push(path);
             return None;
         }
-        Some(format!("\"{}\"\n", path.replace('"', "\"\"")))
+        let at_ms = line.at_ms - self.from_ms;
+        Some(format!(
+            "{}.{:03},\"{}\"\n",
+            at_ms / 1000,
+            at_ms % 1000,
+            path.replace('"', "\"\"")
+        ))
     }
 
     /// The first line of a file of rows.
     pub fn head() -> &'static str {
-        "path\n"
+        "at,path\n"
     }
 
     /// Makes the plan.
@@ -171,7 +177,20 @@ impl ReplayRows {
         })
     }
 
-    fn entries(&self) -> [Entry; 4] {
+    fn entries(&self) -> Vec<Entry> {
+        let target = Entry::new("target", Node::text(&self.target));
+        if let Some(file) = &self.replay.rows {
+            let load = Node::Map(vec![
+                Entry::new("replay", Node::text(file)),
+                Entry::new("speed", Node::text(format!("{}x", self.replay.speed))),
+            ]);
+            let note =
+                "Also `window: busiest hour`; the file has the columns at (seconds) and path.";
+            return vec![
+                target,
+                Entry::new("load", load).with_notes([note.to_owned()]),
+            ];
+        }
         let step = Node::Map(vec![
             Entry::new("get", Node::text("{{ request.path }}")),
             Entry::new("label", Node::text("replayed")),
@@ -181,12 +200,8 @@ impl ReplayRows {
             Entry::new("cookies", Node::plain(false)),
             Entry::new("steps", Node::list([step])),
         ]);
-        let rows = if let Some(file) = &self.replay.rows {
-            Entry::new("csv", Node::text(file))
-        } else {
-            let row = |path: &String| Node::Map(vec![Entry::new("path", Node::text(path))]);
-            Entry::new("rows", Node::list(self.rows.iter().map(row)))
-        };
+        let row = |path: &String| Node::Map(vec![Entry::new("path", Node::text(path))]);
+        let rows = Entry::new("rows", Node::list(self.rows.iter().map(row)));
         let feed = Node::Map(vec![
             Entry::new("pick", Node::text("unique")),
             Entry::new("at_end", Node::text("stop")),
@@ -197,8 +212,8 @@ impl ReplayRows {
             Entry::new("phases", Node::list(self.phases())),
         ]);
         let note = "Each second of the log is a phase: gaps stay where they were.".to_owned();
-        [
-            Entry::new("target", Node::text(&self.target)),
+        vec![
+            target,
             Entry::new("journeys", Node::Map(vec![Entry::new("replay", journey)])),
             Entry::new("data", Node::Map(vec![Entry::new("request", feed)])),
             Entry::new("load", load).with_notes([note]),

@@ -72,6 +72,28 @@ fn the_same_requests_again() {
 }
 
 #[test]
+fn rows_in_a_file_keep_their_moments() {
+    let lines = morning();
+    let tally = tally(Options::default(), &lines);
+    let replay = Replay {
+        speed: 3.0,
+        rows: Some("rows.csv".to_owned()),
+    };
+    let mut rows = ReplayRows::new(&tally, replay).unwrap();
+    let written: Vec<String> = lines
+        .iter()
+        .filter_map(|line| rows.take(line.as_bytes()))
+        .collect();
+    assert_eq!(ReplayRows::head(), "at,path\n");
+    assert!(written[0].starts_with("0.000,\"/"), "{}", written[0]);
+    let plan = rows.finish().unwrap().plan;
+    assert!(
+        plan.contains("replay: rows.csv") && plan.contains("speed: \"3x\""),
+        "{plan}"
+    );
+}
+
+#[test]
 fn a_log_that_says_nothing_is_an_error_with_its_remedy() {
     let fault = |lines: &[String]| {
         tally(Options::default(), lines)

@@ -20,7 +20,7 @@ use plimsoll_model::window::Window;
 use super::course::{Course, CourseResult, Next};
 use crate::conductor::{Conductor, Flow};
 use crate::error::LabError;
-use crate::progress::{Progress, Watcher};
+use crate::progress::{self, Progress, Watcher};
 
 /// The trials of one search.
 pub(super) struct Trials<'a> {
@@ -114,6 +114,7 @@ impl<'a> Trials<'a> {
                     remaining: course.remaining().max(trial_left(window)),
                     cpu: self.conductor.latest_machine_use().map(|seen| seen.busy),
                 });
+                progress::tell_of_processes(window, watcher);
                 windows.push(window.clone());
                 self.flow(spec, course, &windows)
             })?;
@@ -130,6 +131,7 @@ impl<'a> Trials<'a> {
             return match spec.unit {
                 _ if spec.kind == TrialKind::Single => alone(scenario, spec),
                 LoadUnit::SessionsPerSecond => Load::Sessions {
+                    mixes: vec![plan.load.mix().to_vec(); spec.phases(0.0).len()],
                     phases: spec.phases(0.0),
                     spacing: spacing(&plan.load),
                 },
@@ -185,8 +187,9 @@ impl<'a> Trials<'a> {
             steal: machine.iter().map(|seen| seen.steal).collect(),
             busy: machine.iter().map(|seen| seen.busy).collect(),
             open: spec.kind != TrialKind::Single,
-            parts: plan
-                .scenario
+            parts: self
+                .conductor
+                .scenario()
                 .as_ref()
                 .map(PartObjective::all)
                 .unwrap_or_default(),

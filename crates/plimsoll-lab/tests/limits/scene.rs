@@ -257,6 +257,7 @@ fn plan(address: SocketAddr, offered: &Offered) -> Plan {
                 within_us: u64::try_from(BOUND.as_micros()).expect("a short time"),
             }],
             errors_max: Some(0.01),
+            ..Objective::default()
         }),
         good: GoodStatus::default(),
         seed: Seed(7),

@@ -101,7 +101,9 @@ impl Crowd {
         call.idempotent = request.idempotent;
         call.keeps_head = request.wants_head;
         call.keeps_cookies = request.keeps_cookies;
-        call.kept_len_max = if request.wants_body {
+        call.kept_len_max = if let Some(max) = request.body_kept_max {
+            max.max(SAMPLE_LEN)
+        } else if request.wants_body {
             let max = usize::try_from(self.body_len_max).unwrap_or(usize::MAX);
             max.max(SAMPLE_LEN + 1)
         } else if self.failures_left > 0 {

@@ -53,6 +53,8 @@ pub(crate) enum Next {
     Page(u32),
     /// Thinks for so long, ns.
     Think(u64),
+    /// Does what its process says.
+    Obey,
     /// Is about to begin an iteration.
     Begin,
     /// Has ended one; without having done anything when not `acted`.
@@ -113,6 +115,11 @@ impl Crowd {
                     if let Some(group) = user.groups.pop().filter(|group| group.asked) {
                         return Next::Group(group.id, group.outcome, group.busy_ns);
                     }
+                }
+                Op::Obey => {
+                    // It stays here until its process says that the iteration is over.
+                    user.at -= 1;
+                    return Next::Obey;
                 }
                 Op::Begin => return Next::Begin,
                 Op::End(begin) => {

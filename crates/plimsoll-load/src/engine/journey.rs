@@ -25,7 +25,7 @@ impl Engine {
     }
 
     /// The moments at which users are due; only called where there are any.
-    fn people(&mut self) -> &mut People {
+    pub(super) fn people(&mut self) -> &mut People {
         self.source
             .people()
             .expect("a crowd comes by its own source")
@@ -41,7 +41,8 @@ impl Engine {
                 return self.end_when_over(now);
             }
             match self.crowd().enter(newcomer) {
-                Entry::Goes(user) => user,
+                Entry::Goes(user) if self.assign(user) => user,
+                Entry::Goes(user) => return self.leave(user, false, true, now),
                 Entry::Lost => {
                     self.recorder.current().window.users_lost += 1;
                     return self.end_when_over(now);
@@ -59,7 +60,7 @@ impl Engine {
     }
 
     /// Takes a user on to where it has to wait.
-    fn go_on(&mut self, user: u32, due: Due, now: u64) {
+    pub(super) fn go_on(&mut self, user: u32, due: Due, now: u64) {
         let mut budget = OPS_MAX;
         loop {
             match self.crowd().walk(user, now, &mut budget) {
@@ -75,13 +76,14 @@ impl Engine {
                 Next::Think(pause) => {
                     return self.people().think(user, due.at.saturating_add(pause));
                 }
+                Next::Obey => return self.consult(user, due, now),
                 Next::Begin => {
                     if !self.begin(user, now) {
                         return;
                     }
                 }
                 Next::Ended { acted } => {
-                    self.recorder.current().window.iterations += 1;
+                    self.count_iteration(user);
                     if !acted {
                         return self.people().think(user, now + IDLE_PAUSE_NS);
                     }
@@ -94,7 +96,7 @@ impl Engine {
         }
     }
 
-    fn be_late(&mut self, due: Due, now: u64) {
+    pub(super) fn be_late(&mut self, due: Due, now: u64) {
         if due.paced {
             self.recorder.late(due.at, now);
         }
@@ -141,13 +143,16 @@ impl Engine {
         });
         let groups = self.crowd().break_off(user);
         self.close_groups(groups, Outcome::Dropped);
-        self.recorder.current().window.iterations += 1;
+        self.count_iteration(user);
         self.people().think(user, now + IDLE_PAUSE_NS);
     }
 
     /// A user leaves, its connections with it. Its place is taken again when `vacates`.
-    fn leave(&mut self, user: u32, vacates: bool, is_lost: bool, now: u64) {
+    pub(super) fn leave(&mut self, user: u32, vacates: bool, is_lost: bool, now: u64) {
         let gone = self.crowd().users.remove(user as usize);
+        if let Some(talk) = &gone.talk {
+            self.part_from_process(talk, gone.number);
+        }
         for (_, line) in &gone.lines {
             self.close(*line, false);
         }
@@ -181,7 +186,9 @@ impl Engine {
             "the {rows} rows of the data {name} have run out; give more rows, fewer users, or another end than error"
         );
         // Another loop may have said so first.
-        let _ = self.order.fault.set(fault);
+        if self.order.fault.set(fault.clone()).is_ok() {
+            self.recorder.current().window.faults.push(fault);
+        }
         self.source.cut(now);
     }
 
@@ -321,6 +328,7 @@ impl Engine {
             }
             Role::Page => self.page_ended(user, call, outcome, is_unsent, now),
             Role::Resource => self.resource_ended(user, call, outcome, now),
+            Role::Spoken => self.spoken_ended(request, call, outcome, is_unsent, now),
         }
     }
 
@@ -343,12 +351,20 @@ impl Engine {
         if once {
             return self.leave(user, false, true, now);
         }
-        self.recorder.current().window.iterations += 1;
+        self.count_iteration(user);
         if is_unsent {
             self.people().think(user, now + REFUSED_PAUSE_NS);
         } else {
             self.people().be_ready(user, now);
         }
+    }
+
+    /// An iteration has ended, well or not.
+    fn count_iteration(&mut self, user: u32) {
+        let journey = self.crowd().users[user as usize].journey;
+        let window = &mut self.recorder.current().window;
+        window.iterations += 1;
+        *window.journey_iterations.entry(journey).or_default() += 1;
     }
 
     fn close_groups(&mut self, groups: Vec<OpenGroup>, outcome: Outcome) {
@@ -359,7 +375,7 @@ impl Engine {
         }
     }
 
-    fn tell_failure(&mut self, failure: &Failure<'_>) {
+    pub(super) fn tell_failure(&mut self, failure: &Failure<'_>) {
         if let Some(sample) = self.crowd().sample(failure) {
             self.recorder.current().window.failures.push(sample);
         }

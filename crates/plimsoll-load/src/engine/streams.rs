@@ -80,13 +80,13 @@ impl Engine {
         let request = end.request;
         self.requests[request as usize].connection = NONE;
         match end.result {
-            Ok(answer) => self.stream_answered(request, answer, now, done),
+            Ok(answer) => self.stream_answered(request, &answer, now, done),
             Err(failure) => self.stream_failed(request, failure, was_kept, now),
         }
     }
 
     /// An answer is complete.
-    fn stream_answered(&mut self, id: u32, answer: Answer, now: u64, done: u64) {
+    fn stream_answered(&mut self, id: u32, answer: &Answer, now: u64, done: u64) {
         self.count_coding(answer.coding);
         if self.crowd.is_some() {
             self.call_answered(id, answer, now);
@@ -109,8 +109,8 @@ impl Engine {
         }
     }
 
-    fn call_answered(&mut self, id: u32, answer: Answer, now: u64) {
-        let Some(judged) = self.judge_call(id, &answer, now) else {
+    fn call_answered(&mut self, id: u32, answer: &Answer, now: u64) {
+        let Some(judged) = self.judge_call(id, answer, now) else {
             return self.end_request(id, Outcome::Protocol, now);
         };
         match judged.verdict {

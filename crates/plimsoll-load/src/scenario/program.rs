@@ -1,7 +1,7 @@
 //! A scenario as a program: steps flattened into operations with jumps, which any user can be at.
 
 use plimsoll_model::journey::{
-    Inputs, Journey, Pause, RequestStep, Resources, Scenario, Step, StepId, Times,
+    Inputs, Journey, Pause, RequestStep, Resources, STEPS_MAX, Scenario, Step, StepId, Times,
 };
 use plimsoll_model::plan::Plan;
 
@@ -11,8 +11,8 @@ use super::request::Request;
 use super::text::Text;
 use crate::job::LoadError;
 
-/// Steps that are counted, at most.
-const STEPS_MAX: usize = 1000;
+/// Processes of one journey that an event loop starts, at most.
+const PROCESSES_MAX: u32 = 64;
 
 /// One operation.
 #[derive(Clone, Debug)]
@@ -41,6 +41,8 @@ pub(crate) enum Op {
     Jump(u32),
     OpenGroup(StepId),
     CloseGroup,
+    /// Does what its process says, until that says that the iteration is over.
+    Obey,
     /// An iteration begins.
     Begin,
     /// An iteration ends; the next begins there.
@@ -129,16 +131,21 @@ fn check(scenario: &Scenario) -> Result<(), LoadError> {
     if scenario.journeys.is_empty() {
         return fault("number of journeys", "0".to_owned(), "at least 1");
     }
-    if let Some(journey) = scenario
+    for process in scenario
         .journeys
         .iter()
-        .find(|journey| journey.process.is_some())
+        .filter_map(|one| one.process.as_ref())
     {
-        return fault(
-            "process of a journey",
-            format!("set for {}", journey.name),
-            "left out: users of processes cannot be carried out yet",
-        );
+        if process.command.is_empty() {
+            return fault("command of a process", "empty".to_owned(), "a program");
+        }
+        if !(1..=PROCESSES_MAX).contains(&process.count) {
+            let found = process.count.to_string();
+            return fault("processes per event loop", found, "1 to 64");
+        }
+        if process.timeout.is_zero() {
+            return fault("timeout of a process", "0".to_owned(), "above 0");
+        }
     }
     if scenario.steps.len() > STEPS_MAX {
         return fault(
@@ -166,9 +173,14 @@ impl Builder<'_> {
         self.steps(&journey.once, journey, true, 0)?;
         let begin = self.here();
         self.program.ops.push(Op::Begin);
-        self.steps(&journey.steps, journey, false, 0)?;
-        self.program.ops.push(Op::End(begin));
         let mut named = Vec::new();
+        if let Some(process) = &journey.process {
+            self.program.ops.push(Op::Obey);
+            named.extend_from_slice(&process.feeds);
+        } else {
+            self.steps(&journey.steps, journey, false, 0)?;
+        }
+        self.program.ops.push(Op::End(begin));
         for request in &self.program.requests[first_request..] {
             request.feeds(&mut named);
         }

@@ -38,6 +38,10 @@ pub(crate) struct Request {
     pub(crate) keeps_cookies: bool,
     pub(crate) wants_head: bool,
     pub(crate) wants_body: bool,
+    /// Bytes of the body that are kept at most, when that is not the plan's bound on bodies.
+    pub(crate) body_kept_max: Option<usize>,
+    /// Bytes of it that a process is handed at most.
+    pub(crate) body_told_max: usize,
     pub(crate) idempotent: bool,
 }
 
@@ -123,6 +127,8 @@ impl Request {
             keeps_cookies: journey.cookies,
             wants_head,
             wants_body,
+            body_kept_max: None,
+            body_told_max: 0,
             idempotent: is_idempotent(&step.method),
         })
     }

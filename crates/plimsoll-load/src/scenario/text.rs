@@ -247,6 +247,7 @@ mod tests {
         let inputs = Inputs {
             rows: vec![vec![vec!["ada".to_owned(), "p w".to_owned()]]],
             files: vec![b"int main;".to_vec()],
+            ..Inputs::default()
         };
         let slots = [b"a&b=c".to_vec(), Vec::new()];
         let mut random = Seed(seed).generator();

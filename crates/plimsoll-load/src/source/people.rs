@@ -51,8 +51,11 @@ enum Comes {
     Places(Places),
     Sessions {
         schedule: Box<Peekable<Schedule>>,
-        turns: Turns,
         start_ns: u64,
+        /// The journeys' own, then those of phases that say theirs.
+        turns: Vec<Turns>,
+        /// Ends of the phases, ns from the start, each with the index of its turns.
+        ends: Vec<(u64, usize)>,
     },
 }
 
@@ -119,16 +122,33 @@ impl People {
                     now_ns: start_ns,
                 })
             }
-            Load::Sessions { phases, spacing } => {
+            Load::Sessions {
+                phases,
+                spacing,
+                mixes,
+            } => {
                 let (part, parts) = (u64::from(index), u64::from(loops));
                 let schedule = Schedule::part(phases.clone(), *spacing, seed, part, parts);
-                let mut turns = turns(&weights)?;
+                let mut all = vec![turns(&weights)?];
+                let mut ends = Vec::new();
+                let mut end_ns = 0_u64;
+                for (place, phase) in phases.iter().enumerate() {
+                    let mix = mixes.get(place).filter(|mix| !mix.is_empty());
+                    if let Some(mix) = mix {
+                        all.push(turns(mix)?);
+                    }
+                    end_ns = end_ns.saturating_add(phase.lasting_ns);
+                    ends.push((end_ns, mix.map_or(0, |_| all.len() - 1)));
+                }
                 // Up to this loop's first.
-                turns.skip(u64::from(index));
+                for one in &mut all {
+                    one.skip(part);
+                }
                 Comes::Sessions {
                     schedule: Box::new(schedule.peekable()),
-                    turns,
                     start_ns,
+                    turns: all,
+                    ends,
                 }
             }
             Load::Open { .. } | Load::Closed { .. } => return None,
@@ -170,10 +190,13 @@ impl People {
             }
             Comes::Sessions {
                 schedule,
-                turns,
                 start_ns,
+                turns,
+                ends,
             } => {
                 let arrival = schedule.next()?;
+                let phase = ends.partition_point(|(end_ns, _)| *end_ns <= arrival.due_ns);
+                let turns = &mut turns[ends.get(phase).map_or(0, |(_, index)| *index)];
                 let journey = turns.next();
                 turns.skip(self.loops - 1);
                 Some((

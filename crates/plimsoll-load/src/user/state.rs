@@ -39,6 +39,37 @@ pub(crate) struct User {
     /// Where it is: origin, path and query of its last answer.
     pub(crate) base: (u16, Vec<u8>),
     pub(crate) page: Option<Box<PageRun>>,
+    /// Only where a process says what it does.
+    pub(crate) talk: Option<Box<Talk>>,
+}
+
+/// How a user and the process stand that says what it does.
+#[derive(Debug)]
+pub(crate) struct Talk {
+    /// Index among the loop's processes.
+    pub(crate) process: usize,
+    pub(crate) state: TalkState,
+    /// The request that it asks by, in the program's requests; made with its first.
+    pub(crate) request: Option<u32>,
+    /// Counts events, so that one that is waited for is told from those before.
+    pub(crate) turn: u32,
+    /// When the last event was handed over.
+    pub(crate) since: u64,
+}
+
+/// What a user with a process is waiting for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TalkState {
+    /// Its next turn: nothing of this iteration was said yet.
+    New,
+    /// Its process.
+    Process,
+    /// An answer of the target.
+    Target,
+    /// The end of a pause, after which the request that was made ready is asked.
+    PauseThenAsk,
+    /// The end of a pause, of which its process is told by this line.
+    PauseThenTell(Vec<u8>),
 }
 
 /// A group that a user is in.

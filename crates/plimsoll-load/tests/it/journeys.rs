@@ -7,5 +7,6 @@ mod expecting;
 mod following;
 mod loading;
 mod logging_in;
+mod speaking;
 mod thinking;
 pub(crate) mod written;

@@ -8,9 +8,31 @@ impl Scenario {
     pub(crate) fn redact(&mut self) {
         for journey in &mut self.journeys {
             redact_named(&mut journey.headers);
+            if let Some(process) = &mut journey.process {
+                redact_command(&mut process.command);
+            }
             for step in journey.once.iter_mut().chain(&mut journey.steps) {
                 redact_step(step);
             }
+        }
+    }
+}
+
+/// Replaces what stands behind an argument whose name tells of a secret: `--token=…`, `--token …`, `TOKEN=…`.
+fn redact_command(command: &mut [String]) {
+    let mut is_next = false;
+    for word in command.iter_mut().skip(1) {
+        let is_flag = word.starts_with('-');
+        if let Some((name, _)) = word.split_once('=')
+            && is_secret(name)
+        {
+            *word = format!("{name}={REDACTED}");
+            is_next = false;
+        } else if is_next && !is_flag {
+            REDACTED.clone_into(word);
+            is_next = false;
+        } else {
+            is_next = is_flag && is_secret(word);
         }
     }
 }

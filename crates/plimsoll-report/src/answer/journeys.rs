@@ -1,6 +1,9 @@
 //! Thresholds and users in words.
 
+use std::fmt::Write as _;
+
 use plimsoll_analysis::summary::breakdown::Measured;
+use plimsoll_analysis::summary::processes::ProcessSummary;
 use plimsoll_analysis::summary::users::Little;
 
 use crate::number::{count, micros, percent, rate, short};
@@ -32,6 +35,9 @@ pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
                 (None, _) => "no request ended".to_owned(),
                 (_, Measured::TimeUs(us)) => {
                     us.map_or_else(|| "the quantile falls on a failure".to_owned(), micros)
+                }
+                (_, Measured::MeanUs(us)) => {
+                    us.map_or_else(|| "no answer was good".to_owned(), of_us)
                 }
                 (_, Measured::Share(share)) => percent(share.unwrap_or(0.0)),
             },
@@ -82,6 +88,34 @@ pub(crate) fn users(report: &Report<'_>) -> Option<String> {
             })
     });
     Some(texts.join(", ") + &law.unwrap_or_default())
+}
+
+/// What the processes of each journey cost, a sentence each.
+pub(crate) fn processes(report: &Report<'_>) -> Vec<String> {
+    let parts = report.summary.breakdown.iter();
+    let processes = parts.flat_map(|parts| &parts.processes);
+    processes.map(process_text).collect()
+}
+
+fn process_text(process: &ProcessSummary) -> String {
+    let mut text = format!("{} ({})", process.command, process.journey);
+    match (process.cpu_us_per_step, process.wait_us) {
+        (Some(cpu), Some(wait)) => {
+            let _ = write!(
+                text,
+                ": {} steps, {} µs CPU each, users waited {} (p50), {} (p99)",
+                count(process.steps),
+                short(cpu),
+                micros(wait.p50),
+                micros(wait.p99)
+            );
+        }
+        _ => text.push_str(": no step"),
+    }
+    if process.faults > 0 {
+        let _ = write!(text, "; {} faults", count(process.faults));
+    }
+    text
 }
 
 /// Users and requests, both ways.

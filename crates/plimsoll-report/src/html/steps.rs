@@ -15,6 +15,9 @@ use crate::text::{printable, unbroken};
 /// Failures shown in full.
 const FAILURES_MAX: usize = 20;
 
+/// Lines of processes that are shown.
+const SAID_MAX: usize = 100;
+
 /// Everything about steps; nothing without journeys.
 pub(super) fn section(report: &Report<'_>) -> Markup {
     let Some(breakdown) = &report.summary.breakdown else {
@@ -34,6 +37,7 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                 (table("journeys", "Journeys and groups", &other_rows(breakdown)))
             }
         }
+        (processes(report))
         (thresholds(report))
         (over_time(report))
         (failures(report))
@@ -111,6 +115,35 @@ fn cells(part: &PartSummary) -> Vec<(String, Option<f64>)> {
     cells.push((short(part.throughput), Some(part.throughput)));
     cells.push((bytes(part.bytes), Some(part.bytes as f64)));
     cells
+}
+
+/// What the programs cost that say what users do, and what they wrote.
+fn processes(report: &Report<'_>) -> Markup {
+    let sentences = answer::processes(report);
+    if sentences.is_empty() {
+        return html! {};
+    }
+    let windows = report.run.windows.iter();
+    let said: Vec<&String> = windows
+        .flat_map(|window| window.processes.values())
+        .flat_map(|process| &process.said)
+        .take(SAID_MAX)
+        .collect();
+    html! {
+        section aria-labelledby="processes-heading" {
+            h2 #processes-heading { "Processes" }
+            p.lead { "Programs that say what users do. The time that users wait for them is no part of a response time." }
+            ul { @for sentence in &sentences { li { (printable(sentence)) } } }
+            @if !said.is_empty() {
+                details {
+                    summary { "What they wrote to their standard error" }
+                    pre tabindex="0" role="region" aria-label="Standard error of processes" {
+                        code { @for line in said { (printable(line)) "\n" } }
+                    }
+                }
+            }
+        }
+    }
 }
 
 fn thresholds(report: &Report<'_>) -> Markup {

@@ -5,7 +5,7 @@ use plimsoll_analysis::summary::users::{Little, UsersSummary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::OutcomesObject;
+use super::{OutcomesObject, TimesObject};
 use crate::number::millis;
 
 /// The numbers of a part of the load. Times are response times of good answers, ms; null when there was none.
@@ -58,7 +58,7 @@ pub struct StepObject {
 pub struct JourneyObject {
     /// As the plan has it.
     pub name: String,
-    /// Iterations that ended, failed ones included; null where several journeys share the count.
+    /// Iterations that ended, failed ones included; null in reports of older run files with several journeys.
     pub iterations: Option<u64>,
     /// The numbers.
     #[serde(flatten)]
@@ -95,6 +95,24 @@ pub struct ThresholdObject {
     pub samples: u64,
     /// Whether it holds; null when there was nothing to judge it by.
     pub met: Option<bool>,
+}
+
+/// The processes of one journey that say what its users do, over the judged seconds.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Process")]
+pub struct ProcessObject {
+    /// Name of the journey.
+    pub journey: String,
+    /// Executable and arguments.
+    pub command: String,
+    /// Steps that they said: requests, pauses and ends of iterations.
+    pub steps: u64,
+    /// CPU time of the processes for each step, µs; null without steps.
+    pub cpu_us_per_step: Option<f64>,
+    /// How long users waited for them at each step, ms; no part of any response time.
+    pub wait_ms: TimesObject,
+    /// Answers that were of no use or did not come in time, and processes that were lost, over the whole run.
+    pub faults: u64,
 }
 
 /// The users of a run.
@@ -193,6 +211,7 @@ impl ThresholdObject {
         let bounds = threshold.bounds().into_iter().map(|judged| {
             let (measured, unit) = match judged.measured {
                 Measured::TimeUs(us) => (us.map(millis), "ms"),
+                Measured::MeanUs(us) => (us.map(|us| us / 1e3), "ms"),
                 Measured::Share(share) => (share, "1"),
             };
             Self {
@@ -205,6 +224,20 @@ impl ThresholdObject {
             }
         });
         bounds.collect()
+    }
+}
+
+impl ProcessObject {
+    pub(super) fn all(breakdown: &Breakdown) -> Vec<Self> {
+        let processes = breakdown.processes.iter().map(|process| Self {
+            journey: process.journey.clone(),
+            command: process.command.clone(),
+            steps: process.steps,
+            cpu_us_per_step: process.cpu_us_per_step,
+            wait_ms: TimesObject::of(process.wait_us),
+            faults: process.faults,
+        });
+        processes.collect()
     }
 }
 

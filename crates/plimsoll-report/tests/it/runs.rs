@@ -90,6 +90,7 @@ fn plan() -> Plan {
                 within_us: 50_000,
             }],
             errors_max: Some(0.01),
+            ..Objective::default()
         }),
         good: GoodStatus::default(),
         seed: Seed(20_261_121),

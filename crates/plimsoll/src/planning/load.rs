@@ -138,6 +138,7 @@ fn given(arguments: &RunArguments, plan: &PlanFile, lasting: Duration) -> Result
         Some(phases) if has_steps => Ok(Load::Sessions {
             phases,
             spacing: spacing(arguments.spacing),
+            mixes: Vec::new(),
         }),
         None if has_steps => Err(Fault::usage(
             "--connections ask for one URL, and the plan has journeys",

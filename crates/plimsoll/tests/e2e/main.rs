@@ -10,6 +10,7 @@ mod kill;
 mod limit;
 mod nginx;
 mod plan;
+mod process;
 mod record;
 mod run;
 mod support;

@@ -162,3 +162,76 @@ fn the_schema_is_printed() {
         &["plan, run or limit"],
     );
 }
+
+#[test]
+fn the_plans_of_the_case_studies_and_the_docs_are_valid() {
+    let place = Place::new();
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut checked = 0;
+    for folder in ["cases/tutor", "docs/examples/processes"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "yaml") {
+                told(
+                    &place.run(&["check", path.to_str().unwrap()]),
+                    0,
+                    &["valid plan"],
+                );
+                checked += 1;
+            }
+        }
+    }
+    assert_eq!(checked, 5);
+}
+
+#[test]
+fn what_cannot_be_watched_is_said() {
+    let place = exam();
+    let watched = format!("{EXAM}watch: {{ host: local, process: nginx, postgres: db }}\n");
+    write(&place, "plans/exam.yaml", &watched);
+    let said = place.run(&["check", "plans/exam.yaml"]);
+    told(&said, 0, &["note: watch: postgres cannot be looked at yet"]);
+}
+
+#[test]
+fn a_replay_sends_what_a_log_held() {
+    let site = plimsoll_testkit::origin::site::start().unwrap();
+    let place = Place::new();
+    let line = |second: u32, path: &str| {
+        format!(
+            "10.0.0.1 - - [22/Nov/2026:01:43:{second:02} +0000] \"GET {path} HTTP/1.1\" 200 10 \"-\" \"M\"\n"
+        )
+    };
+    let log = [
+        (10, "/items"),
+        (10, "/gzip"),
+        (13, "/asset/a"),
+        (14, "/page"),
+    ];
+    let log: String = log
+        .iter()
+        .map(|(second, path)| line(*second, path))
+        .collect();
+    write(&place, "access.log", &log);
+    let target = format!("http://{}", site.address());
+    let arguments = [
+        "import",
+        "log",
+        "access.log",
+        "--target",
+        &target,
+        "--replay",
+        "3x",
+        "--rows",
+        "rows.csv",
+    ];
+    let imported = place.run(&arguments);
+    told(&imported, 0, &["replay: rows.csv", "speed: \"3x\""]);
+    write(&place, "replay.yaml", &imported.stdout);
+    let json = place.run(&["run", "replay.yaml", "--json"]).json();
+    assert_eq!(crate::support::count(&json, "outcomes.ok"), 4, "{json:#}");
+    assert_eq!(
+        site.log(),
+        ["GET /items", "GET /gzip", "GET /asset/a", "GET /page"]
+    );
+}

@@ -196,7 +196,7 @@ proptest! {
                     prop_assert!(crowd.users[0].groups.is_empty());
                 }
                 Next::Group(..) => {}
-                Next::Page(_) | Next::Lost => prop_assert!(false, "no page, no circle"),
+                Next::Page(_) | Next::Lost | Next::Obey => prop_assert!(false, "no page, no circle"),
             }
         }
         prop_assert_eq!(taken, interpreter.taken);

@@ -145,6 +145,7 @@ fn sessions_come_by_their_schedule() {
     let load = Load::Sessions {
         phases: vec![Phase::constant(30.0, Duration::from_secs(10))],
         spacing: Spacing::Even,
+        mixes: Vec::new(),
     };
     let mut counts = [0, 0];
     let mut numbers = Vec::new();
@@ -158,6 +159,33 @@ fn sessions_come_by_their_schedule() {
     numbers.sort_unstable();
     assert_eq!(counts, [200, 100]);
     assert_eq!(numbers, (1..=300).collect::<Vec<u64>>());
+}
+
+#[test]
+fn the_mix_of_sessions_changes_with_the_phases() {
+    let second = Duration::from_secs(1);
+    let load = Load::Sessions {
+        phases: vec![Phase::constant(40.0, second); 3],
+        spacing: Spacing::Even,
+        mixes: vec![Vec::new(), vec![0.0, 1.0], vec![1.0, 3.0]],
+    };
+    let mut counts = [[0, 0]; 3];
+    for index in 0..2 {
+        let people = People::new(&load, &scenario(&[1.0, 1.0]), Seed(1), 0, index, 2);
+        for (at, who) in all(&mut people.unwrap()) {
+            let phase = usize::try_from((at - 1) / SECOND_NS).unwrap();
+            counts[phase][who.journey as usize] += 1;
+        }
+    }
+    let all: u32 = counts.iter().flatten().sum();
+    assert_eq!(all, 120);
+    for (phase, shares) in [(0, [0.5, 0.5]), (1, [0.0, 1.0]), (2, [0.25, 0.75])] {
+        let came = f64::from(counts[phase][0] + counts[phase][1]);
+        for (count, share) in counts[phase].iter().zip(shares) {
+            let wanted = share * came;
+            assert!((f64::from(*count) - wanted).abs() <= 2.0, "{counts:?}");
+        }
+    }
 }
 
 #[test]

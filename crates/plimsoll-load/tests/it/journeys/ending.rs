@@ -114,13 +114,6 @@ fn what_cannot_be_carried_out_is_said_before_the_start() {
         assert_eq!(fault.to_string(), message);
     };
     let load = || users(1.0, ms(100));
-    let mut process = asking("/");
-    process.scenario.journeys[0].process = Some(vec!["node".to_owned()]);
-    check(
-        process,
-        load(),
-        "process of a journey is set for journey 0, must be left out: users of processes cannot be carried out yet",
-    );
     check(
         Written::default(),
         load(),

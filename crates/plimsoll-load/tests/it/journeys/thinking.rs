@@ -71,6 +71,7 @@ fn sessions_come_at_their_rate_go_through_and_leave() {
     let load = Load::Sessions {
         phases: vec![Phase::constant(50.0, ms(1000))],
         spacing: Spacing::Even,
+        mixes: Vec::new(),
     };
     let mut running = written.begin(site.address(), load);
     let total = finish(&mut running);

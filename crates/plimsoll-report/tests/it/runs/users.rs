@@ -70,6 +70,7 @@ fn threshold(scope: Scope, quantile: f64, within_ms: u64, errors_max: Option<f64
         objective: Objective {
             latency: vec![bound],
             errors_max,
+            ..Objective::default()
         },
     }
 }
@@ -135,6 +136,7 @@ fn scenario() -> Scenario {
             objective: Objective {
                 latency: Vec::new(),
                 errors_max: Some(0.5),
+                ..Objective::default()
             },
             over: Duration::from_secs(10),
         }],

@@ -1,0 +1,56 @@
+//! What processes cost that say what users do.
+
+use plimsoll_model::journey::Scenario;
+use plimsoll_model::run::Run;
+use plimsoll_model::trial::Percentiles;
+use plimsoll_model::window::ProcessWindow;
+
+use super::{Span, percentiles};
+
+/// The processes of one journey, over the judged seconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcessSummary {
+    /// Name of the journey.
+    pub journey: String,
+    /// Executable and arguments, redacted.
+    pub command: String,
+    /// Steps that they said: requests, pauses and ends of iterations.
+    pub steps: u64,
+    /// CPU time of the processes for each step, µs; `None` without steps.
+    pub cpu_us_per_step: Option<f64>,
+    /// How long users waited for them at each step, µs; `None` without steps.
+    pub wait_us: Option<Percentiles>,
+    /// Answers that were of no use or did not come in time, and processes that were lost, over the whole run.
+    pub faults: u64,
+}
+
+impl ProcessSummary {
+    /// One for each journey that is said by processes.
+    pub(super) fn all(run: &Run, scenario: &Scenario, spans: &[Span]) -> Vec<Self> {
+        let journeys = (0..).zip(&scenario.journeys);
+        let with = journeys.filter_map(|(index, journey)| {
+            let process = journey.process.as_ref()?;
+            Some((index, &journey.name, process.shown()))
+        });
+        with.map(|(index, name, command)| {
+            let mut total = ProcessWindow::default();
+            for window in spans.iter().flat_map(|span| span.windows(run)) {
+                if let Some(seen) = window.processes.get(&index) {
+                    total.merge(seen);
+                }
+            }
+            let all = run.windows.iter();
+            let faults = all.filter_map(|window| window.processes.get(&index));
+            Self {
+                journey: name.clone(),
+                command,
+                steps: total.steps,
+                cpu_us_per_step: (total.steps > 0)
+                    .then(|| total.cpu_us as f64 / total.steps as f64),
+                wait_us: percentiles(&total.wait),
+                faults: faults.map(|seen| seen.faults).sum(),
+            }
+        })
+        .collect()
+    }
+}

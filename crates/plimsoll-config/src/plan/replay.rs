@@ -1,0 +1,247 @@
+//! `load: { replay: … }`: the requests of a file again, in their order, with their gaps.
+//!
+//! The file has a column `at`, seconds from any start, and a column `path`. Each second of it is a phase in which its
+//! requests are spread evenly: most logs tell moments to the second, and seconds keep their places.
+
+use plimsoll_model::journey::{
+    AtEnd, Body, Feed, FeedOrder, Journey, Piece, RequestStep, Step, StepInfo, Text,
+};
+use plimsoll_model::plan::Load;
+use plimsoll_model::schedule::{Phase, Spacing};
+
+use super::data::{DATA_LEN_MAX, csv_rows};
+use super::desk::{Desk, Fields};
+use super::names::{Reach, Scene, index};
+use super::tree::Node;
+use super::words::LOAD;
+
+/// Name of the journey, and of the data that it takes rows of.
+const NAME: &str = "replay";
+const DATA: &str = "request";
+/// Longest file of requests, seconds: a day.
+const SECONDS_MAX: f64 = 86_400.0;
+const HOUR_S: f64 = 3600.0;
+
+/// A replay's only journey, and its load when that could be read.
+pub(crate) fn replay(
+    scene: &mut Scene<'_>,
+    plan: &Fields<'_>,
+    load: &Node,
+) -> (Journey, Option<Load>) {
+    let desk = scene.desk;
+    let others = ["journeys", "once", "steps", "process", "iterations", "data"];
+    for (key, _) in plan.among(&others) {
+        let fault = format!("`{}` and a replay cannot stand together", key.text);
+        let valid = "the replay alone, or a load of users, rate, sessions or phases";
+        desk.note(key.span.start, fault, valid, None);
+    }
+    let requests = requests(desk, load);
+    let rows = requests.as_ref().map(|(paths, _)| paths.clone());
+    let rows = rows.unwrap_or_default();
+    let feed = index(scene.feeds.len());
+    scene.feeds.push(Feed {
+        name: DATA.to_owned(),
+        path: None,
+        columns: vec!["path".to_owned()],
+        rows: rows.len() as u64,
+        order: FeedOrder::Unique,
+        at_end: AtEnd::Stop,
+        each_iteration: false,
+    });
+    scene
+        .rows
+        .push(rows.into_iter().map(|path| vec![path]).collect());
+    let headers = plan
+        .get("headers")
+        .map(|node| scene.headers(node, &Reach::default()));
+    let id = scene.count_step(StepInfo {
+        label: "replayed".to_owned(),
+        ..StepInfo::default()
+    });
+    let prefix = scene.base.as_ref().map_or("", |base| base.prefix());
+    let mut pieces = vec![Piece::Column(feed, 0)];
+    if !prefix.is_empty() {
+        pieces.insert(0, Piece::Literal(prefix.to_owned()));
+    }
+    let step = RequestStep {
+        id,
+        method: "GET".to_owned(),
+        url: Text { pieces },
+        headers: Vec::new(),
+        body: Body::Empty,
+        follow: 0,
+        timeout: None,
+        captures: Vec::new(),
+        expectations: Vec::new(),
+    };
+    let connections = plan
+        .get("connections")
+        .and_then(|node| desk.count32(node, 1..=6));
+    let journey = Journey {
+        name: NAME.to_owned(),
+        weight: 1.0,
+        steps: vec![Step::Request(Box::new(step))],
+        iterations: Some(1),
+        cookies: false,
+        headers: headers.unwrap_or_default(),
+        connections: connections.unwrap_or(1),
+        ..Journey::default()
+    };
+    let load = requests.map(|(_, phases)| Load::Sessions {
+        phases,
+        spacing: Spacing::Even,
+        mixes: Vec::new(),
+    });
+    (journey, load)
+}
+
+/// Paths in the order of their moments, and the phases in which they are asked for.
+fn requests(desk: &Desk<'_>, load: &Node) -> Option<(Vec<String>, Vec<Phase>)> {
+    let fields = desk.fields(load, &LOAD)?;
+    desk.only(&fields, "replay", &["speed", "window"], &LOAD);
+    let speed = match fields.get("speed") {
+        Some(node) => speed(desk, node)?,
+        None => 1.0,
+    };
+    let of_hour = match fields.get("window") {
+        Some(node) => desk.one_of(node, &[("all", false), ("busiest hour", true)])?,
+        None => false,
+    };
+    let (_, source) = desk.exactly_one(&fields, &["replay"])?;
+    let mut rows = rows(desk, &fields, source)?;
+    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if of_hour {
+        rows = busiest_hour(rows);
+    }
+    let (first, last) = (rows.first()?.0, rows.last()?.0);
+    if last - first >= SECONDS_MAX {
+        let fault = "this file is longer than a day";
+        desk.fault(source, fault, "a day at most, or window: busiest hour");
+        return None;
+    }
+    let moments: Vec<f64> = rows.iter().map(|(at, _)| at - first).collect();
+    let paths = rows.into_iter().map(|(_, path)| path).collect();
+    Some((paths, phases(&moments, speed)))
+}
+
+/// `3x`
+fn speed(desk: &Desk<'_>, node: &Node) -> Option<f64> {
+    const VALID: &str = "0.01x to 1000x, such as 3x";
+    let text = desk.text(node, VALID)?;
+    let number = text.trim().strip_suffix('x').unwrap_or_default();
+    let number: Option<f64> = number.parse().ok();
+    let speed = number.filter(|speed| (0.01..=1000.0).contains(speed));
+    if speed.is_none() {
+        desk.fault(node, format!("`{text}` is not a speed"), VALID);
+    }
+    speed
+}
+
+/// Moments and paths as they stand in the file.
+fn rows(desk: &Desk<'_>, fields: &Fields<'_>, source: &Node) -> Option<Vec<(f64, String)>> {
+    const VALID: &str = "a CSV file with the columns at (seconds) and path, as `import log --replay --rows` writes it";
+    let path = desk.word(source, "the name of a file")?;
+    let content = desk.file(source, &path, DATA_LEN_MAX)?;
+    let table = csv_rows(desk, fields, source, &path, &content)?;
+    let column = |name: &str| {
+        let place = table.columns.iter().position(|column| column == name);
+        if place.is_none() {
+            desk.fault(source, format!("`{path}` has no column `{name}`"), VALID);
+        }
+        place
+    };
+    let (at, of_path) = (column("at"), column("path"));
+    let (at, of_path) = (at?, of_path?);
+    let mut rows = Vec::with_capacity(table.rows.len());
+    for (place, mut row) in table.rows.into_iter().enumerate() {
+        let moment: Option<f64> = row[at].trim().parse().ok();
+        let moment = moment.filter(|moment| moment.is_finite());
+        let is_path = row[of_path].starts_with('/');
+        let (Some(moment), true) = (moment, is_path) else {
+            let what = if is_path { at } else { of_path };
+            let fault = format!(
+                "row {} of `{path}` has `{}` as its {}",
+                place + 1,
+                row[what],
+                if is_path { "moment" } else { "path" }
+            );
+            desk.fault(
+                source,
+                fault,
+                "seconds such as 12.5, and a path that starts with /",
+            );
+            return None;
+        };
+        rows.push((moment, std::mem::take(&mut row[of_path])));
+    }
+    if rows.is_empty() {
+        desk.fault(
+            source,
+            format!("there are no rows in `{path}`"),
+            "one row at least",
+        );
+        return None;
+    }
+    Some(rows)
+}
+
+/// The rows of the hour that begins with one of them and holds the most.
+fn busiest_hour(rows: Vec<(f64, String)>) -> Vec<(f64, String)> {
+    let (mut best, mut end) = ((0, 0), 0);
+    for start in 0..rows.len() {
+        while end < rows.len() && rows[end].0 < rows[start].0 + HOUR_S {
+            end += 1;
+        }
+        if end - start > best.1 - best.0 {
+            best = (start, end);
+        }
+    }
+    rows.into_iter().take(best.1).skip(best.0).collect()
+}
+
+/// A phase for each second; neighbours with as many requests are one.
+fn phases(moments: &[f64], speed: f64) -> Vec<Phase> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    let mut next = 0;
+    let mut second = 0.0;
+    while next < moments.len() {
+        second += 1.0;
+        let end = next + moments[next..].partition_point(|moment| *moment < second);
+        let count = u32::try_from(end - next).unwrap_or(u32::MAX);
+        next = end;
+        match runs.last_mut() {
+            Some((last, length)) if *last == count => *length += 1,
+            _ => runs.push((count, 1)),
+        }
+    }
+    let phase = |&(count, length): &(u32, u32)| {
+        let lasting = std::time::Duration::from_secs(u64::from(length)).div_f64(speed);
+        Phase::constant(f64::from(count) * speed, lasting)
+    };
+    runs.iter().map(phase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_keep_their_places() {
+        let phases = phases(&[0.0, 0.5, 1.2, 1.9, 4.0], 2.0);
+        let half = std::time::Duration::from_millis(500);
+        let expected = [
+            Phase::constant(4.0, 2 * half),
+            Phase::constant(0.0, 2 * half),
+            Phase::constant(2.0, half),
+        ];
+        assert_eq!(phases, expected);
+    }
+
+    #[test]
+    fn the_busiest_hour_holds_the_most() {
+        let row = |at: f64| (at, format!("/{at}"));
+        let rows = [0.0, 3000.0, 5000.0, 6000.0, 6599.0, 9000.0].map(row);
+        let hour = busiest_hour(rows.to_vec());
+        assert_eq!(hour, [3000.0, 5000.0, 6000.0, 6599.0].map(row));
+    }
+}

@@ -1,0 +1,225 @@
+//! Plans as they come: every mistake with its place, and nothing that keeps the reader busy.
+
+use super::*;
+
+#[test]
+fn what_a_process_is_given_is_checked() {
+    let plan = |process: &str| {
+        format!(
+            "target: http://site\ndata: {{ town: {{ rows: [a] }} }}\nload: {{ users: 1, hold: 1s }}\njourneys:\n  j:\n    process: {process}\n"
+        )
+    };
+    for (process, place, words) in [
+        ("python3 user.py", (6, 14), "valid: [python3, user.py]"),
+        ("[]", (6, 14), "the command is missing"),
+        ("{ comand: [a] }", (6, 16), "did you mean `command`"),
+        ("{ data: town }", (6, 14), "the command is missing"),
+        ("{ command: a, data: twon }", (6, 34), "did you mean `town`"),
+        ("{ command: a, data: [town, town] }", (6, 41), "named twice"),
+        ("{ command: a, processes: 65 }", (6, 39), "from 1 to 64"),
+        ("{ command: a, timeout: 0s }", (6, 37), "more than zero"),
+    ] {
+        check(&plan(process), place, words);
+    }
+    let both = plan("[a]\n    steps: [{ get: / }]\n    cache: true");
+    let faults = refused(&both);
+    let told: Vec<_> = faults.list().iter().map(|fault| fault.line).collect();
+    assert_eq!(told, [7, 8], "{faults}");
+    let read = read(&plan("{ command: a, data: town }"), &given(), &desktop()).unwrap();
+    let process = read.scenario.unwrap().journeys[0].process.clone().unwrap();
+    assert_eq!((process.count, process.feeds), (1, vec![0]));
+}
+
+#[test]
+fn labels_of_a_process_are_not_known_before() {
+    let text = "target: http://site\nload: { users: 1, hold: 1s }\nprocess: [a]\nthresholds: { step GET /x: avg<5, journey exam: p95<1s }\n";
+    assert!(read(text, &given(), &desktop()).is_ok());
+    let wrong = text.replace("journey exam", "journey exm");
+    check(&wrong, (4, 35), "did you mean `exam`");
+}
+
+#[test]
+fn a_mix_may_change_for_users_and_for_arrivals() {
+    let text = "target: http://site\njourneys: { a: { steps: [{ get: / }] }, b: { steps: [{ get: /b }] } }\nload:\n  - { rate: 5/s, for: 1s }\n  - { rate: 5/s, for: 1s, mix: { b: 1 } }\n";
+    let plan = read(text, &given(), &desktop()).unwrap();
+    let Some(LoadPlan::Fixed(plimsoll_model::plan::Load::Sessions { mixes, .. })) = plan.load
+    else {
+        panic!("{:?}", plan.load);
+    };
+    assert_eq!(mixes, [vec![], vec![0.0, 1.0]]);
+    check(
+        &text.replace("{ b: 1 }", "{ c: 1 }"),
+        (5, 34),
+        "the journey `c` is not known",
+    );
+    let alone = "target: http://site\nload: [{ rate: 5/s, for: 1s, mix: { b: 1 } }]\n";
+    check(alone, (2, 30), "no journeys to mix");
+}
+
+fn with_requests(rows: &'static str) -> Desktop {
+    let mut desk = desktop();
+    desk.files.insert("log.csv", rows.as_bytes().to_vec());
+    desk
+}
+
+#[test]
+fn a_replay_keeps_order_and_gaps() {
+    let rows = "path,at,status\n/a?x=1,10.0,200\n/c,12.25,200\n/b,10.5,200\n";
+    let text =
+        "target: http://site/app\nheaders: { X-A: b }\nload: { replay: log.csv, speed: 2x }\n";
+    let plan =
+        read(text, &given(), &with_requests(rows)).unwrap_or_else(|faults| panic!("{faults}"));
+    insta::assert_debug_snapshot!((&plan.scenario, &plan.inputs.rows, &plan.load));
+    let hour = text.replace("2x", "0.5x, window: busiest hour");
+    assert!(read(&hour, &given(), &with_requests(rows)).is_ok());
+}
+
+#[test]
+fn a_replay_that_cannot_be_is_told() {
+    let text = "target: http://site\nload: { replay: log.csv, speed: 3x }\n";
+    let check = |text: &str, rows: &'static str, place: (usize, usize), words: &str| {
+        let faults = read(text, &given(), &with_requests(rows)).unwrap_err();
+        let first = &faults.list()[0];
+        assert_eq!((first.line, first.column), place, "{faults}");
+        assert!(first.to_string().contains(words), "{faults}");
+    };
+    let good = "at,path\n0,/a\n";
+    check(&text.replace("3x", "fast"), good, (2, 33), "0.01x to 1000x");
+    check(
+        &text.replace("3x", "3x, window: hour"),
+        good,
+        (2, 45),
+        "busiest hour",
+    );
+    check(
+        &text.replace("speed: 3x", "for: 5m"),
+        good,
+        (2, 26),
+        "means nothing beside `replay`",
+    );
+    check(text, "time,path\n0,/a\n", (2, 17), "has no column `at`");
+    check(
+        text,
+        "at,path\nnoon,/a\n",
+        (2, 17),
+        "has `noon` as its moment",
+    );
+    check(text, "at,path\n0,a\n", (2, 17), "has `a` as its path");
+    check(text, "at,path\n", (2, 17), "no rows");
+    check(
+        text,
+        "at,path\n0,/a\n86400,/b\n",
+        (2, 17),
+        "longer than a day",
+    );
+    let steps = format!("{text}steps: [{{ get: / }}]\n");
+    check(&steps, good, (3, 1), "cannot stand together");
+}
+
+#[test]
+fn what_is_watched_is_known_or_told() {
+    let plan = |watch: &str| with_steps(&format!("  - get: /\nwatch: {watch}\n"));
+    check(&plan("{ host: web1 }"), (5, 17), "valid: local");
+    check(&plan("{ hapoxy: x }"), (5, 10), "did you mean `haproxy`");
+    check(
+        &plan("{ process: /usr/sbin/nginx }"),
+        (5, 19),
+        "no name of a process",
+    );
+    check(&plan("{ pid: 0 }"), (5, 15), "out of range");
+    let read = read(
+        &plan("{ process: [a, b], pid: 7, postgres: x }"),
+        &given(),
+        &desktop(),
+    );
+    let watch = read.unwrap().watch;
+    assert_eq!(watch.processes, ["a", "b"]);
+    assert_eq!(
+        (watch.pids, watch.later),
+        (vec![7], vec!["postgres".to_owned()])
+    );
+}
+
+#[test]
+fn a_capture_that_nothing_uses_is_noted() {
+    let text = with_steps("  - get: /\n    capture: { a: 'x', b: 'y' }\n  - get: /{{ b }}\n");
+    let plan = read(&text, &given(), &desktop()).unwrap();
+    assert_eq!(plan.notes.len(), 1);
+    assert!(
+        plan.notes[0].starts_with("5:16: `a` is kept and never used"),
+        "{:?}",
+        plan.notes
+    );
+}
+
+#[test]
+fn mistakes_of_every_kind_have_their_place() {
+    check(&with_steps("\t- get: /\n"), (4, 1), "not YAML");
+    check(
+        &with_steps("  - get: /\n    get: /b\n"),
+        (5, 5),
+        "written twice, first in line 4",
+    );
+    check(
+        &with_steps("  - think: 2 sec\n"),
+        (4, 14),
+        "this unit is not known",
+    );
+    check(&with_steps("  - think: 2\n"), (4, 12), "unit");
+    check(
+        &with_steps("  - get: /{{ uuidd() }}\n"),
+        (4, 14),
+        "did you mean `uuid`",
+    );
+    check(
+        &with_steps("  - get: /{{ random_int(1) }}\n"),
+        (4, 14),
+        "random_int(",
+    );
+    check(
+        &with_steps("  - get: /\n    follow: 51\n"),
+        (5, 13),
+        "from 0 to 50",
+    );
+    check(
+        &with_steps("  - get: /\n    capture: { user: x }\n"),
+        (5, 16),
+        "number of the user",
+    );
+    check(&with_steps("  - *nobody\n"), (4, 5), "not YAML");
+    check(
+        &with_steps("  - &a { get: /, steps: [*a] }\n"),
+        (4, 28),
+        "alias stands within its own anchor",
+    );
+    let no_column = EXAM.replace("candidate.password", "candidate.pasword");
+    check(&no_column, (8, 60), "did you mean `password`");
+    let at_end = EXAM.replace("pick: unique", "pick: random, at_end: error");
+    check(&at_end, (19, 53), "only rows that are picked `unique`");
+}
+
+/// A file of ten megabytes is read or refused in a moment, whatever is in it.
+#[test]
+fn a_long_file_does_not_keep_the_reader_busy() {
+    let many =
+        |count: usize, make: &dyn Fn(usize) -> String| -> String { (0..count).map(make).collect() };
+    // A million words that nobody knows.
+    let unknown = format!(
+        "target: http://site\n{}",
+        many(700_000, &|n| format!("w{n}: 1\n"))
+    );
+    assert!(unknown.len() > 7_000_000);
+    assert_eq!(refused(&unknown).list().len(), 100);
+    // One map of headers.
+    let headers = many(400_000, &|n| format!("  h{n}: valuevalue\n"));
+    let headers = format!("{}headers:\n{headers}", with_steps("  - get: /\n"));
+    assert!(read(&headers, &given(), &desktop()).is_ok_and(|plan| plan.scenario.is_some()));
+    // A step for every line.
+    let steps = with_steps(&many(300_000, &|n| {
+        format!("  - get: /page/{n}/{{{{ user }}}}\n")
+    }));
+    assert!(refused(&steps).to_string().contains("1000"));
+    // The same key again and again.
+    let twice = format!("target: http://site\n{}", "seed: 1\n".repeat(1_000_000));
+    assert_eq!(refused(&twice).list().len(), 100);
+}

@@ -1,0 +1,94 @@
+//! What else is looked at while a plan is carried out.
+
+use super::desk::Desk;
+use super::tree::Node;
+
+/// Names that the plan may give and that nothing looks at yet: the door says so.
+const LATER: [&str; 15] = [
+    "haproxy",
+    "nginx",
+    "apache",
+    "envoy",
+    "postgres",
+    "pgbouncer",
+    "mysql",
+    "mariadb",
+    "redis",
+    "memcached",
+    "node",
+    "jvm",
+    "php-fpm",
+    "docker",
+    "openmetrics",
+];
+/// Names that mean something.
+const NOW: [&str; 3] = ["host", "process", "pid"];
+/// Processes and numbers of processes that can be named.
+const NAMED_MAX: usize = 64;
+
+/// What the probes look at beside the target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watch {
+    /// Processes by number.
+    pub pids: Vec<u32>,
+    /// Processes by name, as the kernel knows it.
+    pub processes: Vec<String>,
+    /// What is named and cannot be looked at yet.
+    pub later: Vec<String>,
+}
+
+/// Reads `watch:`.
+pub(crate) fn watch(desk: &Desk<'_>, node: &Node) -> Watch {
+    let mut watch = Watch::default();
+    let known: Vec<&str> = NOW.into_iter().chain(LATER).collect();
+    let valid = "names, such as host: local, process: [nginx, node], pid: 4711";
+    for (key, value) in desk.entries(node, valid).unwrap_or_default() {
+        for item in desk.one_or_more(value).iter().take(NAMED_MAX) {
+            match key.text.as_str() {
+                "host" => host(desk, item),
+                "process" => watch.processes.extend(process(desk, item)),
+                "pid" => watch
+                    .pids
+                    .extend(desk.count32(item, 1..=u32::try_from(i32::MAX).unwrap_or(u32::MAX))),
+                later if LATER.contains(&later) => {
+                    let where_it_tells = "where it tells of itself, such as unix:/run/haproxy.sock";
+                    if desk.text(item, where_it_tells).is_some() && !watch.later.contains(&key.text)
+                    {
+                        watch.later.push(key.text.clone());
+                    }
+                }
+                _ => {}
+            }
+        }
+        if !known.contains(&key.text.as_str()) {
+            desk.unknown(&key.span, "what is to be watched,", &key.text, &known);
+        }
+        if desk.one_or_more(value).len() > NAMED_MAX {
+            desk.fault(value, "too many are named", "at most 64");
+        }
+    }
+    watch
+}
+
+/// The host of the generator is always looked at; no other can be yet.
+fn host(desk: &Desk<'_>, node: &Node) {
+    const VALID: &str = "local: this machine, on which Plimsoll runs";
+    if let Some(text) = desk.text(node, VALID).filter(|text| text != "local") {
+        desk.fault(
+            node,
+            format!("the host `{text}` cannot be looked at"),
+            VALID,
+        );
+    }
+}
+
+/// The name of a process: at most 15 bytes, as the kernel keeps it.
+fn process(desk: &Desk<'_>, node: &Node) -> Option<String> {
+    const VALID: &str = "the name of a process, 1 to 15 bytes, as `ps -o comm` shows it";
+    let name = desk.word(node, VALID)?;
+    if name.len() > 15 || name.contains('/') {
+        desk.fault(node, format!("`{name}` is no name of a process"), VALID);
+        return None;
+    }
+    Some(name)
+}

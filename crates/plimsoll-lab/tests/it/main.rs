@@ -1,0 +1,7 @@
+//! Runs of users, sessions and aborts, carried out by the laboratory against a real site.
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, and the lint sees only functions marked so"
+)]
+
+mod people;

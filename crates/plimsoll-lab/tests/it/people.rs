@@ -1,0 +1,338 @@
+//! What the laboratory makes of loads of users: windows in the log, an early end, a verdict.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_lab::conductor::{Assignment, Finished};
+use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
+use plimsoll_model::journey::{
+    Abort, Body, Inputs, Journey, Pause, ProcessPlan, RequestStep, Scenario, Scope, Step, StepInfo,
+    Text, Threshold, UserPhase,
+};
+use plimsoll_model::objective::Objective;
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::{
+    Facts, GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport,
+};
+use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::verdict::{Verdict, VoidReason};
+use plimsoll_probe::ProbePlan;
+use plimsoll_testkit::origin::site;
+
+/// What a watcher was told.
+#[derive(Debug, Default)]
+struct Heard {
+    notes: Vec<String>,
+    windows: u32,
+}
+
+impl Watcher for Heard {
+    fn window_closed(&mut self, _: &Progress<'_>) {
+        self.windows += 1;
+    }
+
+    fn noted(&mut self, text: &str) {
+        self.notes.push(text.to_owned());
+    }
+}
+
+fn plan(address: SocketAddr, scenario: Scenario, load: Load) -> Plan {
+    Plan {
+        name: "people".to_owned(),
+        target: Target {
+            url: format!("http://{address}/"),
+            tls: false,
+            host: address.ip().to_string(),
+            port: address.port(),
+            addresses: vec![address],
+            unix_socket: None,
+        },
+        request: RequestPlan {
+            method: "GET".to_owned(),
+            paths: vec!["/".to_owned()],
+            order: PathOrder::Circular,
+            headers: Vec::new(),
+            body: Vec::new(),
+            redirects_max: 0,
+        },
+        scenario: Some(scenario),
+        find: None,
+        transport: Transport {
+            timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(5),
+            connections_max: 100,
+            requests_per_connection: 0,
+            sources: Vec::new(),
+            ca_file: None,
+            insecure: false,
+            http2: None,
+            body_len_max: 1 << 20,
+        },
+        load,
+        objective: None,
+        good: GoodStatus::default(),
+        seed: Seed(1),
+        cores: 1,
+        tick: None,
+        warmup: Duration::ZERO,
+        classes_ms: [800, 1200],
+    }
+}
+
+/// Journeys that each ask for a path and think 20 ms.
+fn asking(paths: &[&str]) -> Scenario {
+    let mut scenario = Scenario::default();
+    for (id, path) in (0..).zip(paths) {
+        let request = RequestStep {
+            id,
+            method: "GET".to_owned(),
+            url: Text::literal(*path),
+            headers: Vec::new(),
+            body: Body::Empty,
+            follow: 0,
+            timeout: None,
+            captures: Vec::new(),
+            expectations: Vec::new(),
+        };
+        scenario.steps.push(StepInfo {
+            label: format!("GET {path}"),
+            journey: id,
+            ..StepInfo::default()
+        });
+        scenario.journeys.push(Journey {
+            name: format!("j{id}"),
+            weight: 1.0,
+            steps: vec![
+                Step::Request(Box::new(request)),
+                Step::Think(Pause::Fixed(Duration::from_millis(20))),
+            ],
+            connections: 1,
+            ..Journey::default()
+        });
+    }
+    scenario
+}
+
+fn users(count: f64, seconds: u64) -> Load {
+    Load::Users {
+        phases: vec![UserPhase {
+            from: count,
+            to: count,
+            lasting: Duration::from_secs(seconds),
+            mix: Vec::new(),
+        }],
+        iterations: None,
+    }
+}
+
+fn run(plan: Plan, inputs: Inputs) -> (Finished, Heard) {
+    let folder = tempfile::tempdir().unwrap();
+    let assignment = Assignment {
+        probes: ProbePlan {
+            target_address: plan.target.addresses.first().copied(),
+            unix_socket: None,
+            pids: Vec::new(),
+            process_names: Vec::new(),
+            root: "/".into(),
+        },
+        plan,
+        inputs: Arc::new(inputs),
+        command: "run",
+        started_at: "2026-11-22T00:00:00Z".to_owned(),
+        log_path: folder.path().join("people.run"),
+        versions: Facts::new(),
+    };
+    let mut heard = Heard::default();
+    let finished = plimsoll_lab::run::run(assignment, StopFlag::default(), &mut heard).unwrap();
+    (finished, heard)
+}
+
+#[test]
+fn users_are_carried_out_and_counted_by_journey() {
+    let site = site::start().unwrap();
+    let scenario = asking(&["/items", "/gzip"]);
+    let (finished, heard) = run(
+        plan(site.address(), scenario, users(4.0, 2)),
+        Inputs::default(),
+    );
+    let run = &finished.run;
+    assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Met);
+    assert_eq!(u32::try_from(run.windows.len()).unwrap(), heard.windows);
+    assert!(run.windows.iter().take(2).all(|window| window.users == 4));
+    let mut by_journey = [0, 0];
+    for window in &run.windows {
+        for (&journey, &count) in &window.journey_iterations {
+            by_journey[journey as usize] += count;
+        }
+    }
+    // Two users of each for 2 s, an iteration in little more than 20 ms.
+    for (journey, path) in [(0, "GET /items"), (1, "GET /gzip")] {
+        assert!((100..=204).contains(&by_journey[journey]), "{by_journey:?}");
+        assert!(site.count(path).abs_diff(by_journey[journey]) <= 2);
+    }
+    let summary = plimsoll_analysis::summary::Summary::of(run);
+    let journeys = summary.breakdown.unwrap().journeys;
+    let iterations: Vec<_> = journeys.iter().map(|journey| journey.iterations).collect();
+    assert_eq!(iterations, by_journey.map(Some));
+}
+
+#[test]
+fn sessions_come_at_their_rate() {
+    let site = site::start().unwrap();
+    let load = Load::Sessions {
+        phases: vec![Phase::constant(50.0, Duration::from_secs(2))],
+        spacing: Spacing::Even,
+        mixes: Vec::new(),
+    };
+    let (finished, _) = run(
+        plan(site.address(), asking(&["/items"]), load),
+        Inputs::default(),
+    );
+    let windows = &finished.run.windows;
+    let offered: u64 = windows.iter().map(|window| window.offered).sum();
+    assert_eq!((offered, site.count("GET /items")), (100, 100));
+    assert_eq!(windows[0].offered, 50);
+    assert_eq!(finished.run.ending.unwrap().verdict, Verdict::Met);
+}
+
+#[test]
+fn an_abort_ends_the_run_early_and_lets_what_is_under_way_finish() {
+    let site = site::start().unwrap();
+    let mut scenario = asking(&["/status/500"]);
+    scenario.aborts = vec![Abort {
+        objective: Objective {
+            errors_max: Some(0.5),
+            ..Objective::default()
+        },
+        over: Duration::from_secs(2),
+    }];
+    let (finished, heard) = run(
+        plan(site.address(), scenario, users(2.0, 60)),
+        Inputs::default(),
+    );
+    let run = &finished.run;
+    assert!(
+        (2..=4).contains(&run.windows.len()),
+        "{}",
+        run.windows.len()
+    );
+    assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Missed);
+    let ended =
+        "the run ended early after 2 s: all answers of the last 2 s together missed errors < 50%";
+    assert_eq!(heard.notes, [ended]);
+    assert!(
+        run.notes.iter().any(|(_, note)| note == ended),
+        "{:?}",
+        run.notes
+    );
+    let outcomes = run.windows.iter().map(|window| &window.outcomes);
+    let cut: u64 = outcomes
+        .map(|all| all.get(Outcome::Timeout) + all.get(Outcome::Dropped))
+        .sum();
+    assert_eq!(cut, 0, "nothing was cut off");
+}
+
+#[test]
+fn thresholds_judge_a_run() {
+    let site = site::start().unwrap();
+    let threshold = |scope, objective| Threshold { scope, objective };
+    let mean = |mean_us_max| Objective {
+        mean_us_max: Some(mean_us_max),
+        ..Objective::default()
+    };
+    for (bound, verdict) in [(10_000_000, Verdict::Met), (1, Verdict::Missed)] {
+        let mut scenario = asking(&["/items", "/slow/5"]);
+        scenario.thresholds = vec![
+            threshold(Scope::Everything, mean(10_000_000)),
+            threshold(Scope::Journey(0), mean(10_000_000)),
+            threshold(Scope::Step("GET /slow/5".to_owned()), mean(bound)),
+        ];
+        let (finished, _) = run(
+            plan(site.address(), scenario, users(2.0, 1)),
+            Inputs::default(),
+        );
+        assert_eq!(finished.run.ending.unwrap().verdict, verdict);
+    }
+}
+
+#[test]
+fn a_lost_process_voids_the_run_and_its_words_are_kept() {
+    let site = site::start().unwrap();
+    let mut scenario = asking(&["/items"]);
+    scenario.journeys.push(Journey {
+        name: "spoken".to_owned(),
+        weight: 1.0,
+        connections: 1,
+        process: Some(ProcessPlan {
+            command: ["sh", "-c", "read line; echo out of ideas >&2; exit 3"]
+                .map(str::to_owned)
+                .to_vec(),
+            count: 1,
+            feeds: Vec::new(),
+            timeout: Duration::from_secs(5),
+        }),
+        ..Journey::default()
+    });
+    let (finished, heard) = run(
+        plan(site.address(), scenario, users(2.0, 2)),
+        Inputs::default(),
+    );
+    let ending = finished.run.ending.as_ref().unwrap();
+    assert_eq!(ending.verdict, Verdict::Void);
+    let [VoidReason::CutShort { why }] = &ending.void[..] else {
+        panic!("{:?}", ending.void);
+    };
+    assert!(
+        why.contains("spoken") && why.contains("exit code 3"),
+        "{why}"
+    );
+    assert!(
+        heard.notes.contains(&"spoken: out of ideas".to_owned()),
+        "{heard:?}"
+    );
+    assert!(heard.notes.contains(why), "{heard:?}");
+    // The step that only the process's failure has is known to whoever reads the log.
+    let steps = &finished.run.header.plan.scenario.as_ref().unwrap().steps;
+    assert_eq!(steps.last().unwrap().label, "process");
+    let good: u64 = finished
+        .run
+        .windows
+        .iter()
+        .map(|window| window.outcomes.get(Outcome::Ok))
+        .sum();
+    assert!(good > 50, "the other journey went on: {good}");
+}
+
+#[test]
+fn data_that_must_suffice_voids_the_run_when_it_does_not() {
+    use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Piece};
+    let site = site::start().unwrap();
+    let mut scenario = asking(&["/items?"]);
+    scenario.feeds.push(Feed {
+        name: "row".to_owned(),
+        path: None,
+        columns: vec!["value".to_owned()],
+        rows: 2,
+        order: FeedOrder::Unique,
+        at_end: AtEnd::Error,
+        each_iteration: false,
+    });
+    let Step::Request(request) = &mut scenario.journeys[0].steps[0] else {
+        panic!("a request");
+    };
+    request.url.pieces.push(Piece::Column(0, 0));
+    let inputs = Inputs {
+        rows: vec![vec![vec!["a".to_owned()], vec!["b".to_owned()]]],
+        ..Inputs::default()
+    };
+    let (finished, heard) = run(plan(site.address(), scenario, users(3.0, 30)), inputs);
+    let ending = finished.run.ending.as_ref().unwrap();
+    assert_eq!(ending.verdict, Verdict::Void);
+    assert!(
+        heard.notes[0].contains("the 2 rows of the data row have run out"),
+        "{heard:?}"
+    );
+    assert!(finished.run.windows.len() < 5);
+}

@@ -1,0 +1,342 @@
+//! Users whose steps a process says: events handed over, lines read, and what becomes of a process that fails.
+//!
+//! A request is due when the line that asks for it has been read, or at the end of the pause that stands in the same
+//! line. The time that users wait for their process is counted apart from all response times.
+
+use plimsoll_model::outcome::Outcome;
+use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::fd::OwnedFd;
+
+use super::Engine;
+use crate::job::{LoadError, Order};
+use crate::process::message::{self, Nonsense, Said};
+use crate::process::{Heard, Process, Wait};
+use crate::source::NEVER;
+use crate::user::TalkState;
+
+/// In place of a generation in the data of an event: no connection has it.
+pub(super) const PIPES: u32 = u32::MAX - 1;
+
+const STDIN: u32 = 0;
+const STDOUT: u32 = 1;
+const STDERR: u32 = 2;
+/// Pipes of one process, rounded up to a power of two.
+const PIPES_EACH: u32 = 4;
+
+/// Reads of what a process that has ended left in its pipe.
+const LAST_READS_MAX: u32 = 16;
+
+/// Why a process is lost that has most likely ended by itself.
+const NOTHING_FOLLOWS: &str = "nothing follows";
+const INPUT_CLOSED: &str = "it has closed its standard input";
+
+/// Starts the processes of a loop and has the kernel tell of their pipes.
+pub(super) fn start(order: &Order, epoll: &OwnedFd) -> Result<Vec<Process>, LoadError> {
+    let mut processes = Vec::new();
+    let scenario = order.plan.scenario.as_ref();
+    let Some(scenario) = scenario.filter(|_| order.program.is_some()) else {
+        return Ok(processes);
+    };
+    for (journey, each) in (0..).zip(&scenario.journeys) {
+        let Some(plan) = &each.process else { continue };
+        for _ in 0..plan.count {
+            let process = Process::start(plan, (journey, &each.name), &order.inputs)?;
+            let (_, stdout, stderr) = process.pipes();
+            for (pipe, which) in [(stdout, STDOUT), (stderr, STDERR)] {
+                let data = EventData::new_u64(data(processes.len(), which));
+                epoll::add(epoll, pipe, data, EventFlags::IN).map_err(|error| {
+                    LoadError::System {
+                        action: "wait for a process",
+                        source: error.into(),
+                    }
+                })?;
+            }
+            processes.push(process);
+        }
+    }
+    Ok(processes)
+}
+
+fn data(index: usize, pipe: u32) -> u64 {
+    let index = u64::try_from(index).expect("processes are few");
+    u64::from(PIPES) << 32 | (index * u64::from(PIPES_EACH) + u64::from(pipe))
+}
+
+impl Engine {
+    /// A pipe of a process has something, or takes something.
+    pub(super) fn on_pipe(&mut self, which: u32) {
+        let index = (which / PIPES_EACH) as usize;
+        if self.processes.get(index).is_none_or(|one| one.is_gone) {
+            return;
+        }
+        match which % PIPES_EACH {
+            STDIN => self.flush_process(index),
+            STDOUT => self.hear(index),
+            _ => {
+                let goes_on = self.tell_grumbles(index);
+                if !goes_on {
+                    let (_, _, stderr) = self.processes[index].pipes();
+                    // It may close that one alone.
+                    let _ = epoll::delete(&self.epoll, stderr);
+                }
+            }
+        }
+    }
+
+    /// Hands out what waits for processes, before the loop waits for them.
+    pub(super) fn flush_processes(&mut self) {
+        for index in 0..self.processes.len() {
+            let process = &self.processes[index];
+            if process.has_mail() && !process.is_full {
+                self.flush_process(index);
+            }
+        }
+    }
+
+    fn flush_process(&mut self, index: usize) {
+        let process = &mut self.processes[index];
+        let flushed = process.flush();
+        let Some(stdin) = process.pipes().0 else {
+            return;
+        };
+        let done = match flushed {
+            Ok(all) if all == process.is_full => {
+                let changed = if all {
+                    epoll::delete(&self.epoll, stdin)
+                } else {
+                    let data = EventData::new_u64(data(index, STDIN));
+                    epoll::add(&self.epoll, stdin, data, EventFlags::OUT)
+                };
+                process.is_full = !all;
+                changed.is_ok()
+            }
+            Ok(_) => true,
+            Err(_) => false,
+        };
+        if !done {
+            // What it said before tells more than that it does not listen.
+            self.hear(index);
+            let now = self.clock.now();
+            self.lose_process(index, INPUT_CLOSED, now);
+        }
+    }
+
+    /// Reads what a process says.
+    fn hear(&mut self, index: usize) {
+        let heard = self.processes[index].hear();
+        for each in heard {
+            let now = self.clock.now();
+            if self.processes[index].is_gone {
+                return;
+            }
+            match each {
+                Heard::Line(line) => self.on_line(index, &line, now),
+                Heard::TooLong => self.lose_process(index, "it is longer than 1 MiB", now),
+                Heard::Closed => self.lose_process(index, NOTHING_FOLLOWS, now),
+            }
+        }
+    }
+
+    fn on_line(&mut self, index: usize, line: &[u8], now: u64) {
+        if now >= self.source.end_ns() {
+            // Whatever it wants to be done, the load is over.
+            return;
+        }
+        match message::read(line, &self.order.prefix) {
+            Ok(Said { user, what }) => {
+                if let Some(user) = self.who_waits(index, user, now) {
+                    self.obey_process(user, what, now);
+                }
+            }
+            Err(Nonsense::OfUser(user, fault)) => {
+                if let Some(user) = self.who_waits(index, user, now) {
+                    self.be_misled(user, &fault, now);
+                }
+            }
+            Err(Nonsense::OfNobody(fault)) => {
+                let why = format!(
+                    "{fault}; its standard output is for messages, one a line, all else goes to standard error"
+                );
+                self.lose_process(index, &why, now);
+            }
+        }
+    }
+
+    /// The user that a line is for, who has waited for it until now.
+    fn who_waits(&mut self, index: usize, number: u64, now: u64) -> Option<u32> {
+        let process = &mut self.processes[index];
+        let Some(&user) = process.users.get(&number) else {
+            if !process.late.remove(&number) {
+                let why = format!("it speaks for user {number}, who is none of its users");
+                self.lose_process(index, &why, now);
+            }
+            return None;
+        };
+        let journey = process.journey;
+        let talk = self.crowd().users[user as usize].talk.as_deref_mut();
+        let Some(talk) = talk.filter(|talk| talk.state == TalkState::Process) else {
+            let why = format!("it speaks for user {number}, of whom nothing was asked");
+            self.lose_process(index, &why, now);
+            return None;
+        };
+        let waited_ns = now.saturating_sub(talk.since);
+        self.recorder.current().process_answered(journey, waited_ns);
+        Some(user)
+    }
+
+    /// Hands an event of a user to its process, which then says what the user does.
+    pub(super) fn hand_line_over(&mut self, user: u32, line: &[u8], now: u64) {
+        let state = &mut self.crowd().users[user as usize];
+        let number = state.number;
+        let Some(talk) = &mut state.talk else { return };
+        talk.state = TalkState::Process;
+        talk.turn = talk.turn.wrapping_add(1);
+        talk.since = now;
+        let (index, turn) = (talk.process, talk.turn);
+        self.forget_waits(index);
+        let process = &mut self.processes[index];
+        process.waits.push_back(Wait {
+            deadline: now.saturating_add(process.timeout_ns),
+            user,
+            number,
+            turn,
+        });
+        if !process.tell(line) {
+            self.lose_process(index, "it leaves more than 64 MiB unread", now);
+        }
+    }
+
+    /// Takes out those who do not wait any more.
+    fn forget_waits(&mut self, index: usize) {
+        while let Some(wait) = self.processes[index].waits.front().copied() {
+            if self.still_waits(&wait) {
+                return;
+            }
+            self.processes[index].waits.pop_front();
+        }
+    }
+
+    fn still_waits(&mut self, wait: &Wait) -> bool {
+        let user = self.crowd().users.get(wait.user as usize);
+        user.filter(|user| user.number == wait.number)
+            .and_then(|user| user.talk.as_ref())
+            .is_some_and(|talk| talk.turn == wait.turn && talk.state == TalkState::Process)
+    }
+
+    /// When the first user has waited too long for its process.
+    pub(super) fn next_wait(&self) -> u64 {
+        let fronts = self.processes.iter().filter_map(|one| one.waits.front());
+        fronts.map(|wait| wait.deadline).min().unwrap_or(NEVER)
+    }
+
+    /// Users for whom nothing was said in time leave: nobody knows what their process would have them do.
+    pub(super) fn expire_waits(&mut self, now: u64) {
+        if now < self.next_wait() || now >= self.source.end_ns() {
+            return;
+        }
+        for index in 0..self.processes.len() {
+            while let Some(wait) = self.processes[index].waits.front().copied() {
+                let waits = self.still_waits(&wait);
+                if waits && wait.deadline > now {
+                    break;
+                }
+                self.processes[index].waits.pop_front();
+                if !waits {
+                    continue;
+                }
+                let process = &mut self.processes[index];
+                process.late.insert(wait.number);
+                let reason = format!(
+                    "{} did not say within {} s what user {} does; the user left",
+                    process.command,
+                    process.timeout_ns as f64 / 1e9,
+                    wait.number
+                );
+                let journey = process.journey;
+                self.recorder.current().process(journey).faults += 1;
+                self.count_failure(wait.user, Outcome::Dropped, &reason, now);
+                self.leave(wait.user, false, true, now);
+            }
+        }
+    }
+
+    /// A process is of no use any more, and its users leave: at once where they wait for it, else when they have what
+    /// they wait for.
+    fn lose_process(&mut self, index: usize, why: &str, now: u64) {
+        if self.processes[index].is_gone {
+            return;
+        }
+        self.read_process_cpu();
+        let is_ending = [NOTHING_FOLLOWS, INPUT_CLOSED].contains(&why);
+        let process = &mut self.processes[index];
+        let (_, stdout, stderr) = process.pipes();
+        for pipe in [stdout, stderr] {
+            // One of them may be out already.
+            let _ = epoll::delete(&self.epoll, pipe);
+        }
+        let end = process.end_now(is_ending);
+        let journey = process.journey;
+        let message = format!("{}: {why}; {end}", process.place());
+        let waits = std::mem::take(&mut process.waits);
+        for _ in 0..LAST_READS_MAX {
+            if !self.tell_grumbles(index) {
+                break;
+            }
+        }
+        if now >= self.source.end_ns() {
+            return;
+        }
+        let name = self.journey_name(journey);
+        let fault = format!("a process of the journey {name} was lost: {message}");
+        self.recorder.current().window.faults.push(fault);
+        self.recorder.current().process(journey).faults += 1;
+        for wait in waits {
+            if self.still_waits(&wait) {
+                self.count_failure(wait.user, Outcome::Dropped, &message, now);
+                self.leave(wait.user, false, true, now);
+            }
+        }
+    }
+
+    fn journey_name(&self, journey: u32) -> String {
+        let scenario = self.order.plan.scenario.as_ref();
+        let journey = scenario.and_then(|scenario| scenario.journeys.get(journey as usize));
+        journey.map_or_else(String::new, |journey| journey.name.clone())
+    }
+
+    /// Passes on what a process has written to its standard error. Whether there may be more.
+    fn tell_grumbles(&mut self, index: usize) -> bool {
+        let (told, goes_on) = self.processes[index].grumbles();
+        let journey = self.processes[index].journey;
+        if !told.is_empty() {
+            let name = self.journey_name(journey);
+            let said = told.into_iter().map(|line| format!("{name}: {line}"));
+            self.recorder.current().process(journey).said.extend(said);
+        }
+        goes_on
+    }
+
+    /// Counts the CPU time that processes have used.
+    pub(super) fn read_process_cpu(&mut self) {
+        for process in &mut self.processes {
+            if !process.is_gone {
+                let used_us = process.cpu_us();
+                let second = self.recorder.current().process(process.journey);
+                second.cpu_us += used_us;
+                second.cpu_us_max = second.cpu_us_max.max(used_us);
+            }
+        }
+    }
+
+    /// Nothing more is asked of any process.
+    pub(super) fn dismiss_processes(&mut self) {
+        if self.processes.is_empty() {
+            return;
+        }
+        self.read_process_cpu();
+        for index in 0..self.processes.len() {
+            self.tell_grumbles(index);
+            self.processes[index].dismiss();
+        }
+    }
+}

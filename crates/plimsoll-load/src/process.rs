@@ -1,0 +1,374 @@
+//! Programs that say what users do: started by an event loop, asked and answered by lines of JSON over pipes.
+//!
+//! What a line means stands in [`message`]; who waits for what, in the engine. A process never keeps a loop waiting:
+//! its pipes are read and written as connections are. Everything it can do has a bound: the length of a line, what
+//! waits to be written to it, what it writes to its standard error, the time until it answers.
+
+mod child;
+pub(crate) mod message;
+mod names;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use plimsoll_model::journey::{Inputs, ProcessPlan};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::io::Errno;
+
+use crate::job::LoadError;
+use child::{Child, Pipes};
+
+pub(crate) use names::Names;
+
+/// Longest line of a process, bytes.
+const LINE_LEN_MAX: usize = 1 << 20;
+
+/// Bytes that wait for a process to read them, at most.
+const OUTBOX_LEN_MAX: usize = 64 << 20;
+
+/// Lines of its standard error that are told of a process.
+const SAID_MAX: u32 = 20;
+
+/// Longest part of such a line that is told, characters.
+const SAID_LEN_MAX: usize = 300;
+
+/// Capacity above which an emptied buffer is given back, bytes.
+const KEPT_LEN_MAX: usize = 1 << 20;
+
+/// Bytes read from a pipe at once.
+const READ_LEN: usize = 64 * 1024;
+
+/// A user who waits for its process.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wait {
+    pub(crate) deadline: u64,
+    pub(crate) user: u32,
+    pub(crate) number: u64,
+    pub(crate) turn: u32,
+}
+
+/// One process.
+pub(crate) struct Process {
+    /// Index of its journey.
+    pub(crate) journey: u32,
+    /// Its command, as messages show it.
+    pub(crate) command: String,
+    pub(crate) timeout_ns: u64,
+    stdin: Option<OwnedFd>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    /// Bytes of its standard output up to the end of a line that has not come.
+    inbox: Vec<u8>,
+    /// What it is to read, and how much of that is written.
+    outbox: Vec<u8>,
+    written: usize,
+    /// The kernel tells when its standard input takes more.
+    pub(crate) is_full: bool,
+    /// Lines that it has written.
+    pub(crate) lines: u64,
+    /// Bytes of its standard error up to the end of a line that has not come, and lines told.
+    grumble: Vec<u8>,
+    said: u32,
+    cpu_us: u64,
+    /// Its users by number, with their index among the loop's.
+    pub(crate) users: HashMap<u64, u32>,
+    /// Users that left without its answer, which may still come.
+    pub(crate) late: HashSet<u64>,
+    /// Who waits for it, in the order of deadlines.
+    pub(crate) waits: VecDeque<Wait>,
+    /// It is of no use any more.
+    pub(crate) is_gone: bool,
+    /// Dropped after the pipes, so that it ends by itself.
+    child: Child,
+}
+
+/// A line of a process, or the reason why there will be none.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Line(Vec<u8>),
+    TooLong,
+    Closed,
+}
+
+impl Process {
+    /// # Errors
+    /// When the program cannot be started.
+    pub(crate) fn start(
+        plan: &ProcessPlan,
+        (journey, name): (u32, &str),
+        inputs: &Inputs,
+    ) -> Result<Self, LoadError> {
+        let fault = |source: std::io::Error| LoadError::Process {
+            journey: name.to_owned(),
+            command: plan.shown(),
+            source,
+        };
+        let (child, pipes) = Child::start(&plan.command, inputs).map_err(fault)?;
+        let Pipes {
+            stdin,
+            stdout,
+            stderr,
+        } = pipes;
+        Ok(Self {
+            journey,
+            command: plan.shown(),
+            timeout_ns: crate::clock::nanoseconds(plan.timeout),
+            stdin: Some(stdin),
+            stdout,
+            stderr,
+            inbox: Vec::new(),
+            outbox: Vec::new(),
+            written: 0,
+            is_full: false,
+            lines: 0,
+            grumble: Vec::new(),
+            said: 0,
+            cpu_us: 0,
+            users: HashMap::new(),
+            late: HashSet::new(),
+            waits: VecDeque::new(),
+            is_gone: false,
+            child,
+        })
+    }
+
+    /// Its standard input, output and error, for the loop to wait on.
+    pub(crate) fn pipes(&self) -> (Option<&OwnedFd>, &OwnedFd, &OwnedFd) {
+        (self.stdin.as_ref(), &self.stdout, &self.stderr)
+    }
+
+    /// Where the last line it wrote stands.
+    pub(crate) fn place(&self) -> String {
+        format!("{}, line {} of its output", self.command, self.lines)
+    }
+
+    /// Hands it a line, which goes out with the next [`Process::flush`]. Whether there was room.
+    pub(crate) fn tell(&mut self, line: &[u8]) -> bool {
+        if self.outbox.len() - self.written + line.len() > OUTBOX_LEN_MAX {
+            return false;
+        }
+        self.outbox.extend_from_slice(line);
+        self.outbox.push(b'\n');
+        true
+    }
+
+    pub(crate) fn has_mail(&self) -> bool {
+        self.written < self.outbox.len()
+    }
+
+    /// Writes what it takes. Whether all of it went out.
+    ///
+    /// # Errors
+    /// When it does not read any more.
+    pub(crate) fn flush(&mut self) -> Result<bool, Errno> {
+        while self.has_mail() {
+            let Some(stdin) = &self.stdin else {
+                return Err(Errno::PIPE);
+            };
+            match rustix::io::write(stdin, &self.outbox[self.written..]) {
+                Ok(written) => self.written += written,
+                Err(Errno::AGAIN) => {
+                    // What is out is given up now and then, not with each piece.
+                    if self.written > OUTBOX_LEN_MAX / 4 {
+                        self.outbox.drain(..self.written);
+                        self.written = 0;
+                    }
+                    return Ok(false);
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.outbox.clear();
+        self.outbox.shrink_to(KEPT_LEN_MAX);
+        self.written = 0;
+        Ok(true)
+    }
+
+    /// Reads once what it has written: whole lines.
+    pub(crate) fn hear(&mut self) -> Vec<Heard> {
+        let mut heard = Vec::new();
+        let closed = !read_into(&self.stdout, &mut self.inbox);
+        while let Some(end) = memchr::memchr(b'\n', &self.inbox) {
+            let rest = self.inbox.split_off(end + 1);
+            let mut line = std::mem::replace(&mut self.inbox, rest);
+            line.pop();
+            self.lines += 1;
+            if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
+                heard.push(Heard::Line(line));
+            }
+        }
+        if self.inbox.len() > LINE_LEN_MAX {
+            self.lines += 1;
+            self.inbox = Vec::new();
+            heard.push(Heard::TooLong);
+        }
+        if closed {
+            heard.push(Heard::Closed);
+        }
+        heard
+    }
+
+    /// Reads once what it has written to its standard error: whole lines, cut, the first ones only. With that,
+    /// whether there may be more.
+    pub(crate) fn grumbles(&mut self) -> (Vec<String>, bool) {
+        let goes_on = read_into(&self.stderr, &mut self.grumble);
+        let mut told = Vec::new();
+        while let Some(end) = memchr::memchr(b'\n', &self.grumble) {
+            let rest = self.grumble.split_off(end + 1);
+            let line = std::mem::replace(&mut self.grumble, rest);
+            self.told(&line, &mut told);
+        }
+        if self.grumble.len() > READ_LEN || (!goes_on && !self.grumble.is_empty()) {
+            let line = std::mem::take(&mut self.grumble);
+            self.told(&line, &mut told);
+        }
+        (told, goes_on)
+    }
+
+    fn told(&mut self, line: &[u8], told: &mut Vec<String>) {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end();
+        if text.is_empty() || self.said > SAID_MAX {
+            return;
+        }
+        self.said += 1;
+        if self.said > SAID_MAX {
+            told.push(format!(
+                "what it writes beyond {SAID_MAX} lines is left out"
+            ));
+        } else {
+            told.push(text.chars().take(SAID_LEN_MAX).collect());
+        }
+    }
+
+    /// CPU time that it has used since this was last asked, µs.
+    pub(crate) fn cpu_us(&mut self) -> u64 {
+        let used = self.child.cpu_us().unwrap_or(self.cpu_us);
+        let since = used.saturating_sub(self.cpu_us);
+        self.cpu_us = used;
+        since
+    }
+
+    /// It is given up: its end, in words. One that `is_ending` by itself gets a moment to do so.
+    pub(crate) fn end_now(&mut self, is_ending: bool) -> String {
+        self.is_gone = true;
+        self.stdin = None;
+        self.outbox = Vec::new();
+        self.written = 0;
+        self.child.end_now(is_ending)
+    }
+
+    /// Lets it end by itself: nothing more will be asked.
+    pub(crate) fn dismiss(&mut self) {
+        self.stdin = None;
+    }
+}
+
+/// Reads once. Whether there may be more to come.
+fn read_into(pipe: &OwnedFd, buffer: &mut Vec<u8>) -> bool {
+    let start = buffer.len();
+    buffer.resize(start + READ_LEN, 0);
+    let read = rustix::io::read(pipe.as_fd(), &mut buffer[start..]);
+    let (len, goes_on) = match read {
+        Ok(0) => (0, false),
+        Ok(len) => (len, true),
+        Err(Errno::AGAIN | Errno::INTR) => (0, true),
+        Err(_) => (0, false),
+    };
+    buffer.truncate(start + len);
+    goes_on
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn start(script: &str) -> Process {
+        let plan = ProcessPlan {
+            command: ["sh", "-c", script].map(str::to_owned).to_vec(),
+            count: 1,
+            feeds: Vec::new(),
+            timeout: Duration::from_secs(1),
+        };
+        Process::start(&plan, (0, "j"), &Inputs::default()).unwrap()
+    }
+
+    /// Waits for what a pipe brings.
+    fn wait(pipe: &OwnedFd) {
+        let mut ready = [rustix::event::PollFd::new(
+            pipe,
+            rustix::event::PollFlags::IN,
+        )];
+        rustix::event::poll(&mut ready, None).unwrap();
+    }
+
+    fn heard_until_closed(process: &mut Process) -> Vec<Heard> {
+        let mut all = Vec::new();
+        while all.last() != Some(&Heard::Closed) {
+            wait(&process.stdout);
+            all.extend(process.hear());
+        }
+        all
+    }
+
+    #[test]
+    fn lines_come_whole_and_are_counted() {
+        let mut process = start("read line; printf 'a %s\\n\\nb' \"$line\"; printf 'c\\n'; exit 3");
+        assert!(process.tell(b"x"));
+        assert_eq!(process.flush(), Ok(true));
+        let heard = heard_until_closed(&mut process);
+        let line = |text: &str| Heard::Line(text.into());
+        assert_eq!(heard, [line("a x"), line("bc"), Heard::Closed]);
+        assert_eq!(
+            process.place(),
+            "sh -c read line; printf 'a %s\\n\\nb' \"$line\"; printf 'c\\n'; exit 3, line 3 of its output"
+        );
+        assert_eq!(process.end_now(true), "it ended with exit code 3");
+    }
+
+    #[test]
+    fn a_line_without_end_is_given_up() {
+        let mut process = start("head -c 3000000 /dev/zero; exec sleep 60");
+        let mut heard = Vec::new();
+        while heard.is_empty() {
+            wait(&process.stdout);
+            heard = process.hear();
+        }
+        assert_eq!(heard, [Heard::TooLong]);
+        assert_eq!(process.end_now(false), "it was stopped");
+    }
+
+    #[test]
+    fn its_complaints_are_told_up_to_a_bound() {
+        let mut process = start("seq 1 30 >&2");
+        let (mut told, mut goes_on) = (Vec::new(), true);
+        while goes_on {
+            wait(&process.stderr);
+            let (more, still) = process.grumbles();
+            told.extend(more);
+            goes_on = still;
+        }
+        assert_eq!(told.len(), 21);
+        assert_eq!((told[0].as_str(), told[19].as_str()), ("1", "20"));
+        assert_eq!(told[20], "what it writes beyond 20 lines is left out");
+    }
+
+    #[test]
+    fn one_that_does_not_read_has_a_bound() {
+        let mut process = start("exec sleep 60");
+        let line = vec![b'x'; 1 << 20];
+        let taken = (0..100).take_while(|_| process.tell(&line)).count();
+        assert_eq!(taken, 63);
+        assert_eq!(process.flush(), Ok(false));
+        assert!(process.has_mail());
+    }
+
+    #[test]
+    fn its_cpu_time_is_counted() {
+        let mut process =
+            start("i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; echo; exec sleep 60");
+        wait(&process.stdout);
+        assert!(process.cpu_us() > 1000);
+    }
+}

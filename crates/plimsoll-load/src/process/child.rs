@@ -1,0 +1,131 @@
+//! A child process and its pipes.
+
+use std::io;
+use std::process::{Command, ExitStatus, Stdio};
+
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid as ClockPid;
+use plimsoll_model::journey::Inputs;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::clock;
+
+/// Looks at whether a process that has closed its output has ended, and time between them.
+const LOOKS: u32 = 20;
+const LOOK_NS: u64 = 1_000_000;
+
+/// Looks at whether a process ends that nothing is asked of any more.
+const LAST_LOOKS: u32 = 200;
+
+/// A started process, in a process group of its own.
+pub(super) struct Child {
+    child: std::process::Child,
+    ended: Option<ExitStatus>,
+}
+
+/// Its ends of our pipes; none of them makes a loop wait.
+pub(super) struct Pipes {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+impl Child {
+    pub(super) fn start(command: &[String], inputs: &Inputs) -> io::Result<(Self, Pipes)> {
+        use std::os::unix::process::CommandExt as _;
+        let [program, arguments @ ..] = command else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut builder = Command::new(program);
+        builder
+            .args(arguments)
+            .env_clear()
+            .envs(inputs.environment.iter().cloned())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // What the terminal sends to us is ours to handle; and what it starts ends with it.
+            .process_group(0);
+        if !inputs.folder.as_os_str().is_empty() {
+            builder.current_dir(&inputs.folder);
+        }
+        let mut child = builder.spawn()?;
+        let missing = || io::Error::from(io::ErrorKind::BrokenPipe);
+        let pipes = Pipes {
+            stdin: child.stdin.take().ok_or_else(missing)?.into(),
+            stdout: child.stdout.take().ok_or_else(missing)?.into(),
+            stderr: child.stderr.take().ok_or_else(missing)?.into(),
+        };
+        let child = Self { child, ended: None };
+        for pipe in [&pipes.stdin, &pipes.stdout, &pipes.stderr] {
+            rustix::io::ioctl_fionbio(pipe, true)?;
+        }
+        Ok((child, pipes))
+    }
+
+    /// CPU time of all its threads so far, µs.
+    pub(super) fn cpu_us(&self) -> Option<u64> {
+        let pid = ClockPid::from_raw(i32::try_from(self.child.id()).ok()?);
+        let used = clock_getcpuclockid(pid).ok()?.now().ok()?;
+        let us = used.tv_sec() * 1_000_000 + used.tv_nsec() / 1000;
+        u64::try_from(us).ok()
+    }
+
+    fn has_ended(&mut self) -> bool {
+        if self.ended.is_none() {
+            self.ended = self.child.try_wait().ok().flatten();
+        }
+        self.ended.is_some()
+    }
+
+    fn wait_a_little(&mut self, looks: u32) -> bool {
+        for _ in 0..looks {
+            if self.has_ended() {
+                return true;
+            }
+            clock::sleep(LOOK_NS);
+        }
+        self.has_ended()
+    }
+
+    /// Ends it, unless it is just about to end by itself; says how it ended.
+    pub(super) fn end_now(&mut self, is_ending: bool) -> String {
+        let by_itself = is_ending && self.wait_a_little(LOOKS);
+        self.kill();
+        match self.ended {
+            Some(status) if by_itself => ended(status),
+            _ => "it was stopped".to_owned(),
+        }
+    }
+
+    /// Ends it and all that it started.
+    fn kill(&mut self) {
+        let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(group) = group {
+            // A group that is gone is what is wanted.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        if self.ended.is_none() {
+            self.ended = self.child.wait().ok();
+        }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // Its standard input is closed: one that reads to the end has ended, or will at once.
+        self.wait_a_little(LAST_LOOKS);
+        self.kill();
+    }
+}
+
+/// How a process ended, in words.
+fn ended(status: ExitStatus) -> String {
+    use std::os::unix::process::ExitStatusExt as _;
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("it ended with exit code {code}"),
+        (None, Some(signal)) => format!("it was ended by signal {signal}"),
+        (None, None) => "it ended".to_owned(),
+    }
+}
