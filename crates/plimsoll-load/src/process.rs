@@ -63,7 +63,7 @@ pub(crate) struct Process {
     written: usize,
     /// The kernel tells when its standard input takes more.
     pub(crate) is_full: bool,
-    /// Lines that it has written.
+    /// Lines that it has written, up to the one that is looked at.
     pub(crate) lines: u64,
     /// Bytes of its standard error up to the end of a line that has not come, and lines told.
     grumble: Vec<u8>,
@@ -84,7 +84,8 @@ pub(crate) struct Process {
 /// A line of a process, or the reason why there will be none.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
-    Line(Vec<u8>),
+    /// With its number, from 1.
+    Line(u64, Vec<u8>),
     TooLong,
     Closed,
 }
@@ -194,7 +195,7 @@ impl Process {
             line.pop();
             self.lines += 1;
             if line.iter().any(|byte| !byte.is_ascii_whitespace()) {
-                heard.push(Heard::Line(line));
+                heard.push(Heard::Line(self.lines, line));
             }
         }
         if self.inbox.len() > LINE_LEN_MAX {
@@ -318,8 +319,8 @@ mod tests {
         assert!(process.tell(b"x"));
         assert_eq!(process.flush(), Ok(true));
         let heard = heard_until_closed(&mut process);
-        let line = |text: &str| Heard::Line(text.into());
-        assert_eq!(heard, [line("a x"), line("bc"), Heard::Closed]);
+        let line = |number, text: &str| Heard::Line(number, text.into());
+        assert_eq!(heard, [line(1, "a x"), line(3, "bc"), Heard::Closed]);
         assert_eq!(
             process.place(),
             "sh -c read line; printf 'a %s\\n\\nb' \"$line\"; printf 'c\\n'; exit 3, line 3 of its output"

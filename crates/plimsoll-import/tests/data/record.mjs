@@ -1,17 +1,39 @@
-// Makes chromium.har: a visit of headless Chromium to the test site, recorded over the DevTools protocol as the
+// Makes chromium.har: a visit of headless Chromium to the small site below, recorded over the DevTools protocol as the
 // browser's own "Save all as HAR" has it: requests with the headers that were really sent, cookies included, redirects
-// apart, bodies, moments.
+// apart, bodies, moments. Needs `chromium` and Node 18 or later.
 //
-//   cargo run -p plimsoll-testkit --example site        (prints the site's URL)
-//   node record.mjs URL > chromium.har
+//   node record.mjs > chromium.har
 //
 // Trimmed: headers that only tell of the browser are left out. Nothing else is changed.
+import { createServer } from 'node:http';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const site = process.argv[2];
+// A login with a token, a form with a token that is good once, a page that names things here and elsewhere.
+let logged = 0;
+let saved = '';
+const server = createServer((request, response) => {
+  const html = { 'Content-Type': 'text/html; charset=utf-8' };
+  const path = request.url.split('?')[0];
+  const answer = (status, headers, body = '') => response.writeHead(status, headers).end(body);
+  request.resume();
+  if (request.method === 'POST' && path === '/login') return answer(302, { Location: '/home', 'Set-Cookie': `sid=s${++logged}; Path=/; HttpOnly` });
+  if (request.method === 'POST' && path === '/save') return answer(200, { 'Content-Type': 'application/json' }, '{"saved":1}');
+  const form = (token) => `<!doctype html><form><input name="csrf" type="hidden" value="${token}"></form>`;
+  const pages = {
+    '/login': () => answer(200, { ...html, 'Set-Cookie': 'visit=1; Path=/login' }, form('t0k&amp;n-5b1f')),
+    '/home': () => answer(200, html, '<!doctype html><p>Hello ada</p>'),
+    '/page': () => answer(200, html, '<!doctype html><link rel="stylesheet" href="/a.css"><script src="/b.js"></script><img src="http://other.example/d.png">'),
+    '/form': () => answer(200, html, form((saved = `tok-${Math.random().toString(16).slice(2, 14)}`))),
+    '/a.css': () => answer(200, { 'Content-Type': 'text/css' }, 'p { color: navy }'),
+    '/b.js': () => answer(200, { 'Content-Type': 'text/javascript' }, '"use strict";'),
+  };
+  return (pages[path] ?? (() => answer(404, html, 'nothing here')))();
+});
+await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+const site = `http://127.0.0.1:${server.address().port}`;
 const profile = mkdtempSync(join(tmpdir(), 'har-'));
 const third = new URL(site);
 const browser = spawn('chromium', [
@@ -137,5 +159,6 @@ await visit('/form', 2500);
 await submit('/save', { text: 'hull and keel' }, 500);
 await Promise.all(bodies);
 process.stdout.write(`${JSON.stringify(har(), null, 1)}\n`);
+server.close();
 browser.kill();
-browser.on('exit', () => rmSync(profile, { recursive: true, force: true }));
+browser.on('exit', () => rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }));

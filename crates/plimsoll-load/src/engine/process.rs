@@ -130,7 +130,10 @@ impl Engine {
                 return;
             }
             match each {
-                Heard::Line(line) => self.on_line(index, &line, now),
+                Heard::Line(number, line) => {
+                    self.processes[index].lines = number;
+                    self.on_line(index, &line, now);
+                }
                 Heard::TooLong => self.lose_process(index, "it is longer than 1 MiB", now),
                 Heard::Closed => self.lose_process(index, NOTHING_FOLLOWS, now),
             }

@@ -12,6 +12,8 @@ use plimsoll_model::plan::GoodStatus;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::scenario::expect::shown;
+
 /// Longest pause, ms: a day.
 const PAUSE_MS_MAX: f64 = 86_400_000.0;
 /// Redirects followed at most.
@@ -192,7 +194,7 @@ pub(crate) fn read(line: &[u8], prefix: &str) -> Result<Said, Nonsense> {
         Err(error) => {
             let value: Option<Value> = serde_json::from_slice(line).ok();
             let user = value.and_then(|value| value.get("user")?.as_u64());
-            let fault = format!("{}: {error}", super::super::scenario::expect::shown(line));
+            let fault = format!("{}: {error}", shown(line));
             return Err(match user {
                 Some(user) => Nonsense::OfUser(user, fault),
                 None => Nonsense::OfNobody(fault),
@@ -203,7 +205,7 @@ pub(crate) fn read(line: &[u8], prefix: &str) -> Result<Said, Nonsense> {
     what(read, prefix)
         .map(|what| Said { user, what })
         .map_err(|fault| {
-            let line = super::super::scenario::expect::shown(line);
+            let line = shown(line);
             Nonsense::OfUser(user, format!("{line}: {fault}"))
         })
 }
