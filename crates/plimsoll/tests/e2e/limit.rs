@@ -52,10 +52,11 @@ fn the_line_of_a_queue_lies_in_the_interval() {
 )]
 fn judged(said: &Said) -> Option<Value> {
     let json = said.json();
-    if ![4, 6].contains(&said.code) {
+    let is_robbed = json["remarks"].to_string().contains("the hypervisor took");
+    if ![4, 6].contains(&said.code) && !is_robbed {
         return Some(json);
     }
-    assert!(json["load_line"].is_null(), "{json:#}");
+    assert!(json["load_line"].is_null() || is_robbed, "{json:#}");
     println!("NOT TRIED, this machine was disturbed: {}", json["answer"]);
     None
 }

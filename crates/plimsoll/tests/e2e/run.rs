@@ -20,6 +20,10 @@ fn origin(service: Service) -> KnownLaw {
 /// The server stops for one second in ten: of the 1,000 requests due in that second, the one due first waits a
 /// second, the last not at all, so of all 10,000 five per cent wait longer than half a second.
 #[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
 fn a_stall_is_told_as_it_was() {
     let origin = origin(Service::Deterministic(Duration::from_micros(200)));
     let place = Place::new();
@@ -34,6 +38,11 @@ fn a_stall_is_told_as_it_was() {
         "--json",
     ]);
     let json = said.json();
+    if !json["void"].is_null() {
+        // A generator or an origin that got no CPU adds stalls of its own, and the run says so.
+        println!("NOT TRIED, this machine was disturbed: {}", json["void"]);
+        return;
+    }
     assert_near(number(&json, "response_time_ms.p95"), 500.0, 0.1, "p95");
     assert_near(number(&json, "response_time_ms.p99"), 900.0, 0.1, "p99");
     assert_eq!(count(&json, "outcomes.ok"), count(&json, "requests"));
