@@ -1,8 +1,18 @@
 //! What the edge is told: listeners, pools, routes and limits, resolved. Flags and files both end here.
 
-use std::net::{IpAddr, SocketAddr};
+mod defaults;
+mod file;
+mod network;
+mod pools;
+mod routes;
+mod words;
+
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+pub use file::{EDGE_LEN_MAX, read};
+pub use network::Network;
 
 /// Everything an edge needs to know before it starts. [`Edge::one_pool`] is the shortest of all.
 #[derive(Clone, Debug, PartialEq)]
@@ -194,6 +204,8 @@ pub struct Route {
     pub answer_headers: Vec<HeaderEdit>,
     /// Requests a second of one client.
     pub rate: Option<Rate>,
+    /// How long copies of answers are kept at least.
+    pub cache_ttl: Option<Duration>,
 }
 
 /// What a request must be like; everything that is said must hold.
@@ -340,170 +352,4 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Time a client may take no byte of its answer.
     pub write_timeout: Duration,
-}
-
-/// A range of addresses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    bits: u8,
-}
-
-impl Network {
-    /// The addresses whose first `bits` bits are those of `address`; `None` when an address has fewer bits.
-    pub fn new(address: IpAddr, bits: u8) -> Option<Self> {
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        (bits <= most).then_some(Self { address, bits })
-    }
-
-    /// `10.0.0.0/8`, `::1`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address.parse().ok()?, Some(bits.parse().ok()?)),
-            None => (text.parse::<IpAddr>().ok()?, None),
-        };
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        Self::new(address, bits.unwrap_or(most))
-    }
-
-    /// Whether an address lies in it; an IPv4 address in IPv6 clothes is itself.
-    pub fn holds(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(network), IpAddr::V4(address)) => {
-                let mask = u32::MAX
-                    .checked_shl(32 - u32::from(self.bits))
-                    .unwrap_or(0);
-                network.to_bits() & mask == address.to_bits() & mask
-            }
-            (IpAddr::V6(network), IpAddr::V6(address)) => {
-                let mask = u128::MAX
-                    .checked_shl(128 - u32::from(self.bits))
-                    .unwrap_or(0);
-                network.to_bits() & mask == address.to_bits() & mask
-            }
-            _ => false,
-        }
-    }
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(2),
-            first_byte: Duration::from_mins(1),
-            idle: Duration::from_mins(1),
-            total: None,
-            keep_alive: Duration::from_mins(1),
-            tunnel: Duration::from_hours(1),
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections_max: 65_536,
-            per_address_max: 0,
-            head_len_max: 32 * 1024,
-            body_len_max: 64 << 20,
-            head_timeout: Duration::from_secs(10),
-            body_timeout: Duration::from_secs(30),
-            idle_timeout: Duration::from_mins(1),
-            write_timeout: Duration::from_secs(30),
-        }
-    }
-}
-
-impl Default for Eject {
-    fn default() -> Self {
-        Self {
-            failures: 5,
-            lasting: Duration::from_secs(30),
-            share_max: 0.5,
-        }
-    }
-}
-
-impl Pool {
-    /// A pool of these servers with the defaults of everything else.
-    pub fn new(name: &str, servers: Vec<Server>) -> Self {
-        Self {
-            name: name.to_owned(),
-            servers,
-            chooser: Chooser::default(),
-            ceiling: Ceiling::default(),
-            queue: None,
-            queue_timeout: Duration::from_millis(500),
-            timeouts: Timeouts::default(),
-            idle_max: 256,
-            check: None,
-            eject: Eject::default(),
-            slow_start: Duration::from_secs(30),
-            retry_share: 0.1,
-            objective: Duration::from_millis(500),
-        }
-    }
-}
-
-impl Route {
-    /// Everything to one pool.
-    pub fn everything(pool: usize) -> Self {
-        Self {
-            matches: Match::default(),
-            action: Action::Pool(pool),
-            fallback: None,
-            class: Class::default(),
-            rewrite: None,
-            request_headers: Vec::new(),
-            answer_headers: Vec::new(),
-            rate: None,
-        }
-    }
-}
-
-impl Edge {
-    /// One listener, one pool, everything to it.
-    pub fn one_pool(address: SocketAddr, pool: Pool) -> Self {
-        Self {
-            listen: vec![Listener {
-                address,
-                tls: Vec::new(),
-                proxy_protocol: false,
-            }],
-            pools: vec![pool],
-            routes: vec![Route::everything(0)],
-            admin: None,
-            access_log: None,
-            cores: None,
-            trusted: Vec::new(),
-            limits: Limits::default(),
-            user: None,
-            drain: Duration::from_secs(30),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(network: &str, address: &str, holds: bool) {
-        let network = Network::parse(network).unwrap();
-        assert_eq!(network.holds(address.parse().unwrap()), holds, "{address}");
-    }
-
-    #[test]
-    fn networks_hold_their_addresses() {
-        check("10.0.0.0/8", "10.1.2.3", true);
-        check("10.0.0.0/8", "11.1.2.3", false);
-        check("10.0.0.0/8", "::ffff:10.1.2.3", true);
-        check("0.0.0.0/0", "1.2.3.4", true);
-        check("0.0.0.0/0", "::1", false);
-        check("::1", "::1", true);
-        check("2001:db8::/32", "2001:db8:1::2", true);
-        check("192.168.1.7", "192.168.1.8", false);
-        assert_eq!(Network::parse("10.0.0.0/33"), None);
-        assert_eq!(Network::parse("ten"), None);
-    }
 }

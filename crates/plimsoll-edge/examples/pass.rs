@@ -26,7 +26,7 @@ fn main() {
         cores: Some(1),
         ..Edge::one_pool(listen, pool)
     };
-    let running = plimsoll_edge::start(&edge, |_| ()).expect("it starts");
+    let running = plimsoll_edge::start(&edge, plimsoll_edge::Hooks::none()).expect("it starts");
     // A closed input is how whoever started it says that it is enough.
     let _ = std::io::stdin().read(&mut [0]);
     running.drain(Duration::from_secs(1));

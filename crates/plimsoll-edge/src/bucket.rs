@@ -110,7 +110,12 @@ mod tests {
         // Somebody else has his own; a neighbour in the same IPv6 network has not.
         assert!(buckets.take("192.0.2.8".parse().unwrap(), 11 * SECOND));
         let (one, other) = ("2001:db8::1", "2001:db8::2");
-        assert_eq!((0..5).filter(|_| buckets.take(one.parse().unwrap(), SECOND)).count(), 5);
+        assert_eq!(
+            (0..5)
+                .filter(|_| buckets.take(one.parse().unwrap(), SECOND))
+                .count(),
+            5
+        );
         assert!(!buckets.take(other.parse().unwrap(), SECOND));
     }
 

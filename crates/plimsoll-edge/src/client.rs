@@ -6,11 +6,16 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use crate::http2::ClientStream;
 
 /// A connection to a client.
 #[derive(Debug)]
 pub(crate) enum Client {
     Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    Stream(Box<ClientStream>),
 }
 
 impl Client {
@@ -23,6 +28,8 @@ impl Client {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(stream) => poll_read(stream, cx, buffer),
+            Self::Tls(stream) => poll_read(stream.as_mut(), cx, buffer),
+            Self::Stream(stream) => stream.poll_read(cx, buffer),
         }
     }
 
@@ -36,6 +43,11 @@ impl Client {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(stream) => poll_write(stream, cx, first, second),
+            Self::Tls(stream) => poll_write_flushed(stream, cx, first, second),
+            Self::Stream(stream) => {
+                let bytes = if first.is_empty() { second } else { first };
+                stream.poll_write(cx, bytes)
+            }
         }
     }
 
@@ -43,6 +55,9 @@ impl Client {
     pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+            // Its end was said with the last byte of its answer.
+            Self::Stream(_) => Poll::Ready(Ok(())),
         }
     }
 }
@@ -50,7 +65,7 @@ impl Client {
 /// Reads what is there; 0 is the end.
 #[inline]
 pub(crate) fn poll_read(
-    stream: &mut TcpStream,
+    stream: &mut (impl AsyncRead + Unpin),
     cx: &mut Context<'_>,
     buffer: &mut [u8],
 ) -> Poll<io::Result<usize>> {
@@ -62,7 +77,7 @@ pub(crate) fn poll_read(
 /// Writes what fits of both parts, one after the other.
 #[inline]
 pub(crate) fn poll_write(
-    stream: &mut TcpStream,
+    stream: &mut (impl AsyncWrite + Unpin),
     cx: &mut Context<'_>,
     first: &[u8],
     second: &[u8],
@@ -74,6 +89,21 @@ pub(crate) fn poll_write(
         stream.poll_write(cx, second)
     } else {
         stream.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)])
+    }
+}
+
+/// As [`poll_write`], for a stream that gathers what is written: it is asked to let go of it at once.
+fn poll_write_flushed(
+    stream: &mut TlsStream<TcpStream>,
+    cx: &mut Context<'_>,
+    first: &[u8],
+    second: &[u8],
+) -> Poll<io::Result<usize>> {
+    let written = ready!(poll_write(stream, cx, first, second))?;
+    // What does not go now goes with the next write, or when the deadline's owner asks again.
+    match Pin::new(stream).poll_flush(cx) {
+        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+        Poll::Ready(Ok(())) | Poll::Pending => Poll::Ready(Ok(written)),
     }
 }
 

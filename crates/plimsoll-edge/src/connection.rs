@@ -17,9 +17,9 @@ use crate::client::{Client, Outgoing};
 use crate::event_loop::EventLoop;
 use crate::exchange::{End, Exchange, Failure, Side};
 use crate::own::Reason;
-use crate::pool::ticket::Ticket;
 use crate::pool::Pool;
-use crate::settings::ticks;
+use crate::pool::ticket::Ticket;
+use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
 
 /// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
@@ -30,13 +30,28 @@ const LINGER_TICKS: u64 = 200;
 const HELD_LEN_MAX: usize = 64 * 1024;
 
 /// Who is at the other end.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) address: IpAddr,
     pub(crate) text: String,
     /// Whether what it says of its clients is believed.
     pub(crate) trusted: bool,
     pub(crate) secure: bool,
+}
+
+impl Peer {
+    /// Somebody at an address, not encrypted so far.
+    pub(crate) fn new(address: IpAddr, settings: &Settings) -> Self {
+        Self {
+            address,
+            text: address.to_string(),
+            trusted: settings
+                .trusted
+                .iter()
+                .any(|network| network.holds(address)),
+            secure: false,
+        }
+    }
 }
 
 /// A client's connection, a future that ends with it.
@@ -52,6 +67,8 @@ pub(crate) struct Connection {
     /// The first head has longer than those that follow: it has the time of a head, they have that of an idle client.
     requests: u32,
     is_polled: bool,
+    /// A connection of its own; a stream of HTTP/2 is counted with its connection.
+    is_counted: bool,
 }
 
 /// How far the current request is.
@@ -87,10 +104,17 @@ enum After {
 
 impl Connection {
     pub(crate) fn new(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
-        let deadline = event_loop.enter();
-        event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
         event_loop.figures.accepted.increment();
         event_loop.figures.connections.increment();
+        let mut new = Self::of_stream(client, peer, event_loop);
+        new.is_counted = true;
+        new
+    }
+
+    /// One request of a connection that is counted elsewhere.
+    pub(crate) fn of_stream(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+        let deadline = event_loop.enter();
+        event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
         Self {
             client,
             event_loop: Rc::clone(event_loop),
@@ -100,6 +124,7 @@ impl Connection {
             stage: Stage::Head,
             requests: 0,
             is_polled: false,
+            is_counted: false,
         }
     }
 
@@ -213,7 +238,8 @@ impl Connection {
 
     /// What follows an exchange.
     fn end_exchange(&mut self, end: End) {
-        let Stage::Exchanging(mut exchange) = std::mem::replace(&mut self.stage, Stage::Over) else {
+        let Stage::Exchanging(mut exchange) = std::mem::replace(&mut self.stage, Stage::Over)
+        else {
             return;
         };
         self.tell_of(&exchange, end);
@@ -252,7 +278,8 @@ impl Connection {
 
     fn next_request(&mut self) {
         let settings = self.event_loop.settings();
-        self.event_loop.set_deadline(self.deadline, settings.ticks.idle);
+        self.event_loop
+            .set_deadline(self.deadline, settings.ticks.idle);
         self.stage = Stage::Head;
     }
 
@@ -385,7 +412,7 @@ impl Future for Connection {
         }
         while !matches!(connection.stage, Stage::Over) {
             let is_idle = matches!(connection.stage, Stage::Head) && connection.held.is_empty();
-            if is_idle && connection.event_loop.draining.is_on() {
+            if is_idle && connection.event_loop.is_draining() {
                 break;
             }
             ready!(connection.poll_stage(cx));
@@ -400,6 +427,8 @@ impl Drop for Connection {
             waiting.pool.leave(&waiting.ticket);
         }
         self.event_loop.wheel.borrow_mut().leave(self.deadline);
-        self.event_loop.figures.connections.decrement();
+        if self.is_counted {
+            self.event_loop.figures.connections.decrement();
+        }
     }
 }

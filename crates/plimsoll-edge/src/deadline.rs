@@ -103,7 +103,10 @@ impl<W> Wheel<W> {
 
     /// Wakes everybody, deadlines or not.
     pub(crate) fn wake_all(&self, wake: impl Fn(&W)) {
-        let wakers = self.entries.iter().filter_map(|(_, entry)| entry.waker.as_ref());
+        let wakers = self
+            .entries
+            .iter()
+            .filter_map(|(_, entry)| entry.waker.as_ref());
         wakers.for_each(wake);
     }
 

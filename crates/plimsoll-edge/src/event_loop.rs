@@ -19,7 +19,6 @@ use crate::exchange::Exchange;
 use crate::figures::Figures;
 use crate::pool::chooser::mix;
 use crate::pool::server::Server;
-use crate::running::Draining;
 use crate::settings::Settings;
 
 /// Length of the buffer that everything is read into.
@@ -58,7 +57,8 @@ pub(crate) struct EventLoop {
     spare_bytes: RefCell<Vec<Vec<u8>>>,
     random: Cell<u64>,
     generation: Cell<u32>,
-    pub(crate) draining: Draining,
+    /// About to end: connections close when their answers are given.
+    draining: Cell<bool>,
     /// Wakes the clockwork when the first connection comes.
     busy: Notify,
 }
@@ -84,7 +84,7 @@ impl EventLoop {
             spare_bytes: RefCell::default(),
             random: Cell::new(seed),
             generation: Cell::new(0),
-            draining: Draining::default(),
+            draining: Cell::new(false),
             busy: Notify::new(),
         })
     }
@@ -151,8 +151,7 @@ impl EventLoop {
         let mut idle = self.idle.borrow_mut();
         let idle = idle.get_mut(server.id)?;
         while let Some(mut one) = idle.pop() {
-            let too_old =
-                !may_repeat && self.clock.now().saturating_sub(one.since) > FRESH_NS;
+            let too_old = !may_repeat && self.clock.now().saturating_sub(one.since) > FRESH_NS;
             if too_old {
                 // Those below are older still.
                 idle.push(one);
@@ -181,9 +180,20 @@ impl EventLoop {
         }
     }
 
+    /// Whether the loop is about to end.
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// Follows a new configuration; requests that have begun keep theirs.
+    pub(crate) fn follow(&self, settings: Settings) {
+        *self.settings.borrow_mut() = Rc::new(settings);
+    }
+
     /// Lets connections end when their answers are given, and those that wait for a request at once.
     pub(crate) fn drain(&self) {
-        self.draining.turn_on();
+        self.draining.set(true);
         self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
     }
 

@@ -246,9 +246,11 @@ impl Exchange {
     fn feed(&mut self, bytes: &[u8]) -> Result<usize, End> {
         let out = &mut self.to_server.bytes;
         let taken = if self.body_is_chunked {
-            self.body.take(bytes, |content| forward::chunk(out, content))
+            self.body
+                .take(bytes, |content| forward::chunk(out, content))
         } else {
-            self.body.take(bytes, |content| out.extend_from_slice(content))
+            self.body
+                .take(bytes, |content| out.extend_from_slice(content))
         };
         let taken = taken.map_err(|fault| {
             let status = if fault == plimsoll_wire::fault::Fault::BodyTooLong {
@@ -379,7 +381,10 @@ impl Exchange {
         let Some(settings) = &self.settings else {
             return;
         };
-        let timeouts = self.permit.as_ref().map(|permit| permit.pool.config.timeouts);
+        let timeouts = self
+            .permit
+            .as_ref()
+            .map(|permit| permit.pool.config.timeouts);
         let timeouts = timeouts.unwrap_or_default();
         let mut wait = match waits {
             Waits::Connection => ticks(timeouts.connect),

@@ -95,7 +95,9 @@ impl TimesSum {
         let before = |at: usize| earlier.counts.get(at).copied().unwrap_or(0);
         let counts = self.counts.iter().enumerate();
         Self {
-            counts: counts.map(|(at, count)| count.saturating_sub(before(at))).collect(),
+            counts: counts
+                .map(|(at, count)| count.saturating_sub(before(at)))
+                .collect(),
             sum_us: self.sum_us.saturating_sub(earlier.sum_us),
         }
     }
@@ -131,7 +133,10 @@ fn upper_us(place: u64) -> u64 {
     if place < LINEAR {
         return place + 1;
     }
-    let (doubling, within) = ((place - LINEAR) / PER_DOUBLING + 4, (place - LINEAR) % PER_DOUBLING);
+    let (doubling, within) = (
+        (place - LINEAR) / PER_DOUBLING + 4,
+        (place - LINEAR) % PER_DOUBLING,
+    );
     (1 << doubling) + ((within + 1) << (doubling - 3))
 }
 

@@ -145,9 +145,9 @@ pub(crate) fn answer(
     let line_end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
     put(out, &["HTTP/1.1"]);
     out.extend_from_slice(&bytes[8..line_end]);
-    let names_hop_headers = headers.iter().any(|header| {
-        header.name.eq_ignore_ascii_case("connection") && names_others(header.value)
-    });
+    let names_hop_headers = headers
+        .iter()
+        .any(|header| header.name.eq_ignore_ascii_case("connection") && names_others(header.value));
     let mut lengths = 0;
     let mut has_date = false;
     let sized = matches!(head.length, Length::Sized(_)) && answering.framing == Framing::AsIs;
@@ -261,9 +261,10 @@ fn stays_at_the_edge(name: &str) -> bool {
 
 fn same(name: &str, ours: &str) -> bool {
     name.len() == ours.len()
-        && name.bytes().zip(ours.bytes()).all(|(byte, ours)| {
-            byte.to_ascii_lowercase() == ours || (byte == b'_' && ours == b'-')
-        })
+        && name
+            .bytes()
+            .zip(ours.bytes())
+            .all(|(byte, ours)| byte.to_ascii_lowercase() == ours || (byte == b'_' && ours == b'-'))
 }
 
 /// Whether a `Connection` value names headers that end with the connection.
@@ -292,7 +293,9 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_edited(name: &str, edits: &[HeaderEdit]) -> bool {
-    edits.iter().any(|edit| edit.name.eq_ignore_ascii_case(name))
+    edits
+        .iter()
+        .any(|edit| edit.name.eq_ignore_ascii_case(name))
 }
 
 fn apply(out: &mut Vec<u8>, edits: &[HeaderEdit]) {

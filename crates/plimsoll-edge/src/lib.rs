@@ -5,7 +5,9 @@
 //! Everything that decides is pure and told the time; what does I/O is thin around it. One loop per core, each with
 //! its own connections on both sides; loops share only what a pool must know as a whole.
 
+mod admin;
 mod bucket;
+mod check;
 mod client;
 mod clock;
 mod connection;
@@ -14,14 +16,20 @@ mod event_loop;
 mod exchange;
 mod figures;
 mod forward;
+mod http2;
 mod listen;
 mod log;
+mod metrics;
+mod overview;
 mod own;
 mod pool;
+mod proxy_header;
 mod record;
 mod route;
 mod running;
 mod settings;
+mod tls;
 mod tunnel;
 
-pub use running::{Fault, Running, start};
+pub use running::{Fault, Hooks, Running, start};
+pub use tls::TlsFault;

@@ -10,12 +10,17 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
 use crate::client::Client;
 use crate::connection::{Connection, Peer};
 use crate::event_loop::EventLoop;
+use crate::http2;
 use crate::pool::lock;
+use crate::proxy_header::{self, Version};
+use crate::settings::DoorSettings;
+use crate::tls;
 
 /// Connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 4096;
@@ -120,12 +125,13 @@ impl Drop for Counted {
 /// Accepts for ever.
 pub(crate) async fn accept(
     listener: Rc<tokio::net::TcpListener>,
+    door: SocketAddr,
     event_loop: Rc<EventLoop>,
     census: Arc<Census>,
 ) {
     loop {
         match listener.accept().await {
-            Ok((stream, address)) => welcome(stream, address, &event_loop, &census),
+            Ok((stream, address)) => welcome(stream, address, door, &event_loop, &census),
             Err(error) if is_of_one_connection(&error) => {}
             // Out of descriptors or memory: those that are there go on, and some will end.
             Err(_) => tokio::time::sleep(PAUSE).await,
@@ -136,18 +142,20 @@ pub(crate) async fn accept(
 /// Takes those that wait to be accepted; they came before the end was decided.
 pub(crate) fn accept_waiting(
     listener: &tokio::net::TcpListener,
+    door: SocketAddr,
     event_loop: &Rc<EventLoop>,
     census: &Arc<Census>,
 ) {
     let mut cx = Context::from_waker(Waker::noop());
     while let Poll::Ready(Ok((stream, address))) = listener.poll_accept(&mut cx) {
-        welcome(stream, address, event_loop, census);
+        welcome(stream, address, door, event_loop, census);
     }
 }
 
 fn welcome(
     stream: TcpStream,
     address: SocketAddr,
+    door: SocketAddr,
     event_loop: &Rc<EventLoop>,
     census: &Arc<Census>,
 ) {
@@ -155,24 +163,84 @@ fn welcome(
     let settings = event_loop.settings();
     let limits = &settings.limits;
     let counted = census.count(address, limits.connections_max, limits.per_address_max);
-    let Some(counted) = counted else {
+    let (Some(counted), Some(door)) = (counted, settings.listener(door)) else {
         event_loop.figures.turned_away.increment();
         return;
     };
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let peer = Peer {
-        address,
-        text: address.to_string(),
-        trusted: settings.trusted.iter().any(|network| network.holds(address)),
-        secure: false,
-    };
-    let connection = Connection::new(Client::Plain(stream), peer, event_loop);
+    let peer = Peer::new(address, &settings);
+    if door.tls.is_none() && !(door.proxy_protocol && peer.trusted) {
+        let connection = Connection::new(Client::Plain(stream), peer, event_loop);
+        tokio::task::spawn_local(async move {
+            connection.await;
+            drop(counted);
+        });
+        return;
+    }
+    let (door, event_loop) = (Arc::clone(door), Rc::clone(event_loop));
     tokio::task::spawn_local(async move {
-        connection.await;
+        // Boxed: an idle connection must not carry the room that its handshake needed.
+        Box::pin(prepare(stream, peer, door, event_loop)).await;
         drop(counted);
     });
+}
+
+/// What comes before the first request: who the client is, and encryption.
+async fn prepare(
+    mut stream: TcpStream,
+    mut peer: Peer,
+    door: Arc<DoorSettings>,
+    event_loop: Rc<EventLoop>,
+) {
+    let settings = event_loop.settings();
+    let timeout = settings.limits.head_timeout;
+    if door.proxy_protocol && peer.trusted {
+        let told = tokio::time::timeout(timeout, proxied(&mut stream)).await;
+        match told {
+            Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings),
+            Ok(Ok(None)) => {}
+            _ => return event_loop.figures.turned_away.increment(),
+        }
+    }
+    let Some(tls) = &door.tls else {
+        return Connection::new(Client::Plain(stream), peer, &event_loop).await;
+    };
+    let Ok(Ok(stream)) = tokio::time::timeout(timeout, tls.accept(stream)).await else {
+        return event_loop.figures.turned_away.increment();
+    };
+    peer.secure = true;
+    if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
+        return http2::serve(stream, peer, event_loop).await;
+    }
+    Connection::new(Client::Tls(Box::new(stream)), peer, &event_loop).await;
+}
+
+/// The client that a proxy in front speaks of.
+async fn proxied(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
+    let no_header = |_| io::Error::from(io::ErrorKind::InvalidData);
+    let mut fixed = [0; proxy_header::FIXED_LEN];
+    let (start, rest) = fixed.split_at_mut(proxy_header::START_LEN);
+    stream.read_exact(start).await?;
+    let start: [u8; proxy_header::START_LEN] = std::array::from_fn(|at| start[at]);
+    match proxy_header::version(start).map_err(no_header)? {
+        Version::Line => {
+            let mut line = start.to_vec();
+            // Byte by byte: what follows the line belongs to the client.
+            while line.len() < proxy_header::LINE_LEN_MAX && !line.ends_with(b"\n") {
+                line.push(stream.read_u8().await?);
+            }
+            proxy_header::line(&line).map_err(no_header)
+        }
+        Version::Binary => {
+            stream.read_exact(rest).await?;
+            let len = proxy_header::addresses_len(fixed).map_err(no_header)?;
+            let mut addresses = vec![0; len];
+            stream.read_exact(&mut addresses).await?;
+            proxy_header::binary(fixed, &addresses).map_err(no_header)
+        }
+    }
 }
 
 /// Whether an error of `accept` is about the connection that was to be accepted, which is gone.
@@ -212,6 +280,10 @@ mod tests {
         assert!(bind(address, 2).is_err());
         let several = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 3).unwrap();
         let address = several[0].local_addr().unwrap();
-        assert!(several.iter().all(|one| one.local_addr().unwrap() == address));
+        assert!(
+            several
+                .iter()
+                .all(|one| one.local_addr().unwrap() == address)
+        );
     }
 }

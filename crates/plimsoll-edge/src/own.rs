@@ -198,7 +198,13 @@ mod tests {
             fallback(&mut answers[0], &page, manner);
             for status in [301, 400, 404, 429, 503, 599] {
                 let mut out = Vec::new();
-                words(&mut out, status, Reason::QueueFull, "Retry-After: 1\r\n", manner);
+                words(
+                    &mut out,
+                    status,
+                    Reason::QueueFull,
+                    "Retry-After: 1\r\n",
+                    manner,
+                );
                 answers.push(out);
             }
             for out in answers {

@@ -65,7 +65,14 @@ pub(crate) fn begin(
             escape(line, head.method.as_bytes());
             put(line, " ");
             escape(line, target.as_bytes());
-            put(line, if head.is_1_1 { " HTTP/1.1\" " } else { " HTTP/1.0\" " });
+            put(
+                line,
+                if head.is_1_1 {
+                    " HTTP/1.1\" "
+                } else {
+                    " HTTP/1.0\" "
+                },
+            );
             line.push(0);
             put(line, " \"");
             escape_or_dash(line, value("referer"));
@@ -202,7 +209,9 @@ fn civil(days: u64) -> (u64, u64, u64) {
 }
 
 fn since_1970(time: SystemTime) -> (u64, u32) {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let since = time
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     (since.as_secs(), since.subsec_millis())
 }
 
@@ -235,7 +244,8 @@ mod tests {
     use super::*;
 
     fn line(format: LogFormat) -> String {
-        let request = b"GET /a\"b HTTP/1.1\r\nHost: x\r\nUser-Agent: A\xffB\tC\r\nReferer: http://y/\r\n\r\n";
+        let request =
+            b"GET /a\"b HTTP/1.1\r\nHost: x\r\nUser-Agent: A\xffB\tC\r\nReferer: http://y/\r\n\r\n";
         let mut room = header_room();
         let head = parse(request, &mut room).unwrap();
         let mut begun = Vec::new();

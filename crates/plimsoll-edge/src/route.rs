@@ -51,7 +51,10 @@ impl Routes {
     /// # Errors
     /// When a regular expression is not valid.
     pub(crate) fn new(routes: &[edge::Route]) -> Result<Self, regex::Error> {
-        let routes = routes.iter().map(Route::new).collect::<Result<Vec<_>, _>>()?;
+        let routes = routes
+            .iter()
+            .map(Route::new)
+            .collect::<Result<Vec<_>, _>>()?;
         let plain = routes
             .first()
             .is_some_and(|route| route.config.matches == Match::default());
@@ -87,7 +90,9 @@ impl Routes {
     }
 
     fn first(&self, head: &RequestHead<'_, '_>, path: &str, random: f64) -> Option<usize> {
-        self.routes.iter().position(|route| route.takes(head, path, random))
+        self.routes
+            .iter()
+            .position(|route| route.takes(head, path, random))
     }
 }
 
@@ -249,7 +254,11 @@ impl Route {
         let whole = format!("{rooted}{new}{query}");
         // What was written into the file was checked there; what the client sent holds no blank or control byte.
         let is_clean = whole.bytes().all(|byte| (0x21..0x7f).contains(&byte));
-        if is_clean { Ok(Some(whole)) } else { Err(Confused) }
+        if is_clean {
+            Ok(Some(whole))
+        } else {
+            Err(Confused)
+        }
     }
 
     /// Where a route sends a client.
@@ -304,9 +313,7 @@ pub(crate) fn takes_page(head: &RequestHead<'_, '_>) -> bool {
                 let found = holds(value, "text/html") || holds(value, "*/*");
                 accepts = Some(accepts.unwrap_or(false) || found);
             }
-            10 if header.name.eq_ignore_ascii_case("user-agent")
-                && CRAWLERS.is_match(value) =>
-            {
+            10 if header.name.eq_ignore_ascii_case("user-agent") && CRAWLERS.is_match(value) => {
                 return false;
             }
             14 if header.name.eq_ignore_ascii_case("sec-fetch-dest")

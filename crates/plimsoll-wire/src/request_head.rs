@@ -387,8 +387,7 @@ fn valid_host(host: &[u8]) -> Option<&str> {
         },
     };
     let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:%!$&'()*+,;=".contains(&byte);
-    let is_port =
-        |port: &str| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    let is_port = |port: &str| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
     (!name.is_empty() && name.len() <= 255 && name.bytes().all(is_name) && port.is_none_or(is_port))
         .then_some(text)
 }

@@ -11,6 +11,8 @@ macro_rules! word {
     };
 }
 
+pub(crate) use word;
+
 mod requests;
 mod steps;
 

@@ -7,9 +7,7 @@ use plimsoll_config::edge::{Action, Chooser, HashKey};
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::Length;
 use plimsoll_wire::request::is_idempotent;
-use plimsoll_wire::request_head::{
-    RequestHead, find_end, header_room, parse, skip_empty_lines,
-};
+use plimsoll_wire::request_head::{RequestHead, find_end, header_room, parse, skip_empty_lines};
 
 use super::own_answer::Own;
 use super::{Connection, Peer, Stage, Waiting};
@@ -57,7 +55,7 @@ impl Connection {
         };
         let mut own = Own {
             facts: Facts {
-                keep_alive: head.keep_alive && !event_loop.draining.is_on(),
+                keep_alive: head.keep_alive && !event_loop.is_draining(),
                 ..facts(&head)
             },
             has_body: has_body(&head),
@@ -258,7 +256,11 @@ fn client_of(peer: &Peer, head: &RequestHead<'_, '_>, settings: &Settings) -> Op
                 return named;
             };
             named = Some(address);
-            if !settings.trusted.iter().any(|network| network.holds(address)) {
+            if !settings
+                .trusted
+                .iter()
+                .any(|network| network.holds(address))
+            {
                 return named;
             }
         }
@@ -267,12 +269,7 @@ fn client_of(peer: &Peer, head: &RequestHead<'_, '_>, settings: &Settings) -> Op
 }
 
 /// What the pool's chooser wants hashed.
-fn key(
-    chooser: &Chooser,
-    peer: &Peer,
-    client: Option<IpAddr>,
-    head: &RequestHead<'_, '_>,
-) -> u64 {
+fn key(chooser: &Chooser, peer: &Peer, client: Option<IpAddr>, head: &RequestHead<'_, '_>) -> u64 {
     match chooser {
         Chooser::Hash(HashKey::Client) => match client {
             Some(client) => hash(client.to_string().as_bytes()),

@@ -64,7 +64,11 @@ impl Connection {
         {
             let after = after(own);
             let mut bytes = self.event_loop.spare_bytes();
-            own::fallback(&mut bytes, page, manner(own, after, &self.event_loop.date.borrow()));
+            own::fallback(
+                &mut bytes,
+                page,
+                manner(own, after, &self.event_loop.date.borrow()),
+            );
             return self.send_own(bytes, after, own, 200, Reason::Fallback, line);
         }
         let extra = match status {

@@ -179,7 +179,14 @@ impl Exchange {
     fn on_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<(), Fault> {
         head::parse_with(bytes, |head, headers| match head.status {
             101 if self.facts.upgrade => {
-                self.write_head(bytes, head, headers, Framing::Nothing, Connection::Upgrade, side);
+                self.write_head(
+                    bytes,
+                    head,
+                    headers,
+                    Framing::Nothing,
+                    Connection::Upgrade,
+                    side,
+                );
                 self.answered(head, side);
                 self.answer.has_switched = true;
                 self.answer.state = State::Complete;
@@ -341,13 +348,31 @@ mod tests {
         check(sized, new, Framing::AsIs, Unsaid, Length::Sized(5));
         check(sized, old, Framing::AsIs, KeepAlive, Length::Sized(5));
         check(sized, head, Framing::AsIs, Unsaid, none);
-        check(sized, Facts::default(), Framing::AsIs, Close, Length::Sized(5));
+        check(
+            sized,
+            Facts::default(),
+            Framing::AsIs,
+            Close,
+            Length::Sized(5),
+        );
         check(chunked, new, Framing::Chunked, Unsaid, Length::Chunked);
         check(chunked, old, Framing::AsIs, Close, Length::Chunked);
         check(chunked, head, Framing::AsIs, Unsaid, none);
         check(unsaid, new, Framing::Chunked, Unsaid, Length::Unsaid);
         check(unsaid, old, Framing::AsIs, Close, Length::Unsaid);
-        check("HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n", new, Framing::Nothing, Unsaid, none);
-        check("HTTP/1.1 304 Not\r\nContent-Length: 5\r\n\r\n", new, Framing::AsIs, Unsaid, none);
+        check(
+            "HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n",
+            new,
+            Framing::Nothing,
+            Unsaid,
+            none,
+        );
+        check(
+            "HTTP/1.1 304 Not\r\nContent-Length: 5\r\n\r\n",
+            new,
+            Framing::AsIs,
+            Unsaid,
+            none,
+        );
     }
 }

@@ -56,8 +56,7 @@ fn check_lines(lines: &str, kept: &str) {
     check_request(
         &format!("POST / HTTP/1.1\r\nHost: x\r\n{lines}\r\n"),
         &asking(),
-        &format!("POST / HTTP/1.1\r\nHost: x\r\n{kept}\r\n")
-            .replacen("{own}", OWN, 1),
+        &format!("POST / HTTP/1.1\r\nHost: x\r\n{kept}\r\n").replacen("{own}", OWN, 1),
     );
 }
 
@@ -67,7 +66,10 @@ fn what_belongs_to_the_connection_ends_here() {
         "Connection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nA: b\r\nProxy-Connection: x\r\n",
         "A: b\r\n{own}",
     );
-    check_lines("Upgrade: h2c\r\nHTTP2-Settings: x\r\nProxy: evil\r\n", "{own}");
+    check_lines(
+        "Upgrade: h2c\r\nHTTP2-Settings: x\r\nProxy: evil\r\n",
+        "{own}",
+    );
     check_lines(
         "Connection: content-length, host\r\nContent-Length: 3\r\n",
         "Content-Length: 3\r\n{own}",

@@ -49,7 +49,11 @@ fn cheaper<'a>(a: &'a Candidate, b: &'a Candidate) -> &'a Candidate {
         one.latency.unwrap_or(or).max(1.0) * f64::from(one.in_flight + 1) / one.weight
     };
     let other = b.latency.unwrap_or(known);
-    if cost(a, other) <= cost(b, known) { a } else { b }
+    if cost(a, other) <= cost(b, known) {
+        a
+    } else {
+        b
+    }
 }
 
 /// The one with the fewest requests for its weight; `random` decides among equals.
@@ -152,10 +156,22 @@ mod tests {
     fn weights_are_shares() {
         let even = servers(&[1.0, 1.0, 1.0]);
         let uneven = servers(&[3.0, 1.0]);
-        near(&shares(3, |turn| in_turn(&even, turn).unwrap()), &[1.0 / 3.0; 3]);
-        near(&shares(2, |turn| in_turn(&uneven, turn).unwrap()), &[0.75, 0.25]);
-        near(&shares(3, |key| by_hash(&even, mix(key)).unwrap()), &[1.0 / 3.0; 3]);
-        near(&shares(2, |key| by_hash(&uneven, mix(key)).unwrap()), &[0.75, 0.25]);
+        near(
+            &shares(3, |turn| in_turn(&even, turn).unwrap()),
+            &[1.0 / 3.0; 3],
+        );
+        near(
+            &shares(2, |turn| in_turn(&uneven, turn).unwrap()),
+            &[0.75, 0.25],
+        );
+        near(
+            &shares(3, |key| by_hash(&even, mix(key)).unwrap()),
+            &[1.0 / 3.0; 3],
+        );
+        near(
+            &shares(2, |key| by_hash(&uneven, mix(key)).unwrap()),
+            &[0.75, 0.25],
+        );
         near(
             &shares(3, |key| cheaper_of_two(&even, mix(key)).unwrap()),
             &[1.0 / 3.0; 3],

@@ -46,7 +46,8 @@ impl Health {
 
     /// When it came back, if it was ever out.
     pub(crate) fn back_since(&self) -> Option<Nanoseconds> {
-        self.back_since.max((self.ejected_until > 0).then_some(self.ejected_until))
+        self.back_since
+            .max((self.ejected_until > 0).then_some(self.ejected_until))
     }
 
     /// The result of an active check; whether it changed anything.
@@ -110,7 +111,9 @@ mod tests {
             rise: 2,
         };
         let mut health = Health::default();
-        let results = [false, false, true, false, false, false, true, false, true, true];
+        let results = [
+            false, false, true, false, false, false, true, false, true, true,
+        ];
         let changes: Vec<bool> = results
             .iter()
             .zip(0..)
@@ -131,7 +134,10 @@ mod tests {
         };
         let mut health = Health::default();
         let fails = |health: &mut Health, goods: &[bool]| {
-            goods.iter().map(|&good| health.answered(good, &eject)).any(|ejects| ejects)
+            goods
+                .iter()
+                .map(|&good| health.answered(good, &eject))
+                .any(|ejects| ejects)
         };
         assert!(!fails(&mut health, &[false, false, true, false, false]));
         assert!(fails(&mut health, &[false]));

@@ -31,6 +31,8 @@ pub(crate) struct Server {
     /// Until when it is out: 0 is in, the greatest number is out by active checks.
     out_until: AtomicU64,
     back_since: AtomicU64,
+    answers: AtomicU64,
+    failures: AtomicU64,
     /// Whether the last answer was a failure.
     failing: AtomicBool,
     health: Mutex<Health>,
@@ -50,6 +52,8 @@ impl Server {
             weight: AtomicU32::new(1),
             out_until: AtomicU64::new(0),
             back_since: AtomicU64::new(0),
+            answers: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
             failing: AtomicBool::new(false),
             health: Mutex::default(),
             learner: Mutex::new(None),
@@ -149,12 +153,24 @@ impl Server {
 
     /// Takes note of how an answer went; whether the server should be ejected.
     pub(crate) fn answered(&self, good: bool, eject: &Eject) -> bool {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        self.failures.fetch_add(u64::from(!good), Ordering::Relaxed);
         // The usual case touches no lock.
         if good && !self.failing.load(Ordering::Relaxed) {
             return false;
         }
         self.failing.store(!good, Ordering::Relaxed);
         lock(&self.health).answered(good, eject)
+    }
+
+    /// Answers so far, failed ones included.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
+    }
+
+    /// Failed answers so far.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
     }
 
     /// Takes it out for a while.

@@ -53,7 +53,10 @@ fn a_place_that_is_given_back_goes_to_the_next_in_line() {
     let second = granted(pool.enter(&asker()));
     assert_eq!((first.in_flight, second.in_flight), (1, 2));
     let (third, fourth) = (waits(pool.enter(&asker())), waits(pool.enter(&asker())));
-    assert!(matches!(pool.enter(&asker()), Entry::Refused(Refused::Full)));
+    assert!(matches!(
+        pool.enter(&asker()),
+        Entry::Refused(Refused::Full)
+    ));
     assert_eq!(pool.waiting(), 2);
     drop(first);
     let third = pool.permit(third.taken().expect("its turn has come"));
@@ -92,7 +95,10 @@ fn lower_classes_leave_places_for_higher_ones() {
         ..asker()
     };
     let held: Vec<Permit> = (0..6).map(|_| granted(pool.enter(&sheddable))).collect();
-    assert!(matches!(pool.enter(&sheddable), Entry::Refused(Refused::Full)));
+    assert!(matches!(
+        pool.enter(&sheddable),
+        Entry::Refused(Refused::Full)
+    ));
     let others: Vec<Permit> = (0..4).map(|_| granted(pool.enter(&asker()))).collect();
     assert!(matches!(pool.enter(&asker()), Entry::Refused(_)));
     drop((held, others));
@@ -127,20 +133,32 @@ fn servers_that_fail_are_ejected_but_never_all() {
         overload: false,
     };
     let permits: Vec<Permit> = (0..40)
-        .map(|random| granted(pool.enter(&Asker { random: chooser::mix(random), ..asker() })))
+        .map(|random| {
+            granted(pool.enter(&Asker {
+                random: chooser::mix(random),
+                ..asker()
+            }))
+        })
         .collect();
     for permit in &permits {
         pool.answered(permit, sample, false);
     }
     let now = pool.clock.now();
-    let out = pool.servers.iter().filter(|server| !server.is_in(now)).count();
+    let out = pool
+        .servers
+        .iter()
+        .filter(|server| !server.is_in(now))
+        .count();
     assert_eq!(out, 1);
 }
 
 #[test]
 fn a_new_configuration_keeps_servers_and_those_who_wait() {
     let before = pool(vec![server("a", 1), server("b", 1)], 5);
-    let held = [granted(before.enter(&asker())), granted(before.enter(&asker()))];
+    let held = [
+        granted(before.enter(&asker())),
+        granted(before.enter(&asker())),
+    ];
     let ticket = waits(before.enter(&asker()));
     let config = edge::Pool {
         queue: Some(5),
@@ -148,7 +166,10 @@ fn a_new_configuration_keeps_servers_and_those_who_wait() {
     };
     let after = Arc::new(Pool::new(&config, Some(&before), Clock::start()));
     assert_eq!(after.servers[0].id, before.servers[0].id);
-    assert_eq!((after.servers[0].in_flight(), after.servers[0].limit()), (1, 3));
+    assert_eq!(
+        (after.servers[0].in_flight(), after.servers[0].limit()),
+        (1, 3)
+    );
     let cx = Context::from_waker(Waker::noop());
     assert!(ticket.poll(&cx).is_pending());
     drop(held);

@@ -36,8 +36,7 @@ fn paths_are_matched_as_they_are_meant() {
         path: PathMatch::Regex("^/[0-9]+$".to_owned()),
         ..Match::default()
     });
-    let routes =
-        Routes::new(&[prefix("/admin/"), exact, expression, prefix("/")]).unwrap();
+    let routes = Routes::new(&[prefix("/admin/"), exact, expression, prefix("/")]).unwrap();
     for (path, expected) in [
         ("/admin/x", 0),
         ("/admin", 0),
@@ -97,7 +96,9 @@ fn everything_that_is_said_must_hold() {
     assert!(takes(&|wanted| wanted.share = Some(0.6)));
     assert!(!takes(&|wanted| wanted.share = Some(0.4)));
     assert!(!takes(&|wanted| wanted.hosts = vec!["example".to_owned()]));
-    assert!(!takes(&|wanted| wanted.hosts = vec!["*.a.example".to_owned()]));
+    assert!(!takes(
+        &|wanted| wanted.hosts = vec!["*.a.example".to_owned()]
+    ));
     assert!(!takes(&|wanted| wanted.methods = vec!["POST".to_owned()]));
     assert!(!takes(&|wanted| wanted.headers[0].1 = Some("2".to_owned())));
 }
@@ -137,10 +138,16 @@ fn paths_are_rewritten_without_their_query() {
     );
     let routes = Routes::new(&[strip, expression]).unwrap();
     let rewritten = |index: usize, target: &str| routes.get(index).rewritten(target);
-    assert_eq!(rewritten(0, "/api/x?y=/api/"), Ok(Some("/x?y=/api/".to_owned())));
+    assert_eq!(
+        rewritten(0, "/api/x?y=/api/"),
+        Ok(Some("/x?y=/api/".to_owned()))
+    );
     assert_eq!(rewritten(0, "/api"), Ok(Some("/".to_owned())));
     assert_eq!(rewritten(0, "//api/x"), Err(Confused));
-    assert_eq!(rewritten(1, "/u/7/x?z"), Ok(Some("/users/7/x?z".to_owned())));
+    assert_eq!(
+        rewritten(1, "/u/7/x?z"),
+        Ok(Some("/users/7/x?z".to_owned()))
+    );
 }
 
 #[test]
@@ -171,7 +178,10 @@ fn only_browsers_get_the_page() {
     assert!(!takes("POST", ""));
     assert!(!takes("GET", "Accept: application/json\r\n"));
     assert!(!takes("GET", "Accept: */*\r\nSec-Fetch-Dest: script\r\n"));
-    assert!(!takes("GET", "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n"));
+    assert!(!takes(
+        "GET",
+        "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n"
+    ));
 }
 
 proptest::proptest! {

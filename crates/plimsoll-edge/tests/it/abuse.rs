@@ -14,43 +14,101 @@ const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 fn what_could_be_read_in_two_ways_is_refused() {
     let server = Scripted::always(OK);
     let edge = before(server.address);
-    let post = |headers: &str, body: &str| format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n{body}");
+    let post =
+        |headers: &str, body: &str| format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n{body}");
     let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
     let cases: Vec<(u16, String)> = vec![
-        (400, post("Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", &format!("0\r\n\r\n{hidden}"))),
-        (400, post("Transfer-Encoding: chunked\r\nContent-Length: 6\r\n", hidden)),
-        (400, post("Content-Length: 4\r\nContent-Length: 40\r\n", hidden)),
-        (400, post("Content-Length: 4\r\nContent-Length: 4\r\n", "abcd")),
+        (
+            400,
+            post(
+                "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n",
+                &format!("0\r\n\r\n{hidden}"),
+            ),
+        ),
+        (
+            400,
+            post(
+                "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n",
+                hidden,
+            ),
+        ),
+        (
+            400,
+            post("Content-Length: 4\r\nContent-Length: 40\r\n", hidden),
+        ),
+        (
+            400,
+            post("Content-Length: 4\r\nContent-Length: 4\r\n", "abcd"),
+        ),
         (400, post("Content-Length: 4, 4\r\n", "abcd")),
         (400, post("Content-Length: +4\r\n", "abcd")),
         (400, post("Content-Length: 0x4\r\n", "abcd")),
         (400, post("Content-Length : 4\r\n", "abcd")),
         (501, post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")),
-        (501, post("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n")),
-        (400, post("Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n", "0\r\n\r\n")),
+        (
+            501,
+            post("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"),
+        ),
+        (
+            400,
+            post(
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n",
+                "0\r\n\r\n",
+            ),
+        ),
         (400, post("Transfer-Encoding:\x0bchunked\r\n", "0\r\n\r\n")),
         (400, post("X: y\r\n Transfer-Encoding: chunked\r\n", hidden)),
         (400, post("X: y\nTransfer-Encoding: chunked\r\n", hidden)),
         (400, post("X: y\rTransfer-Encoding: chunked\r\n", hidden)),
         (400, "GET / HTTP/1.1\nHost: a\n\n".to_owned()),
-        (400, "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n".to_owned()),
+        (
+            400,
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n".to_owned(),
+        ),
         (400, "GET / HTTP/1.1\r\n\r\n".to_owned()),
         (400, "GET / HTTP/1.1\r\nHost: a b\r\n\r\n".to_owned()),
-        (400, "GET http://other/ HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
-        (400, "GET http://169.254.169.254/ HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
-        (400, "GET file:///etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
-        (405, "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n".to_owned()),
+        (
+            400,
+            "GET http://other/ HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
+        (
+            400,
+            "GET http://169.254.169.254/ HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
+        (
+            400,
+            "GET file:///etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
+        (
+            405,
+            "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n".to_owned(),
+        ),
         (405, "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
         (400, "GET /a/../b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
-        (400, "GET /a/%2e%2e/b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
+        (
+            400,
+            "GET /a/%2e%2e/b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
         (400, "GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
         (400, "GET /a%00b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
         (505, "GET / HTTP/3.0\r\nHost: a\r\n\r\n".to_owned()),
         (400, "\x16\x03\x01\x02\x00\x01".to_owned()),
         (400, "\r\n\r\n\r\n\r\n\r\n\r\n".to_owned()),
         (414, format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000))),
-        (431, format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n", "x".repeat(40_000))),
-        (431, format!("GET / HTTP/1.1\r\nHost: a\r\n{}\r\n", "X: y\r\n".repeat(200))),
+        (
+            431,
+            format!(
+                "GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n",
+                "x".repeat(40_000)
+            ),
+        ),
+        (
+            431,
+            format!(
+                "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+                "X: y\r\n".repeat(200)
+            ),
+        ),
         (417, post("Expect: wonders\r\n", "")),
         (413, post("Content-Length: 99999999999\r\n", "abcd")),
     ];
@@ -115,7 +173,8 @@ fn slow_clients_are_cut_off() {
     let mut stream = connect(edge.address);
     let mut slow = stream.try_clone().unwrap();
     let writer = std::thread::spawn(move || {
-        slow.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        slow.set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
         let mut sent = 0;
         while slow.write_all(b"G").is_ok() && sent < 1000 {
             sent += 1;
@@ -143,7 +202,9 @@ fn a_client_that_takes_nothing_is_cut_off() {
     });
     let edge = start(&impatient(server.address));
     let mut stream = connect(edge.address);
-    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     let other = connect(edge.address);
     // While nothing is read here, time passes there: the end of an idle connection says that it has.
     assert_eq!(read_all(&mut { other }), "");
@@ -159,7 +220,9 @@ fn connections_have_a_limit_for_each_address() {
     edge.limits.per_address_max = 2;
     let edge = start(&edge);
     let ask_on = |stream: &mut std::net::TcpStream| {
-        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
         crate::support::read_until(stream, "\r\n\r\nok");
     };
     let (mut first, mut second) = (connect(edge.address), connect(edge.address));

@@ -23,10 +23,12 @@ fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
     });
     let edge = before(server.address);
     let mut idle = connect(edge.address);
-    idle.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    idle.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     read_until(&mut idle, "ok");
     let mut slow = connect(edge.address);
-    slow.write_all(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    slow.write_all(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     waits.recv().unwrap();
     let address = edge.address;
     let draining = edge.drain(Duration::from_secs(10));

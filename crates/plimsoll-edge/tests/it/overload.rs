@@ -43,7 +43,9 @@ fn every_refusal_says_why() {
     let server = busy(sender);
     let edge = start(&narrow(&server, 1));
     let mut first = connect(edge.address);
-    first.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    first
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     came.recv().unwrap();
     // The second waits in line, the third finds no place there.
     let address = edge.address;
@@ -67,7 +69,9 @@ fn the_fallback_goes_to_browsers_only() {
     let server = busy(sender);
     let edge = start(&with_fallback(narrow(&server, 0)));
     let mut first = connect(edge.address);
-    first.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    first
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     came.recv().unwrap();
     let say = |request: &str| {
         let head = format!("{request} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n");
@@ -77,19 +81,26 @@ fn the_fallback_goes_to_browsers_only() {
     };
     let page = say("GET /");
     assert_eq!(parts(&page), (200, "<p>soon"));
-    for line in ["X-Plimsoll: fallback", "Cache-Control: no-store", "Content-Type: text/html"] {
+    for line in [
+        "X-Plimsoll: fallback",
+        "Cache-Control: no-store",
+        "Content-Type: text/html",
+    ] {
         assert!(page.contains(line), "{page:?}");
     }
     assert_eq!(parts(&say("HEAD /")), (200, ""));
     assert_eq!(parts(&say("POST /")).0, 503);
-    let other = "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nConnection: close\r\n\r\n";
+    let other =
+        "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nConnection: close\r\n\r\n";
     let other = ask(edge.address, other);
     assert_eq!(parts(&other).0, 503);
     assert!(other.contains("X-Plimsoll: queue-full\r\n"));
     // A refusal keeps the connection: the next request of a browser costs no new one.
     let mut stream = connect(edge.address);
     for _ in 0..3 {
-        stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
         read_until(&mut stream, "<p>soon");
     }
 }
@@ -102,25 +113,35 @@ fn a_client_that_leaves_the_line_makes_room() {
     narrow.pools[0].queue_timeout = Duration::from_mins(1);
     let edge = start(&narrow);
     let mut first = connect(edge.address);
-    first.write_all(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    first
+        .write_all(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     came.recv().unwrap();
     let mut second = connect(edge.address);
-    second.write_all(b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    second
+        .write_all(b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     drop(second);
     // The edge sees the end of the second before it sees the third, or soon after: whoever is refused asks again.
     let mut third = connect(edge.address);
-    third.write_all(b"GET /3 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    third
+        .write_all(b"GET /3 HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
     drop(first);
     let heard = || server.heard().iter().any(|head| head.starts_with("GET /3"));
     let mut refused = 0;
     while !heard() {
         let mut byte = [0];
-        third.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+        third
+            .set_read_timeout(Some(Duration::from_millis(20)))
+            .unwrap();
         if matches!(third.peek(&mut byte), Ok(count) if count > 0) {
             refused += 1;
             assert!(refused < 100);
             third = connect(edge.address);
-            third.write_all(b"GET /3 HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+            third
+                .write_all(b"GET /3 HTTP/1.1\r\nHost: a\r\n\r\n")
+                .unwrap();
         }
     }
 }
@@ -149,15 +170,21 @@ fn ten_times_the_load_line_is_survived() {
                 let (mut pages, mut shells) = (Vec::new(), Vec::new());
                 while Instant::now() < until {
                     let asked = Instant::now();
-                    stream.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+                    stream
+                        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                        .unwrap();
                     let head = read_until(&mut stream, "\r\n\r\n");
                     if head.contains("X-Plimsoll: fallback") {
                         read_until(&mut stream, "<p>soon");
                         shells.push(asked.elapsed());
                         // The pace of a client that was refused: nothing comes, so the time-out passes.
-                        stream.set_read_timeout(Some(Duration::from_millis(40))).unwrap();
+                        stream
+                            .set_read_timeout(Some(Duration::from_millis(40)))
+                            .unwrap();
                         let _ = stream.peek(&mut [0]);
-                        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+                        stream
+                            .set_read_timeout(Some(Duration::from_secs(10)))
+                            .unwrap();
                     } else {
                         let mut body = vec![0; 100];
                         std::io::Read::read_exact(&mut stream, &mut body).unwrap();

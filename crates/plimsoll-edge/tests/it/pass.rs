@@ -180,11 +180,10 @@ fn echo() -> Scripted {
 fn bodies_go_both_ways_at_once() {
     let edge = before(echo().address);
     let mut stream = connect(edge.address);
-    let body: Vec<u8> = (0..3_000_000_u32).map(|at| b'a' + (at % 23) as u8).collect();
-    let head = format!(
-        "POST / HTTP/1.0\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
+    let body: Vec<u8> = (0..3_000_000_u32)
+        .map(|at| b'a' + (at % 23) as u8)
+        .collect();
+    let head = format!("POST / HTTP/1.0\r\nContent-Length: {}\r\n\r\n", body.len());
     let mut writing = stream.try_clone().unwrap();
     let sent = body.clone();
     let writer = std::thread::spawn(move || {
@@ -209,8 +208,14 @@ fn chunked_requests_go_on_without_extensions_and_trailers() {
     let (status, body) = parts(&said);
     assert_eq!(status, 200);
     // The echo itself is in chunks of the edge's; within stand the chunks that the server heard.
-    assert!(body.contains("hello\r\n") && body.contains("abc\r\n"), "{body:?}");
-    assert!(!body.contains("evil") && !body.contains("X-Evil"), "{body:?}");
+    assert!(
+        body.contains("hello\r\n") && body.contains("abc\r\n"),
+        "{body:?}"
+    );
+    assert!(
+        !body.contains("evil") && !body.contains("X-Evil"),
+        "{body:?}"
+    );
 }
 
 #[test]
@@ -227,7 +232,9 @@ fn who_waits_for_100_continue_gets_it_from_the_server() {
     let edge = before(server.address);
     let mut stream = connect(edge.address);
     stream
-        .write_all(b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+        .write_all(
+            b"POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n",
+        )
         .unwrap();
     read_until(&mut stream, "HTTP/1.1 100 Continue\r\n\r\n");
     stream.write_all(b"body").unwrap();

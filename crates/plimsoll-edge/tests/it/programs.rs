@@ -25,7 +25,10 @@ impl Drop for Nginx {
 impl Nginx {
     fn start(locations: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let address = TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
         let prefix = folder.path().display();
         let configuration = format!(
             "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice;\n\
@@ -43,7 +46,10 @@ impl Nginx {
             .spawn()
             .expect("nginx is installed: apt-get install nginx-light");
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
-        let started = lines.by_ref().flatten().any(|line| line.contains("start worker process "));
+        let started = lines
+            .by_ref()
+            .flatten()
+            .any(|line| line.contains("start worker process "));
         assert!(started, "nginx did not start");
         std::thread::spawn(move || lines.for_each(drop));
         Self {
@@ -81,16 +87,27 @@ fn curl_gets_from_nginx_what_nginx_has() {
     assert!(curl(&["--http1.0", &url("/big")]) == big);
     assert_eq!(curl(&["-r", "0-3", &url("/big")]), big[..4]);
     let said = curl(&["-I", &url("/big")]);
-    assert!(said.contains(&format!("Content-Length: {}\r\n", big.len())), "{said}");
+    assert!(
+        said.contains(&format!("Content-Length: {}\r\n", big.len())),
+        "{said}"
+    );
     assert!(curl(&["-i", &url("/moved")]).contains("Location: http://"));
     assert!(curl(&["-i", &url("/nothing")]).starts_with("HTTP/1.1 404 Not Found\r\n"));
-    let headers = curl(&["-H", "Host: a.example", "-H", "X-Forwarded-For: 6.6.6.6", &url("/headers")]);
+    let headers = curl(&[
+        "-H",
+        "Host: a.example",
+        "-H",
+        "X-Forwarded-For: 6.6.6.6",
+        &url("/headers"),
+    ]);
     assert_eq!(
         headers,
         "a.example|127.0.0.1|for=127.0.0.1;host=\"a.example\";proto=http"
     );
     // Twenty at once on one connection each, several times over.
-    let urls: Vec<String> = (0..20).map(|number| url(&format!("/big?{number}"))).collect();
+    let urls: Vec<String> = (0..20)
+        .map(|number| url(&format!("/big?{number}")))
+        .collect();
     let mut arguments = vec!["-Z", "--parallel-max", "20"];
     arguments.extend(urls.iter().map(String::as_str));
     assert_eq!(curl(&arguments).len(), 20 * big.len());

@@ -26,6 +26,10 @@ impl Drop for Afloat {
 }
 
 impl Afloat {
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.running.as_ref().and_then(Running::admin).unwrap()
+    }
+
     /// Ends it in an orderly way; the thread ends when the edge has.
     pub(crate) fn drain(mut self, at_most: Duration) -> std::thread::JoinHandle<()> {
         let running = self.running.take().unwrap();
@@ -60,7 +64,7 @@ pub(crate) fn plain(pool: Pool) -> Edge {
 }
 
 pub(crate) fn start(edge: &Edge) -> Afloat {
-    let running = plimsoll_edge::start(edge, |_| ()).unwrap();
+    let running = plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap();
     let address = running.addresses()[0];
     Afloat {
         running: Some(running),

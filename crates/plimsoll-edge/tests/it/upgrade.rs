@@ -9,7 +9,9 @@ fn echo() -> Scripted {
         let Some(head) = heard.head() else {
             return;
         };
-        assert!(head.contains("Upgrade: websocket\r\n") && head.contains("Connection: upgrade\r\n"));
+        assert!(
+            head.contains("Upgrade: websocket\r\n") && head.contains("Connection: upgrade\r\n")
+        );
         heard.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nfirst");
         let mut piece = [0; 4096];
         while let Ok(count) = heard.stream.read(&mut piece) {
@@ -22,7 +24,8 @@ fn echo() -> Scripted {
     })
 }
 
-const UPGRADE: &[u8] = b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+const UPGRADE: &[u8] =
+    b"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 #[test]
 fn bytes_pass_both_ways_and_ends_one_at_a_time() {

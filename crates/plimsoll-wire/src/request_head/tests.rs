@@ -8,10 +8,7 @@ fn read<T>(head: &str, look: impl FnOnce(&RequestHead<'_, '_>) -> T) -> Result<T
     parse(bytes, &mut room).map(|head| look(&head))
 }
 
-fn with<T>(
-    headers: &str,
-    look: impl FnOnce(&RequestHead<'_, '_>) -> T,
-) -> Result<T, RequestFault> {
+fn with<T>(headers: &str, look: impl FnOnce(&RequestHead<'_, '_>) -> T) -> Result<T, RequestFault> {
     read(
         &format!("GET / HTTP/1.1\r\nHost: a.example\r\n{headers}\r\n"),
         look,
@@ -97,11 +94,13 @@ fn a_lax_grammar_is_refused() {
             "{headers:?}"
         );
     }
-    assert_eq!(
-        with("A: b\n", |_| ()),
-        Err(RequestFault::BareLineFeed)
-    );
-    for line in ["GET  / HTTP/1.1", "GET / HTTP/1.1 ", " GET / HTTP/1.1", "GET /"] {
+    assert_eq!(with("A: b\n", |_| ()), Err(RequestFault::BareLineFeed));
+    for line in [
+        "GET  / HTTP/1.1",
+        "GET / HTTP/1.1 ",
+        " GET / HTTP/1.1",
+        "GET /",
+    ] {
         let head = format!("{line}\r\nHost: a\r\n\r\n");
         assert!(read(&head, |_| ()).is_err(), "{line:?}");
     }
@@ -132,10 +131,7 @@ fn targets_are_taken_in_the_forms_of_a_server() {
         Ok((String::new(), Some("A.example".to_owned())))
     );
     assert_eq!(target("OPTIONS * HTTP/1.1"), Ok(("*".to_owned(), host)));
-    refused_line(
-        "GET http://b.example/ HTTP/1.1",
-        RequestFault::HostsDiffer,
-    );
+    refused_line("GET http://b.example/ HTTP/1.1", RequestFault::HostsDiffer);
     refused_line("GET http://u@a.example/ HTTP/1.1", RequestFault::Target);
     refused_line("GET ftp://a.example/ HTTP/1.1", RequestFault::Target);
     refused_line("GET * HTTP/1.1", RequestFault::Target);
@@ -155,10 +151,18 @@ fn there_is_one_valid_host() {
             head.host.map(str::to_owned)
         })
     };
-    for valid in ["a.example", "a.example:80", "[::1]:8080", "10.0.0.1", "a_b.example"] {
+    for valid in [
+        "a.example",
+        "a.example:80",
+        "[::1]:8080",
+        "10.0.0.1",
+        "a_b.example",
+    ] {
         assert_eq!(host(valid), Ok(Some(valid.to_owned())));
     }
-    for wrong in ["", "a b", "a/b", "u@a", "a:80:80", "a:x", "[::g]", "[::1]x", "a,b c", "a\"b"] {
+    for wrong in [
+        "", "a b", "a/b", "u@a", "a:80:80", "a:x", "[::g]", "[::1]x", "a,b c", "a\"b",
+    ] {
         assert_eq!(host(wrong), Err(RequestFault::Host), "{wrong:?}");
     }
     refused("Host: a.example\r\n", RequestFault::Host);
@@ -166,7 +170,10 @@ fn there_is_one_valid_host() {
         read("GET / HTTP/1.1\r\n\r\n", |_| ()),
         Err(RequestFault::Host)
     );
-    assert_eq!(read("GET / HTTP/1.0\r\n\r\n", |head| head.host.is_none()), Ok(true));
+    assert_eq!(
+        read("GET / HTTP/1.0\r\n\r\n", |head| head.host.is_none()),
+        Ok(true)
+    );
 }
 
 #[test]
@@ -180,7 +187,9 @@ fn the_connection_is_kept_as_version_and_header_say() {
     assert!(!keeps("1.0", ""));
     assert!(keeps("1.0", "Connection: Keep-Alive\r\n"));
     let upgrade = |headers: &str| with(headers, |head| head.upgrade).unwrap();
-    assert!(upgrade("Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"));
+    assert!(upgrade(
+        "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
+    ));
     assert!(!upgrade("Upgrade: h2c\r\n"));
     assert!(with("Connection: x-private\r\n", |head| head.names_hop_headers).unwrap());
     assert_eq!(
@@ -202,7 +211,10 @@ fn heads_have_limits() {
         find_end(long.as_bytes(), 0, 4096),
         Err(RequestFault::HeadTooLong)
     );
-    refused(&"A: b\r\n".repeat(HEADERS_MAX), RequestFault::TooManyHeaders);
+    refused(
+        &"A: b\r\n".repeat(HEADERS_MAX),
+        RequestFault::TooManyHeaders,
+    );
     assert_eq!(skip_empty_lines(b"\r\n\r\nGET"), Ok(4));
     assert_eq!(
         skip_empty_lines(&b"\r\n".repeat(9)),
