@@ -43,11 +43,20 @@ impl Client {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(stream) => poll_write(stream, cx, first, second),
-            Self::Tls(stream) => poll_write_flushed(stream, cx, first, second),
+            Self::Tls(stream) => poll_write(stream.as_mut(), cx, first, second),
             Self::Stream(stream) => {
                 let bytes = if first.is_empty() { second } else { first };
                 stream.poll_write(cx, bytes)
             }
+        }
+    }
+
+    /// Lets go of what an encrypted stream still holds of what was written.
+    #[inline]
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
+            Self::Plain(_) | Self::Stream(_) => Poll::Ready(Ok(())),
         }
     }
 
@@ -89,21 +98,6 @@ pub(crate) fn poll_write(
         stream.poll_write(cx, second)
     } else {
         stream.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)])
-    }
-}
-
-/// As [`poll_write`], for a stream that gathers what is written: it is asked to let go of it at once.
-fn poll_write_flushed(
-    stream: &mut TlsStream<TcpStream>,
-    cx: &mut Context<'_>,
-    first: &[u8],
-    second: &[u8],
-) -> Poll<io::Result<usize>> {
-    let written = ready!(poll_write(stream, cx, first, second))?;
-    // What does not go now goes with the next write, or when the deadline's owner asks again.
-    match Pin::new(stream).poll_flush(cx) {
-        Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
-        Poll::Ready(Ok(())) | Poll::Pending => Poll::Ready(Ok(written)),
     }
 }
 

@@ -303,7 +303,14 @@ impl Connection {
                 }
             }
         }
-        self.event_loop.return_bytes(std::mem::take(&mut out.bytes));
+        if ready!(self.client.poll_flush(cx)).is_err() {
+            self.stage = Stage::Over;
+            return Poll::Ready(());
+        }
+        if let Stage::Answering(out, _) = &mut self.stage {
+            let bytes = std::mem::take(&mut out.bytes);
+            self.event_loop.return_bytes(bytes);
+        }
         match after {
             After::NextRequest => self.next_request(),
             After::Close => self.linger(),

@@ -87,14 +87,6 @@ impl<W> Wheel<W> {
         }
     }
 
-    /// There is no deadline for now.
-    #[inline]
-    pub(crate) fn clear(&mut self, key: usize) {
-        let entry = &mut self.entries[key];
-        entry.due = NEVER;
-        entry.expired = false;
-    }
-
     /// Whether the deadline has passed; told once.
     #[inline]
     pub(crate) fn take_expired(&mut self, key: usize) -> bool {

@@ -107,6 +107,8 @@ impl EventLoop {
         self.generation.set(generation);
         let mut wheel = self.wheel.borrow_mut();
         if wheel.len() == 0 {
+            // The clockwork may have stood still meanwhile: deadlines count from now.
+            wheel.advance(self.ticks(), |_| ());
             self.busy.notify_one();
         }
         wheel.enter(generation)
@@ -202,7 +204,7 @@ impl EventLoop {
         let mut ticks: u64 = 0;
         loop {
             tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
-            let now = self.clock.now() / (TICK_MS * 1_000_000);
+            let now = self.ticks();
             self.wheel.borrow_mut().advance(now, Waker::wake_by_ref);
             ticks += 1;
             if ticks.is_multiple_of(SECOND_TICKS) {
@@ -214,6 +216,10 @@ impl EventLoop {
                 }
             }
         }
+    }
+
+    fn ticks(&self) -> u64 {
+        self.clock.now() / (TICK_MS * 1_000_000)
     }
 
     fn has_no_idle(&self) -> bool {

@@ -169,7 +169,12 @@ impl Exchange {
             match self.step(cx, side) {
                 Ok(true) => moved = true,
                 Ok(false) => {
-                    if self.answer.is_complete() && self.to_client.is_empty() {
+                    let is_flushed = match side.client.poll_flush(cx) {
+                        Poll::Ready(Ok(())) => true,
+                        Poll::Ready(Err(_)) => return Poll::Ready(End::ClientGone),
+                        Poll::Pending => false,
+                    };
+                    if is_flushed && self.answer.is_complete() && self.to_client.is_empty() {
                         return Poll::Ready(self.done());
                     }
                     self.keep_deadline(side, moved);
@@ -365,7 +370,7 @@ impl Exchange {
     fn keep_deadline(&mut self, side: &Side<'_>, moved: bool) {
         let waits = if self.link.is_connecting() {
             Waits::Connection
-        } else if !self.to_client.is_empty() {
+        } else if !self.to_client.is_empty() || self.answer.is_complete() {
             Waits::Client
         } else if !self.body_done && self.to_server.is_empty() && !self.deaf {
             Waits::Body

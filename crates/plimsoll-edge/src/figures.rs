@@ -90,18 +90,6 @@ impl TimesSum {
         self.counts.iter().take(place(us)).sum()
     }
 
-    /// What was recorded since an earlier look.
-    pub(crate) fn since(&self, earlier: &Self) -> Self {
-        let before = |at: usize| earlier.counts.get(at).copied().unwrap_or(0);
-        let counts = self.counts.iter().enumerate();
-        Self {
-            counts: counts
-                .map(|(at, count)| count.saturating_sub(before(at)))
-                .collect(),
-            sum_us: self.sum_us.saturating_sub(earlier.sum_us),
-        }
-    }
-
     /// The time that this share of them did not exceed, ms; the upper bound of its place.
     pub(crate) fn quantile_ms(&self, share: f64) -> Option<f64> {
         let count = self.count();
@@ -207,7 +195,6 @@ mod tests {
         assert_eq!(sum.below(512), 511);
         let median = sum.quantile_ms(0.5).unwrap();
         assert!((0.5..0.57).contains(&median), "{median}");
-        assert_eq!(sum.since(&sum).count(), 0);
         assert_eq!(TimesSum::default().quantile_ms(0.5), None);
     }
 }

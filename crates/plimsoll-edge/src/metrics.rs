@@ -228,7 +228,9 @@ mod tests {
 
     fn overview() -> Overview {
         let times = Times::default();
-        [20_000, 500_000, 3_000_000_000].map(|ns| times.record(ns));
+        for ns in [20_000, 500_000, 3_000_000_000] {
+            times.record(ns);
+        }
         let mut seen = Overview {
             requests: 3,
             statuses: [0, 2, 0, 0, 1],

@@ -58,6 +58,9 @@ impl Tunnel {
                 _ => moved = true,
             }
         }
+        if let Poll::Ready(Err(_)) = client.poll_flush(cx) {
+            return Poll::Ready(());
+        }
         if self.server_told && self.client_told {
             return Poll::Ready(());
         }
