@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use file::{EDGE_LEN_MAX, read};
+pub use file::{EDGE_LEN_MAX, read, reference};
 pub use network::Network;
 
 /// Everything an edge needs to know before it starts. [`Edge::one_pool`] is the shortest of all.

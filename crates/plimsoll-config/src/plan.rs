@@ -14,7 +14,7 @@ mod journeys;
 mod judgement;
 mod load;
 mod names;
-mod reference;
+pub(crate) mod reference;
 mod request;
 mod schema;
 pub(crate) mod source;

@@ -421,3 +421,25 @@ pub(crate) static LIMITS: Table = Table {
         ),
     ],
 };
+
+/// All tables, the whole file's first.
+pub(crate) static TABLES: [&Table; 18] = [
+    &EDGE,
+    &LISTENER,
+    &CERTIFICATE,
+    &POOL,
+    &BALANCE,
+    &SERVER,
+    &TIMEOUTS,
+    &CHECK,
+    &EJECT,
+    &ROUTE,
+    &MATCH,
+    &REDIRECT,
+    &REWRITE,
+    &RATE,
+    &CACHE,
+    &ADMIN,
+    &LOG,
+    &LIMITS,
+];

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod disk;
+mod edge;
 mod import;
 mod kill;
 mod limit;
