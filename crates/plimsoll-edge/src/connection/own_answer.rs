@@ -89,7 +89,11 @@ impl Connection {
         extra: &str,
         line: &[u8],
     ) {
-        let after = after(own);
+        // Whoever sends what cannot be read is not read any further.
+        let after = match reason {
+            Reason::BadRequest => After::Close,
+            _ => after(own),
+        };
         let mut bytes = self.event_loop.spare_bytes();
         let date = self.event_loop.date.borrow();
         own::words(&mut bytes, status, reason, extra, manner(own, after, &date));

@@ -123,12 +123,11 @@ impl Learner {
             ratio.clamp(0.5, 1.5) * self.limit + self.limit.sqrt()
         };
         let busy = f64::from(self.in_flight_max) >= self.limit / 2.0;
-        // A limit that is not used says nothing about whether it may grow.
-        if busy {
-            self.limit = 0.8 * self.limit + 0.2 * wanted;
-        }
         if self.overloads > 0 {
             self.limit *= 0.9;
+        } else if busy {
+            // A limit that is not used says nothing about whether it may grow.
+            self.limit = 0.8 * self.limit + 0.2 * wanted;
         }
         let (min, max) = (f64::from(self.bounds.min), f64::from(self.bounds.max));
         self.limit = self.limit.clamp(min, max);

@@ -17,7 +17,9 @@ struct Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // Asked, not killed: a master that is killed leaves its workers behind.
+        let pid = self.process.id().to_string();
+        let _ = Command::new("kill").args(["-s", "TERM", &pid]).status();
         let _ = self.process.wait();
     }
 }

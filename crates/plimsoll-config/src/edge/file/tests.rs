@@ -122,8 +122,8 @@ fn all_faults_are_told_at_once() {
     let expected = [
         ("1:1", "the word `listn` is not known", "listen"),
         ("2:10", "`ten` is not a range of addresses", "10.0.0.0/8"),
-        ("4:19", "no such host", "http://host:port"),
-        ("4:55", "the server 127.0.0.1:1 is there twice", "weight"),
+        ("4:20", "no such host", "http://host:port"),
+        ("4:56", "the server 127.0.0.1:1 is there twice", "weight"),
         (
             "4:86",
             "the chooser `round_robbin` is not known",
@@ -136,19 +136,19 @@ fn all_faults_are_told_at_once() {
         ),
         ("6:34", "the pool `ap` is not known", "app"),
         (
-            "7:14",
+            "7:16",
             "`pool` and `redirect` cannot stand together",
             "pool",
         ),
-        ("8:34", "the header `Content-Length` cannot be set", "frame"),
+        ("8:35", "the header `Content-Length` cannot be set", "frame"),
         (
-            "8:56",
+            "8:57",
             "a header's value has no control characters",
             "one line",
         ),
-        ("8:78", "`gone.html` cannot be read", "file"),
-        ("9:30", "this is no regular expression", "such as"),
-        ("9:56", "there is no prefix to rewrite", "/below/*"),
+        ("8:79", "`gone.html` cannot be read", "file"),
+        ("9:31", "this is no regular expression", "such as"),
+        ("9:58", "there is no prefix to rewrite", "/below/*"),
         ("10:17", "1 bytes are out of range", "1024"),
     ];
     assert_eq!(lines.len(), expected.len(), "{lines:#?}");
