@@ -117,7 +117,7 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
                     said("fault", &why),
                 ),
             },
-            Err(refused) => refused,
+            Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (_, "/metrics" | "/healthz" | "/figures" | "/") => text(
             StatusCode::METHOD_NOT_ALLOWED,
@@ -142,29 +142,28 @@ fn said(word: &str, text: &str) -> String {
 }
 
 /// Takes the body of an order, which must be JSON.
-async fn order(request: Request<Incoming>) -> Result<(), Answer> {
-    let refused = |status, why: &'static str| Err(text(status, "text/plain; charset=utf-8", why));
+async fn order(request: Request<Incoming>) -> Result<(), (StatusCode, &'static str)> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim();
     if !kind.eq_ignore_ascii_case("application/json") {
-        return refused(
+        return Err((
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "an order is sent as Content-Type: application/json\n",
-        );
+        ));
     }
     let body = Limited::new(request.into_body(), ORDER_LEN_MAX)
         .collect()
         .await;
     let Ok(body) = body else {
-        return refused(
+        return Err((
             StatusCode::PAYLOAD_TOO_LARGE,
             "an order has at most 64 KiB\n",
-        );
+        ));
     };
     let body = body.to_bytes();
     if !body.is_empty() && serde_json::from_slice::<serde_json::Value>(&body).is_err() {
-        return refused(StatusCode::BAD_REQUEST, "the order is not valid JSON\n");
+        return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
     }
     Ok(())
 }

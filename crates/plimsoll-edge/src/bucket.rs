@@ -125,7 +125,7 @@ mod tests {
             per_second: 0.001,
             burst: 2,
         });
-        for number in 0..(PARTS * CLIENTS_MAX * 2) as u32 {
+        for number in 0..u32::try_from(PARTS * CLIENTS_MAX * 2).unwrap() {
             buckets.take(IpAddr::V4(number.into()), SECOND);
         }
         let kept: usize = buckets.parts.iter().map(|part| lock(part).len()).sum();

@@ -152,10 +152,6 @@ impl<W> Wheel<W> {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the remainder is below the number of slots"
-)]
 fn slot(tick: u64) -> usize {
     (tick % SLOTS) as usize
 }

@@ -110,6 +110,10 @@ enum Waits {
 
 /// One request on its way.
 #[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one exchange"
+)]
 pub(crate) struct Exchange {
     pub(crate) facts: Facts,
     pub(crate) moments: Moments,

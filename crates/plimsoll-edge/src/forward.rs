@@ -165,8 +165,8 @@ pub(crate) fn answer(
             }
             _ => {}
         }
-        !(names_hop_headers && is_named_by_connection(name, headers))
-            && !is_edited(name, answering.edits)
+        let ends = names_hop_headers && is_named_by_connection(name, headers);
+        !(ends || is_edited(name, answering.edits))
     };
     copy_lines(out, bytes, headers, keeps);
     if let (true, Length::Sized(length)) = (sized, head.length)

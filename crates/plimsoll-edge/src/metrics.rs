@@ -117,12 +117,14 @@ fn totals(page: &mut Page, seen: &Overview) {
     }
 }
 
+/// What of a server a family shows.
+type Look = fn(&ServerView) -> u64;
+
 fn pools(page: &mut Page, seen: &Overview) {
     page.family("waiting", "gauge", "Requests in line");
     for pool in &seen.pools {
         page.line("waiting", &[("pool", &pool.name)], pool.waiting);
     }
-    type Look = fn(&ServerView) -> u64;
     let families: [(&str, &str, &str, Look); 5] = [
         (
             "server_up",

@@ -188,15 +188,14 @@ impl Pool {
 
     /// Somebody waits no longer.
     pub(crate) fn leave(self: &Arc<Self>, ticket: &Arc<Ticket>) {
-        match ticket.leave() {
+        if let Some(server) = ticket.leave() {
             // Granted at the last moment: the place goes on to the next.
-            Some(server) => drop(self.permit(server)),
-            None => {
-                let mut queue = lock(&self.room.queue);
-                queue.retain(|other| !Arc::ptr_eq(other, ticket));
-                self.room.waiting.store(queue.len(), Ordering::SeqCst);
-            }
+            drop(self.permit(server));
+            return;
         }
+        let mut queue = lock(&self.room.queue);
+        queue.retain(|other| !Arc::ptr_eq(other, ticket));
+        self.room.waiting.store(queue.len(), Ordering::SeqCst);
     }
 
     /// How many wait.

@@ -175,7 +175,7 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
             inbox,
         };
         threads.push(spawn(format!("edge-{number}"), move || {
-            parts.run(&runtime)
+            parts.run(&runtime);
         })?);
         orders.push(sender);
     }

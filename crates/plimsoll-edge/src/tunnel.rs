@@ -11,6 +11,10 @@ use crate::event_loop::EventLoop;
 
 /// The server's end, and what is on its way.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each end ends, and is told of the other's end, by itself"
+)]
 pub(crate) struct Tunnel {
     server: TcpStream,
     to_server: Outgoing,

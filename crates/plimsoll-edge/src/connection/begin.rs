@@ -96,36 +96,51 @@ impl Connection {
             avoid: None,
             random,
         };
+        self.enter(bytes, &head, client, own, &settings, asker);
+    }
+
+    /// To a server, into line, or refused.
+    fn enter(
+        &mut self,
+        bytes: &[u8],
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: Own,
+        settings: &Rc<Settings>,
+        asker: Asker,
+    ) {
+        let Action::Pool(pool) = settings.routes.get(own.facts.route).config.action else {
+            return;
+        };
+        let pool = &settings.pools[pool];
         match pool.enter(&asker) {
             Entry::Granted(permit) => {
-                let exchange = self.exchange(bytes, &head, client, own, &settings, asker);
+                let exchange = self.exchange(bytes, head, client, own, settings, asker);
                 if let Some(mut exchange) = exchange {
                     exchange.permit = Some(permit);
                     self.start(exchange);
                 }
             }
-            Entry::Wait(ticket) => {
-                match self.exchange(bytes, &head, client, own, &settings, asker) {
-                    Some(exchange) => {
-                        let timeout = ticks(pool.config.queue_timeout);
-                        event_loop.set_deadline(self.deadline, timeout);
-                        self.stage = Stage::Waiting(Box::new(Waiting {
-                            exchange,
-                            pool: pool.clone(),
-                            ticket,
-                        }));
-                    }
-                    None => pool.leave(&ticket),
+            Entry::Wait(ticket) => match self.exchange(bytes, head, client, own, settings, asker) {
+                Some(exchange) => {
+                    let timeout = ticks(pool.config.queue_timeout);
+                    self.event_loop.set_deadline(self.deadline, timeout);
+                    self.stage = Stage::Waiting(Box::new(Waiting {
+                        exchange,
+                        pool: pool.clone(),
+                        ticket,
+                    }));
                 }
-            }
+                None => pool.leave(&ticket),
+            },
             Entry::Refused(refused) => {
                 let reason = match refused {
                     Refused::Full => Reason::QueueFull,
                     Refused::Shed => Reason::Shed,
                 };
-                self.refuse_head(&head, client, &own, 503, reason);
+                self.refuse_head(head, client, &own, 503, reason);
             }
-            Entry::NoServer => self.refuse_head(&head, client, &own, 503, Reason::NoServer),
+            Entry::NoServer => self.refuse_head(head, client, &own, 503, Reason::NoServer),
         }
     }
 

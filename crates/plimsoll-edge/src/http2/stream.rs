@@ -7,6 +7,7 @@ use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
 use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::{Request, Response, StatusCode};
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, Head, Header, Length};
@@ -190,7 +191,7 @@ fn request_head(parts: &hyper::http::request::Parts, in_chunks: bool) -> Vec<u8>
     for part in [parts.method.as_str(), " ", target, " HTTP/1.1\r\n"] {
         head.extend_from_slice(part.as_bytes());
     }
-    let authority = parts.uri.authority().map(|authority| authority.as_str());
+    let authority = parts.uri.authority().map(Authority::as_str);
     if let Some(authority) = authority {
         put(&mut head, "host", authority.as_bytes());
     }

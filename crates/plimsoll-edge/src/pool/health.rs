@@ -114,12 +114,12 @@ mod tests {
         let results = [
             false, false, true, false, false, false, true, false, true, true,
         ];
-        let changes: Vec<bool> = results
+        let told: Vec<bool> = results
             .iter()
             .zip(0..)
             .map(|(&good, now)| health.checked(now, good, &check))
             .collect();
-        let changed: Vec<usize> = (0..10).filter(|&at| changes[at]).collect();
+        let changed: Vec<usize> = (0..10).filter(|&at| told[at]).collect();
         assert_eq!(changed, [5, 9]);
         assert!(health.out_until() <= 9);
         assert_eq!(health.back_since(), Some(9));
@@ -134,10 +134,7 @@ mod tests {
         };
         let mut health = Health::default();
         let fails = |health: &mut Health, goods: &[bool]| {
-            goods
-                .iter()
-                .map(|&good| health.answered(good, &eject))
-                .any(|ejects| ejects)
+            goods.iter().any(|&good| health.answered(good, &eject))
         };
         assert!(!fails(&mut health, &[false, false, true, false, false]));
         assert!(fails(&mut health, &[false]));

@@ -99,7 +99,7 @@ impl Doors {
             }
         };
         for door in std::mem::take(&mut self.open) {
-            self.close(door);
+            self.close(&door);
         }
         // A task that was stopped holds its socket until it has been seen to.
         tokio::task::yield_now().await;
@@ -132,11 +132,11 @@ impl Doors {
             .partition(|door| settings.listener(door.address).is_some());
         self.open = stay;
         for door in go {
-            self.close(door);
+            self.close(&door);
         }
     }
 
-    fn close(&self, door: Door) {
+    fn close(&self, door: &Door) {
         door.accepting.abort();
         // Those that wait to be accepted came before the end was decided.
         listen::accept_waiting(&door.listener, door.address, &self.event_loop, &self.census);

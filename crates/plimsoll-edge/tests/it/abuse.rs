@@ -11,6 +11,7 @@ use crate::support::{Scripted, ask, before, connect, parts, plain, pool, read_al
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of requests")]
 fn what_could_be_read_in_two_ways_is_refused() {
     let server = Scripted::always(OK);
     let edge = before(server.address);

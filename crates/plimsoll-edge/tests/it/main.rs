@@ -1,4 +1,9 @@
 //! The edge against real sockets: scripted servers, servers with a known law, and real programs.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "these are tests: they measure, and the lint sees only functions marked so"
+)]
 
 mod abuse;
 mod admin;

@@ -79,7 +79,8 @@ fn curl_gets_from_nginx_what_nginx_has() {
          location = /moved { return 301 /there; }\n\
          location = /gzip { gzip on; gzip_min_length 1; gzip_types *; try_files /big =404; }",
     );
-    let big: String = (0..400_000).map(|line| format!("{line}\n")).collect();
+    let lines: Vec<String> = (0..400_000).map(|line| line.to_string()).collect();
+    let big = lines.join("\n");
     std::fs::write(nginx.folder.path().join("big"), &big).unwrap();
     let edge = before(nginx.address);
     let url = |path: &str| format!("http://{}{path}", edge.address);

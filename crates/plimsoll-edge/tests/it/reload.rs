@@ -19,6 +19,7 @@ fn marked(edge: &Edge, mark: &str) -> Edge {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one story from start to end")]
 fn twenty_reloads_lose_no_request_and_cut_no_tunnel() {
     let server = Scripted::start(|mut heard| {
         while let Some(head) = heard.head() {
@@ -83,9 +84,9 @@ fn twenty_reloads_lose_no_request_and_cut_no_tunnel() {
         assert!(get(address, "/").contains("X-Mark: "));
     }
     *stop.lock().unwrap() = true;
-    clients
-        .into_iter()
-        .for_each(|client| client.join().unwrap());
+    for client in clients {
+        client.join().unwrap();
+    }
     assert!(*stopped.lock().unwrap() > 20);
     for stream in &mut tunnels {
         stream.write_all(b"still here").unwrap();

@@ -130,7 +130,7 @@ pub(crate) struct Heard {
     pub(crate) stream: TcpStream,
     /// How many came before it.
     pub(crate) number: usize,
-    heard: Arc<Mutex<Vec<String>>>,
+    log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Heard {
@@ -145,7 +145,7 @@ impl Heard {
             }
         }
         let head = String::from_utf8(head).unwrap();
-        self.heard.lock().unwrap().push(head.clone());
+        self.log.lock().unwrap().push(head.clone());
         Some(head)
     }
 
@@ -164,13 +164,13 @@ impl Scripted {
         let log = Arc::clone(&heard);
         std::thread::spawn(move || {
             for (number, stream) in listener.incoming().flatten().enumerate() {
-                let (serve, heard) = (Arc::clone(&serve), Arc::clone(&log));
+                let (serve, log) = (Arc::clone(&serve), Arc::clone(&log));
                 stream.set_nodelay(true).unwrap();
                 std::thread::spawn(move || {
                     serve(Heard {
                         stream,
                         number,
-                        heard,
+                        log,
                     });
                 });
             }

@@ -40,7 +40,7 @@ fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
         .output()
         .expect("curl is installed: apt-get install curl");
     assert!(output.status.success(), "{output:?}");
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Answers with the head it heard, after having read a body of the announced length.
@@ -113,12 +113,7 @@ fn many_streams_share_a_connection() {
     let mut arguments = vec!["--http2", "-Z", "--parallel-max", "30"];
     arguments.extend(urls.iter().map(String::as_str));
     let said = curl(&edge, "a.example", &arguments);
-    assert_eq!(
-        said.matches('x').count(),
-        30 * 500_000,
-        "{}",
-        said.replace('x', "")
-    );
+    assert_eq!(said.len(), 30 * 500_000, "{}", said.replace('x', ""));
 }
 
 #[test]
