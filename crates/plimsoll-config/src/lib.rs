@@ -3,6 +3,7 @@
 //! No I/O. Every fault is a [`Problem`] that names the place, what is wrong, the valid range and the nearest right
 //! word. [`plan`] reads plan files.
 
+pub mod edge;
 pub mod load;
 pub mod objective;
 pub mod plan;

@@ -8,27 +8,27 @@ mod answer;
 mod body;
 mod condition;
 mod data;
-mod desk;
-mod fault;
+pub(crate) mod desk;
+pub(crate) mod fault;
 mod journeys;
 mod judgement;
 mod load;
 mod names;
 mod process;
-mod reference;
+pub(crate) mod reference;
 mod replay;
 mod request;
 mod schema;
-mod source;
+pub(crate) mod source;
 mod steps;
 mod target;
 mod template;
 #[cfg(test)]
 mod tests;
 mod transport;
-mod tree;
+pub(crate) mod tree;
 mod watch;
-mod words;
+pub(crate) mod words;
 
 use std::time::Duration;
 

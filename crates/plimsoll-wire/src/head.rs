@@ -3,7 +3,9 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use httparse::{Header, ParserConfig, Response};
+use httparse::{ParserConfig, Response};
+
+pub use httparse::Header;
 
 use crate::fault::Fault;
 
@@ -97,6 +99,18 @@ pub fn find_end(bytes: &[u8], scanned: usize) -> Result<Option<usize>, Fault> {
 /// # Errors
 /// When the head breaks the grammar or a limit, or could be framed in two ways.
 pub fn parse(bytes: &[u8]) -> Result<Head, Fault> {
+    parse_with(bytes, |head, _| *head)
+}
+
+/// As [`parse`], and hands the head and its headers to `use_it`.
+///
+/// # Errors
+/// As [`parse`].
+#[inline]
+pub fn parse_with<T>(
+    bytes: &[u8],
+    use_it: impl FnOnce(&Head, &[Header<'_>]) -> T,
+) -> Result<T, Fault> {
     let mut headers = [const { MaybeUninit::<Header<'_>>::uninit() }; HEADERS_MAX];
     let mut response = Response::new(&mut []);
     match ParserConfig::default().parse_response_with_uninit_headers(
@@ -118,7 +132,8 @@ pub fn parse(bytes: &[u8]) -> Result<Head, Fault> {
     for header in response.headers.iter() {
         found.take(header, bytes)?;
     }
-    found.head(status, response.version == Some(1))
+    let head = found.head(status, response.version == Some(1))?;
+    Ok(use_it(&head, response.headers))
 }
 
 /// Names and values of the headers of a head that [`parse`] accepted, in order; values without blanks around them.
@@ -222,7 +237,7 @@ impl Coding {
     }
 }
 
-fn decimal(digits: &[u8]) -> Option<u64> {
+pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }

@@ -1,5 +1,6 @@
 //! What a person types, as types. Nothing is resolved here; the commands do that.
 
+mod edge;
 mod import;
 mod parse;
 mod transport;
@@ -12,6 +13,7 @@ use plimsoll_config::load::RateRange;
 use plimsoll_model::objective::Objective;
 use plimsoll_model::schedule::Phase;
 
+pub(crate) use edge::*;
 pub(crate) use import::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Make a plan of a visit: a browser whose requests become a journey
     Record(RecordArguments),
+    /// Stand in front of a service: balance, queue, and degrade before refusing
+    Edge(Box<EdgeArguments>),
     /// Find and raise the load line of a built-in sample site
     Demo(DemoArguments),
     /// Print shell completions, the man page or JSON schemas

@@ -104,6 +104,7 @@ fn reference(folder: &Path) -> Result<(), Fault> {
     }
     write(&folder.join(PLAN_SCHEMA), plimsoll_config::plan::schema())?;
     write(&folder.join("plan.md"), plimsoll_config::plan::reference())?;
+    write(&folder.join("edge.md"), plimsoll_config::edge::reference())?;
     write(&folder.join("commands.md"), commands())?;
     write(&folder.join("series.md"), series())
 }

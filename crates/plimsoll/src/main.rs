@@ -6,6 +6,7 @@
 mod arguments;
 mod check;
 mod demo;
+mod edge;
 mod exit;
 mod explain;
 mod export;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Export(arguments) => export::export(&arguments),
         Command::Import(arguments) => import::import(&arguments),
         Command::Record(arguments) => record::record(&arguments),
+        Command::Edge(arguments) => edge::edge(arguments),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
     };

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use plimsoll_config::edge::{self, EDGE_LEN_MAX, Edge, Server};
 use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings, Watch};
 
 use crate::explain::Fault;
@@ -47,7 +48,7 @@ pub(crate) fn rehearse(file: &str, target: Option<&str>) -> Result<PlanFile, Fau
 fn read_for(file: &str, target: Option<&str>, may_miss_variables: bool) -> Result<Written, Fault> {
     let path = Path::new(file);
     let folder = path.parent().unwrap_or(Path::new("")).to_owned();
-    let text = text_of(path)?;
+    let text = plan_text(path)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let given = Given {
         target: target.map(str::to_owned),
@@ -68,16 +69,43 @@ fn read_for(file: &str, target: Option<&str>, may_miss_variables: bool) -> Resul
     }
 }
 
-fn text_of(path: &Path) -> Result<String, Fault> {
-    let bytes = match bounded(path, PLAN_LEN_MAX) {
-        Ok(bytes) => bytes,
-        Err(fault) => {
-            return Err(
-                Fault::usage(format!("cannot read the plan {}: {fault}", path.display()))
-                    .remedy("a YAML file of at most 16 MiB; a URL begins with http:// or https://"),
-            );
-        }
-    };
+/// Reads the configuration of an edge; `resolve` looks servers up. Every problem becomes a line.
+pub(crate) fn read_edge(
+    path: &Path,
+    resolve: impl Fn(&str) -> Result<Server, String>,
+) -> Result<Edge, Fault> {
+    let bytes = bounded(path, EDGE_LEN_MAX).map_err(|fault| {
+        Fault::usage(format!(
+            "cannot read the configuration {}: {fault}",
+            path.display()
+        ))
+        .remedy("a YAML file of at most 4 MiB")
+    })?;
+    let text = text_of(path, bytes)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut edge = edge::read(&text, &Around { folder }, &resolve).map_err(|faults| {
+        let file = path.display().to_string();
+        let count = faults.list().len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        Fault::usage(format!("{file} has {count} {problems}")).details(faults.lines(&file))
+    })?;
+    // Files are named from where the configuration is.
+    for certificate in edge.listen.iter_mut().flat_map(|one| &mut one.tls) {
+        certificate.cert = folder.join(&certificate.cert);
+        certificate.key = folder.join(&certificate.key);
+    }
+    Ok(edge)
+}
+
+fn plan_text(path: &Path) -> Result<String, Fault> {
+    let bytes = bounded(path, PLAN_LEN_MAX).map_err(|fault| {
+        Fault::usage(format!("cannot read the plan {}: {fault}", path.display()))
+            .remedy("a YAML file of at most 16 MiB; a URL begins with http:// or https://")
+    })?;
+    text_of(path, bytes)
+}
+
+fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Fault> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let before = &error.as_bytes()[..at];
@@ -156,7 +184,7 @@ fn short(stem: &str) -> String {
 }
 
 /// The content of a file, when it is not too long. What has no length of its own (a pipe) is read up to the limit.
-fn bounded(path: &Path, len_max: u64) -> Result<Vec<u8>, FileFault> {
+pub(crate) fn bounded(path: &Path, len_max: u64) -> Result<Vec<u8>, FileFault> {
     let unreadable = |error: std::io::Error| FileFault::Unreadable(error.to_string());
     let file = std::fs::File::open(path).map_err(unreadable)?;
     let len = file.metadata().map_err(unreadable)?.len();

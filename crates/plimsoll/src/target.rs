@@ -148,7 +148,12 @@ fn without_secrets(url: &Url) -> String {
     format!("{start}?{}", plimsoll_model::plan::redact_query(&query))
 }
 
-fn look_up(host: &str, port: u16, ipv4: bool, ipv6: bool) -> Result<Vec<SocketAddr>, Fault> {
+pub(crate) fn look_up(
+    host: &str,
+    port: u16,
+    ipv4: bool,
+    ipv6: bool,
+) -> Result<Vec<SocketAddr>, Fault> {
     let found = (host, port).to_socket_addrs().map_err(|error| {
         Fault::new(
             Exit::Unreachable,

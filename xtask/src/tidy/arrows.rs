@@ -74,6 +74,7 @@ const ROOMS: [Room; 14] = [
             "plimsoll-lab",
             "plimsoll-report",
             "plimsoll-sample",
+            "plimsoll-edge",
         ],
     },
     Room {
@@ -84,7 +85,6 @@ const ROOMS: [Room; 14] = [
         name: "xtask",
         may_know: &[],
     },
-    // Opened by a later change; here so that its arrows are settled before it exists.
     Room {
         name: "plimsoll-edge",
         may_know: &[MODEL, "plimsoll-wire", "plimsoll-config"],

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::template::FUNCTIONS;
-use super::words::{Shape, TABLES};
+use super::words::{Shape, TABLES, Table};
 
 /// The page as Markdown.
 pub fn reference() -> String {
@@ -13,20 +13,7 @@ pub fn reference() -> String {
          `300/s`, `20/m`; sizes `64MiB`. Every single value may hold `{{ env('NAME') }}`.\n",
     );
     for table in TABLES {
-        let _ = write!(
-            page,
-            "\n## `{}`\n\n{}\n\n| word | value | meaning |\n|---|---|---|\n",
-            table.name, table.meaning
-        );
-        for word in table.words {
-            let _ = writeln!(
-                page,
-                "| `{}` | {} | {} |",
-                word.name,
-                shape(&word.shape).replace('|', "\\|"),
-                word.meaning.replace('|', "\\|")
-            );
-        }
+        section(&mut page, table);
     }
     page.push_str(
         "\n## Templates\n\nTexts have holes `{{ … }}`. In a hole stand a captured or set name, a column of data \
@@ -37,6 +24,24 @@ pub fn reference() -> String {
         let _ = writeln!(page, "| `{}` | {} |", function.example, function.meaning);
     }
     page
+}
+
+/// The words of one table.
+pub(crate) fn section(page: &mut String, table: &Table) {
+    let _ = write!(
+        page,
+        "\n## `{}`\n\n{}\n\n| word | value | meaning |\n|---|---|---|\n",
+        table.name, table.meaning
+    );
+    for word in table.words {
+        let _ = writeln!(
+            page,
+            "| `{}` | {} | {} |",
+            word.name,
+            shape(&word.shape).replace('|', "\\|"),
+            word.meaning.replace('|', "\\|")
+        );
+    }
 }
 
 fn shape(of: &Shape) -> String {

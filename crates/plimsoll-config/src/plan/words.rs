@@ -11,6 +11,8 @@ macro_rules! word {
     };
 }
 
+pub(crate) use word;
+
 use plimsoll_model::plan::STREAMS_MAX;
 
 mod loads;

@@ -64,7 +64,8 @@ fn it_is_chosen_within_tls_and_told() {
         "even",
     ];
     let said = run(&place, &[&load[..], &["--http2"]].concat());
-    assert_eq!(said.code, 0, "{said:?}");
+    // A late generator voids the figures, not what was spoken.
+    assert!([0, 6].contains(&said.code), "{said:?}");
     let json = said.json();
     assert_eq!(count(&json, "outcomes.ok"), 1000, "{json:#}");
     assert_eq!(json["protocol"]["h2"].as_u64(), Some(1000));
@@ -151,7 +152,8 @@ fn the_search_speaks_it_too() {
         &["limit", &url, "--http2", "--at-least", "200/s", "--quick"],
     );
     let json = said.json();
-    assert_eq!(said.code, 0, "{json:#}");
+    // A late generator voids the figures, not what was done.
+    assert!([0, 6].contains(&said.code), "{json:#}");
     assert!(json["protocol"]["h2"].as_u64() > Some(500), "{json:#}");
     assert!(json["protocol"]["http/1.1"].is_null());
 }
@@ -180,7 +182,8 @@ fn people_log_in_and_load_pages_on_one_connection_each() {
     );
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     let said = place.run(&["run", "plan.yaml", "--json"]);
-    assert_eq!(said.code, 0, "{said:?}");
+    // A late generator voids the figures, not what was done.
+    assert!([0, 6].contains(&said.code), "{said:?}");
     let json = said.json();
     let ok = count(&json, "outcomes.ok");
     assert!(ok > 30 && ok == count(&json, "requests"), "{json:#}");

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod disk;
+mod edge;
 mod http2;
 mod import;
 mod kill;

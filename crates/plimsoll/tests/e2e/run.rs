@@ -20,10 +20,6 @@ fn origin(service: Service) -> KnownLaw {
 /// The server stops for one second in ten: of the 1,000 requests due in that second, the one due first waits a
 /// second, the last not at all, so of all 10,000 five per cent wait longer than half a second.
 #[test]
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn a_stall_is_told_as_it_was() {
     let origin = origin(Service::Deterministic(Duration::from_micros(200)));
     let place = Place::new();

@@ -1,0 +1,355 @@
+//! What the edge is told: listeners, pools, routes and limits, resolved. Flags and files both end here.
+
+mod defaults;
+mod file;
+mod network;
+mod pools;
+mod routes;
+mod words;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use file::{EDGE_LEN_MAX, read, reference};
+pub use network::Network;
+
+/// Everything an edge needs to know before it starts. [`Edge::one_pool`] is the shortest of all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edge {
+    /// Where clients come in.
+    pub listen: Vec<Listener>,
+    /// Servers that can stand in for each other.
+    pub pools: Vec<Pool>,
+    /// What goes where, the first that matches.
+    pub routes: Vec<Route>,
+    /// Where the edge itself is asked.
+    pub admin: Option<Admin>,
+    /// Where finished exchanges are written.
+    pub access_log: Option<AccessLog>,
+    /// Event loops; `None` is one for each core.
+    pub cores: Option<u32>,
+    /// Whose word about clients is believed.
+    pub trusted: Vec<Network>,
+    /// Bounds of what a client may do.
+    pub limits: Limits,
+    /// Who the process becomes after binding.
+    pub user: Option<String>,
+    /// Longest time a drain takes.
+    pub drain: Duration,
+}
+
+/// One address clients come in at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Certificates; none is plain HTTP.
+    pub tls: Vec<Certificate>,
+    /// Whether connections from trusted sources begin with a PROXY header.
+    pub proxy_protocol: bool,
+}
+
+/// A certificate chain and its key, PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The chain.
+    pub cert: PathBuf,
+    /// The private key.
+    pub key: PathBuf,
+}
+
+/// Servers that can stand in for each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pool {
+    /// Name, for routes, metrics and logs.
+    pub name: String,
+    /// Its servers; at least one.
+    pub servers: Vec<Server>,
+    /// How one of them is picked.
+    pub chooser: Chooser,
+    /// How many requests may be with one server.
+    pub ceiling: Ceiling,
+    /// How many requests may wait for a server; `None` is as many as will be served within their time.
+    pub queue: Option<u32>,
+    /// How long one may wait.
+    pub queue_timeout: Duration,
+    /// How long an exchange may take.
+    pub timeouts: Timeouts,
+    /// Idle connections kept for each server and loop.
+    pub idle_max: u32,
+    /// Active checks.
+    pub check: Option<Check>,
+    /// When a server is taken out for its answers.
+    pub eject: Eject,
+    /// How long a server that came back gets less than its share.
+    pub slow_start: Duration,
+    /// Retries, as a share of requests.
+    pub retry_share: f64,
+    /// What an adaptive limit must keep: 95 % of answers within this.
+    pub objective: Duration,
+}
+
+/// One server of a pool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// As written, for metrics and logs.
+    pub name: String,
+    /// Addresses, resolved by whoever read the configuration.
+    pub addresses: Vec<SocketAddr>,
+    /// Host and port as written, for a server that is asked by name.
+    pub authority: String,
+    /// How many requests may be with it; before the pool's.
+    pub max_in_flight: Option<u32>,
+    /// Share beside the others.
+    pub weight: u32,
+}
+
+/// How a server is picked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Chooser {
+    /// The cheaper of two at random, by peak latency and requests in flight.
+    #[default]
+    PeakEwma,
+    /// One after another, by weight.
+    RoundRobin,
+    /// The one with the fewest requests in flight, by weight.
+    LeastInFlight,
+    /// By a hash of something of the request; most keys stay where they are when servers come and go.
+    Hash(HashKey),
+    /// The server a cookie of this name speaks of; the edge sets it.
+    Cookie(String),
+}
+
+/// What is hashed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HashKey {
+    /// The client's address.
+    Client,
+    /// Path and query.
+    Target,
+    /// The value of a header.
+    Header(String),
+}
+
+/// How many requests may be with a server at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ceiling {
+    /// As many as keep the objective, learnt from latencies.
+    #[default]
+    Adaptive,
+    /// So many.
+    Fixed(u32),
+}
+
+/// How long an exchange with a server may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// From the request to the first byte of the answer.
+    pub first_byte: Duration,
+    /// Between two pieces of a body.
+    pub idle: Duration,
+    /// For the whole exchange; `None` has no end of its own, as downloads and streams need.
+    pub total: Option<Duration>,
+    /// For a connection that waits for its next request.
+    pub keep_alive: Duration,
+    /// For a tunnel (WebSocket) in which nothing moves.
+    pub tunnel: Duration,
+}
+
+/// How servers are asked whether they are well.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Path of a GET that must be answered 2xx or 3xx; `None` only connects.
+    pub path: Option<String>,
+    /// How often.
+    pub every: Duration,
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// Failures in a row that take a server out.
+    pub fall: u32,
+    /// Good answers in a row that bring it back.
+    pub rise: u32,
+}
+
+/// When answers to requests take a server out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Eject {
+    /// Failures in a row (5xx, no connection, no answer); 0 never ejects.
+    pub failures: u32,
+    /// How long it stays out at first; each further time longer.
+    pub lasting: Duration,
+    /// At most this share of the servers is out at once.
+    pub share_max: f64,
+}
+
+/// One route.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Route {
+    /// What it is for.
+    pub matches: Match,
+    /// What becomes of the request.
+    pub action: Action,
+    /// The answer when the pool has none.
+    pub fallback: Option<Fallback>,
+    /// Who goes first when not all can.
+    pub class: Class,
+    /// What is done to the request's path.
+    pub rewrite: Option<Rewrite>,
+    /// Headers of the request to set, or to drop.
+    pub request_headers: Vec<HeaderEdit>,
+    /// Headers of the answer to set, or to drop.
+    pub answer_headers: Vec<HeaderEdit>,
+    /// Requests a second of one client.
+    pub rate: Option<Rate>,
+    /// How long copies of answers are kept at least.
+    pub cache_ttl: Option<Duration>,
+}
+
+/// What a request must be like; everything that is said must hold.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Match {
+    /// Host without port, lower case; `*.example.org` stands for every name below.
+    pub hosts: Vec<String>,
+    /// The path.
+    pub path: PathMatch,
+    /// One of these methods.
+    pub methods: Vec<String>,
+    /// Headers that must be there; with a value, exactly so.
+    pub headers: Vec<(String, Option<String>)>,
+    /// Share of such requests it takes, of those that came so far; 1 takes all.
+    pub share: Option<f64>,
+}
+
+/// What a path must be like.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum PathMatch {
+    /// Anything.
+    #[default]
+    Any,
+    /// Exactly this.
+    Exact(String),
+    /// This and everything below.
+    Prefix(String),
+    /// A regular expression finds something in it.
+    Regex(String),
+}
+
+/// What becomes of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It goes to the pool of this index.
+    Pool(usize),
+    /// The client is sent elsewhere: `{host}` and `{target}` are filled.
+    Redirect {
+        /// 301, 302, 303, 307 or 308.
+        status: u16,
+        /// Where to.
+        location: String,
+    },
+}
+
+/// What is done to a path before the server sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rewrite {
+    /// The matched prefix becomes this one.
+    Prefix(String),
+    /// What a regular expression finds becomes this, with `$1` for its groups.
+    Regex(String, String),
+}
+
+/// One header set or dropped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderEdit {
+    /// Its name.
+    pub name: String,
+    /// Its value; `None` drops it.
+    pub value: Option<String>,
+}
+
+/// A cheap answer in place of a page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallback {
+    /// Where it came from, for messages.
+    pub name: String,
+    /// Its content.
+    pub content: Vec<u8>,
+    /// Its media type.
+    pub media_type: String,
+}
+
+/// Who goes first when not all can; the first is the last to be refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Health and checkout.
+    CriticalPlus,
+    /// Pages.
+    #[default]
+    Critical,
+    /// Searches, lists.
+    SheddablePlus,
+    /// Crawlers, prefetches.
+    Sheddable,
+}
+
+/// A bound on one client's requests.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// Requests a second.
+    pub per_second: f64,
+    /// How many may come at once.
+    pub burst: u32,
+}
+
+/// Where the edge itself is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admin {
+    /// Address and port.
+    pub address: SocketAddr,
+    /// Whether the edge does not start without it.
+    pub must_bind: bool,
+    /// What whoever asks must know; needed on addresses that others reach.
+    pub token: Option<String>,
+}
+
+/// Where finished exchanges are written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLog {
+    /// A file; `None` is the standard output.
+    pub path: Option<PathBuf>,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+/// How a line of the access log looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One JSON object.
+    #[default]
+    Json,
+    /// As web servers have always written it.
+    Combined,
+}
+
+/// Bounds of what clients may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections of clients in all loops together.
+    pub connections_max: u32,
+    /// Connections of one address; 0 has no bound.
+    pub per_address_max: u32,
+    /// Longest head of a request, bytes.
+    pub head_len_max: u32,
+    /// Longest body of a request, bytes.
+    pub body_len_max: u64,
+    /// Time for a head, from its first byte (or from the connection) to its last.
+    pub head_timeout: Duration,
+    /// Time between two pieces of a body.
+    pub body_timeout: Duration,
+    /// Time between two requests.
+    pub idle_timeout: Duration,
+    /// Time a client may take no byte of its answer.
+    pub write_timeout: Duration,
+}

@@ -1,0 +1,124 @@
+//! What holds where nothing is said.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use super::{
+    Action, Ceiling, Chooser, Class, Edge, Eject, Fallback, Limits, Listener, Match, Pool, Route,
+    Server, Timeouts,
+};
+
+impl Fallback {
+    /// A fallback of a file's content; its ending says what it is.
+    pub fn new(name: &str, content: Vec<u8>) -> Self {
+        let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+        let media_type = match ending.to_ascii_lowercase().as_str() {
+            "json" => "application/json",
+            "txt" => "text/plain; charset=utf-8",
+            _ => "text/html; charset=utf-8",
+        };
+        Self {
+            name: name.to_owned(),
+            content,
+            media_type: media_type.to_owned(),
+        }
+    }
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(2),
+            first_byte: Duration::from_mins(1),
+            idle: Duration::from_mins(1),
+            total: None,
+            keep_alive: Duration::from_mins(1),
+            tunnel: Duration::from_hours(1),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections_max: 65_536,
+            per_address_max: 0,
+            head_len_max: 32 * 1024,
+            body_len_max: 64 << 20,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(30),
+            idle_timeout: Duration::from_mins(1),
+            write_timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Default for Eject {
+    fn default() -> Self {
+        Self {
+            failures: 5,
+            lasting: Duration::from_secs(30),
+            share_max: 0.5,
+        }
+    }
+}
+
+impl Pool {
+    /// A pool of these servers with the defaults of everything else.
+    pub fn new(name: &str, servers: Vec<Server>) -> Self {
+        Self {
+            name: name.to_owned(),
+            servers,
+            chooser: Chooser::default(),
+            ceiling: Ceiling::default(),
+            queue: None,
+            queue_timeout: Duration::from_millis(500),
+            timeouts: Timeouts::default(),
+            idle_max: 256,
+            check: None,
+            eject: Eject::default(),
+            slow_start: Duration::from_secs(30),
+            retry_share: 0.1,
+            objective: Duration::from_millis(500),
+        }
+    }
+}
+
+impl Route {
+    /// Everything to one pool.
+    pub fn everything(pool: usize) -> Self {
+        Self {
+            matches: Match::default(),
+            action: Action::Pool(pool),
+            fallback: None,
+            class: Class::default(),
+            rewrite: None,
+            request_headers: Vec::new(),
+            answer_headers: Vec::new(),
+            rate: None,
+            cache_ttl: None,
+        }
+    }
+}
+
+impl Edge {
+    /// One listener, one pool, everything to it.
+    pub fn one_pool(address: SocketAddr, pool: Pool) -> Self {
+        Self {
+            listen: vec![Listener {
+                address,
+                tls: Vec::new(),
+                proxy_protocol: false,
+            }],
+            pools: vec![pool],
+            routes: vec![Route::everything(0)],
+            admin: None,
+            access_log: None,
+            cores: None,
+            trusted: Vec::new(),
+            limits: Limits::default(),
+            user: None,
+            drain: Duration::from_secs(30),
+        }
+    }
+}

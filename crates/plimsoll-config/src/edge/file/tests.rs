@@ -1,0 +1,186 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::*;
+use crate::edge::{Ceiling, Chooser, HashKey, Match, PathMatch, Rewrite};
+use crate::plan::FileFault;
+
+struct Folder(BTreeMap<&'static str, &'static [u8]>);
+
+impl Surroundings for Folder {
+    fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileFault> {
+        let found = self.0.get(path).map(|content| content.to_vec());
+        found.ok_or_else(|| FileFault::Unreadable("no such file".to_owned()))
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        (name == "TOKEN").then(|| "a-secret-token".to_owned())
+    }
+}
+
+fn resolve(url: &str) -> Result<Server, String> {
+    let authority = url.strip_prefix("http://").ok_or("error: this is no URL")?;
+    Ok(Server {
+        name: authority.to_owned(),
+        addresses: vec![authority.parse().map_err(|_| "error: no such host")?],
+        authority: authority.to_owned(),
+        max_in_flight: None,
+        weight: 1,
+    })
+}
+
+fn read_text(text: &str) -> Result<Edge, Faults> {
+    let folder = Folder(BTreeMap::from([("shell.html", &b"<p>soon"[..])]));
+    read(text, &folder, &resolve)
+}
+
+#[test]
+fn the_shortest_file_is_enough() {
+    let edge = read_text("pools: { app: { servers: [http://127.0.0.1:3000] } }").unwrap();
+    assert_eq!(edge.listen[0].address.port(), 8080);
+    assert_eq!(edge.routes, [Route::everything(0)]);
+    assert_eq!(edge.pools[0].servers[0].name, "127.0.0.1:3000");
+}
+
+#[test]
+fn the_file_of_the_manual_is_read() {
+    let edge = read_text(
+        "listen: [{ address: 0.0.0.0:443, tls: [{ cert: a.pem, key: a.key }] }]\n\
+         pools: { app: { servers: [{ url: http://127.0.0.1:3000, max_in_flight: 15 }], queue: 30 } }\n\
+         routes: [{ match: { host: a.example, path: /news/* }, pool: app, cache: { ttl: 30s }, fallback: shell.html }]\n",
+    )
+    .unwrap();
+    assert_eq!(edge.listen[0].tls[0].key, PathBuf::from("a.key"));
+    assert_eq!(edge.pools[0].servers[0].max_in_flight, Some(15));
+    assert_eq!(edge.pools[0].queue, Some(30));
+    let route = &edge.routes[0];
+    assert_eq!(
+        route.matches,
+        Match {
+            hosts: vec!["a.example".to_owned()],
+            path: PathMatch::Prefix("/news/".to_owned()),
+            ..Match::default()
+        }
+    );
+    assert_eq!(route.cache_ttl, Some(Duration::from_secs(30)));
+    assert_eq!(route.fallback.as_ref().unwrap().content, b"<p>soon");
+}
+
+#[test]
+fn every_word_has_its_meaning() {
+    let edge = read_text(
+        "listen: 127.0.0.1:80\n\
+         trusted: [10.0.0.0/8, ::1]\n\
+         admin: { address: 0.0.0.0:9191, token: \"{{ env('TOKEN') }}\" }\n\
+         access_log: { file: '-', format: combined }\n\
+         limits: { body: 1MiB, per_address: 20, head_timeout: 2s }\n\
+         pools:\n  \
+           a: { servers: [http://127.0.0.1:1], balance: { hash: header X-User }, max_in_flight: adaptive }\n  \
+           b: { servers: [http://127.0.0.1:1], balance: { cookie: stay }, max_in_flight: 3, retries: 5% }\n\
+         routes:\n\
+         - { match: { path: '~^/u/([0-9]+)', methods: [GET], share: 5% }, pool: b, class: sheddable,\n    \
+             rewrite: { regex: '^/u/', with: /users/ }, request_headers: { X-A: b, Cookie: }, rate: { limit: 10/s } }\n\
+         - { match: { path: /old }, redirect: { to: 'https://{host}/new', status: 301 } }\n\
+         - { pool: a }\n",
+    )
+    .unwrap();
+    assert_eq!(edge.admin.unwrap().token.as_deref(), Some("a-secret-token"));
+    assert_eq!(edge.limits.body_len_max, 1 << 20);
+    assert_eq!(edge.trusted.len(), 2);
+    assert_eq!(
+        edge.pools[0].chooser,
+        Chooser::Hash(HashKey::Header("X-User".to_owned()))
+    );
+    assert_eq!(edge.pools[1].chooser, Chooser::Cookie("stay".to_owned()));
+    assert_eq!(edge.pools[1].ceiling, Ceiling::Fixed(3));
+    let route = &edge.routes[0];
+    assert_eq!(
+        route.rewrite,
+        Some(Rewrite::Regex("^/u/".to_owned(), "/users/".to_owned()))
+    );
+    assert_eq!(route.request_headers[1].value, None);
+    assert_eq!(route.rate.unwrap().burst, 10);
+    assert_eq!(route.matches.share, Some(0.05));
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let faults = read_text(
+        "listn: 127.0.0.1:80\n\
+         trusted: ten\n\
+         pools:\n  \
+           app: { servers: [http://nowhere, http://127.0.0.1:1, http://127.0.0.1:1], balance: round_robbin }\n\
+         routes:\n\
+         - { match: { path: news }, pool: ap }\n\
+         - { pool: app, redirect: { to: x } }\n\
+         - { pool: app, request_headers: { Content-Length: 3, X: \"a\\r\\nb\" }, fallback: gone.html }\n\
+         - { pool: app, match: { path: '~(' }, rewrite: { prefix: /x } }\n\
+         limits: { head: 1 }\n",
+    )
+    .unwrap_err();
+    let lines = faults.lines("edge.yaml");
+    let expected = [
+        ("1:1", "the word `listn` is not known", "listen"),
+        ("2:10", "`ten` is not a range of addresses", "10.0.0.0/8"),
+        ("4:20", "no such host", "http://host:port"),
+        ("4:56", "the server 127.0.0.1:1 is there twice", "weight"),
+        (
+            "4:86",
+            "the chooser `round_robbin` is not known",
+            "round_robin",
+        ),
+        (
+            "6:20",
+            "the path `news` does not start with a slash",
+            "/below/*",
+        ),
+        ("6:34", "the pool `ap` is not known", "app"),
+        (
+            "7:16",
+            "`pool` and `redirect` cannot stand together",
+            "pool",
+        ),
+        ("8:35", "the header `Content-Length` cannot be set", "frame"),
+        (
+            "8:57",
+            "a header's value has no control characters",
+            "one line",
+        ),
+        ("8:79", "`gone.html` cannot be read", "file"),
+        ("9:31", "this is no regular expression", "such as"),
+        ("9:58", "there is no prefix to rewrite", "/below/*"),
+        ("10:17", "1 bytes are out of range", "1024"),
+    ];
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, (place, fault, remedy)) in lines.iter().zip(expected) {
+        assert!(
+            line.starts_with(&format!("edge.yaml:{place}: {fault}")) && line.contains(remedy),
+            "{line} is not {place} {fault} {remedy}"
+        );
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    for (text, fault) in [
+        ("", "this configuration is empty"),
+        ("cores: 2", "there is no pool"),
+        ("pools: { a: { servers: [] } }", "the pool has no server"),
+        ("pools: { a: { queue: 3 } }", "`servers` is missing"),
+        (
+            "pools: { a: { servers: [http://127.0.0.1:1] }, b: { servers: [http://127.0.0.1:2] } }",
+            "there are several pools and no routes",
+        ),
+        ("a: b: c", "1:"),
+    ] {
+        let faults = read_text(text).unwrap_err().to_string();
+        assert!(faults.contains(fault), "{text}: {faults}");
+    }
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_text_is_read_or_refused(text in "[ -~\n]{0,200}") {
+        let _ = read_text(&text);
+    }
+}

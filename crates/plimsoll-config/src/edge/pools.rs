@@ -1,0 +1,245 @@
+//! Pools and their servers, as a file writes them.
+
+use std::time::Duration;
+
+use super::file::{Resolve, required};
+use super::words::{BALANCE, CHECK, EJECT, POOL, SERVER, TIMEOUTS};
+use super::{Ceiling, Check, Chooser, Eject, HashKey, Pool, Server, Timeouts};
+use crate::plan::desk::{Desk, Fields};
+use crate::plan::tree::{Kind, Node};
+use crate::units;
+
+/// Reads `pools:`.
+pub(super) fn pools(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Vec<Pool> {
+    let Some(entries) = desk.entries(node, "pools by name") else {
+        return Vec::new();
+    };
+    entries
+        .iter()
+        // A pool with a fault keeps its name, so that routes to it are not faults too.
+        .map(|(key, node)| {
+            pool(desk, &key.text, node, resolve).unwrap_or_else(|| Pool::new(&key.text, Vec::new()))
+        })
+        .collect()
+}
+
+fn pool(desk: &Desk<'_>, name: &str, node: &Node, resolve: &Resolve<'_>) -> Option<Pool> {
+    let fields = desk.fields(node, &POOL)?;
+    let servers = required(desk, &fields, "servers").map(|node| servers(desk, node, resolve));
+    let mut pool = Pool::new(name, servers.unwrap_or_default());
+    let time = |word: &str| {
+        fields
+            .get(word)
+            .and_then(|node| desk.duration_above_zero(node))
+    };
+    if let Some(node) = fields.get("balance") {
+        pool.chooser = chooser(desk, node).unwrap_or_default();
+    }
+    if let Some(node) = fields.get("max_in_flight") {
+        pool.ceiling = ceiling(desk, node).unwrap_or_default();
+    }
+    pool.queue = fields
+        .get("queue")
+        .and_then(|node| desk.count32(node, 0..=1_000_000));
+    pool.queue_timeout = time("queue_timeout").unwrap_or(pool.queue_timeout);
+    pool.objective = time("objective").unwrap_or(pool.objective);
+    if let Some(node) = fields.get("timeouts") {
+        pool.timeouts = timeouts(desk, node);
+    }
+    let idle = fields
+        .get("keep_idle")
+        .and_then(|node| desk.count32(node, 0..=100_000));
+    pool.idle_max = idle.unwrap_or(pool.idle_max);
+    pool.check = fields.get("check").and_then(|node| check(desk, node));
+    if let Some(node) = fields.get("eject") {
+        pool.eject = eject(desk, node);
+    }
+    let slow_start = fields
+        .get("slow_start")
+        .and_then(|node| desk.duration(node));
+    pool.slow_start = slow_start.unwrap_or(pool.slow_start);
+    pool.retry_share = share(desk, &fields, "retries").unwrap_or(pool.retry_share);
+    Some(pool)
+}
+
+fn share(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<f64> {
+    let node = fields.get(word)?;
+    desk.value(node, "a share such as 10%", units::share)
+}
+
+fn servers(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Vec<Server> {
+    let items = desk.list(node, "servers");
+    if items.is_empty() {
+        desk.fault(
+            node,
+            "the pool has no server",
+            "a list such as [http://127.0.0.1:3000]",
+        );
+    }
+    let mut servers: Vec<Server> = Vec::new();
+    for item in items {
+        let Some(server) = server(desk, item, resolve) else {
+            continue;
+        };
+        if servers.iter().any(|one| one.name == server.name) {
+            desk.fault(
+                item,
+                format!("the server {} is there twice", server.name),
+                "each server once; give it a weight",
+            );
+        }
+        servers.push(server);
+    }
+    servers
+}
+
+fn server(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Option<Server> {
+    const VALID: &str = "http://host:port of an application that can be looked up";
+    let look_up = |node: &Node| {
+        let url = desk.word(node, VALID)?;
+        match resolve(&url) {
+            Ok(server) => Some(server),
+            Err(why) => {
+                let why = why.lines().next().unwrap_or_default();
+                let why = why.strip_prefix("error: ").unwrap_or(why);
+                desk.fault(node, why, VALID);
+                None
+            }
+        }
+    };
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        return look_up(node);
+    }
+    let fields = desk.fields(node, &SERVER)?;
+    let max_in_flight = fields.get("max_in_flight");
+    let max_in_flight = max_in_flight.and_then(|node| desk.count32(node, 1..=1_000_000));
+    let weight = fields
+        .get("weight")
+        .and_then(|node| desk.count32(node, 1..=1000));
+    let found = required(desk, &fields, "url").and_then(look_up)?;
+    Some(Server {
+        max_in_flight,
+        weight: weight.unwrap_or(1),
+        ..found
+    })
+}
+
+fn chooser(desk: &Desk<'_>, node: &Node) -> Option<Chooser> {
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        let text = desk.word(node, "peak_ewma, round_robin, least_in_flight")?;
+        return match text.as_str() {
+            "peak_ewma" => Some(Chooser::PeakEwma),
+            "round_robin" => Some(Chooser::RoundRobin),
+            "least_in_flight" => Some(Chooser::LeastInFlight),
+            _ => {
+                desk.unknown(&node.span, "the chooser", &text, super::words::BALANCES);
+                None
+            }
+        };
+    }
+    let fields = desk.fields(node, &BALANCE)?;
+    let (key, value) = desk.exactly_one(&fields, &["hash", "cookie"])?;
+    if key.text == "cookie" {
+        let name = desk.word(value, "the name of a cookie")?;
+        let is_name = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        if !is_name {
+            desk.fault(
+                value,
+                format!("`{name}` is no name of a cookie"),
+                "letters, digits, - _ .",
+            );
+        }
+        return is_name.then_some(Chooser::Cookie(name));
+    }
+    let valid = "client, target, or header NAME";
+    let text = desk.word(value, valid)?;
+    let key = match text.as_str() {
+        "client" => HashKey::Client,
+        "target" => HashKey::Target,
+        other => match other.strip_prefix("header ") {
+            Some(name) if !name.trim().is_empty() => HashKey::Header(name.trim().to_owned()),
+            _ => {
+                desk.fault(value, format!("`{text}` cannot be hashed"), valid);
+                return None;
+            }
+        },
+    };
+    Some(Chooser::Hash(key))
+}
+
+fn ceiling(desk: &Desk<'_>, node: &Node) -> Option<Ceiling> {
+    if desk.scalar(node, "a number or `adaptive`")? == "adaptive" {
+        return Some(Ceiling::Adaptive);
+    }
+    desk.count32(node, 1..=1_000_000).map(Ceiling::Fixed)
+}
+
+fn timeouts(desk: &Desk<'_>, node: &Node) -> Timeouts {
+    let defaults = Timeouts::default();
+    let Some(fields) = desk.fields(node, &TIMEOUTS) else {
+        return defaults;
+    };
+    let time = |word: &str| {
+        fields
+            .get(word)
+            .and_then(|node| desk.duration_above_zero(node))
+    };
+    Timeouts {
+        connect: time("connect").unwrap_or(defaults.connect),
+        first_byte: time("first_byte").unwrap_or(defaults.first_byte),
+        idle: time("idle").unwrap_or(defaults.idle),
+        total: time("total"),
+        keep_alive: time("keep_alive").unwrap_or(defaults.keep_alive),
+        tunnel: time("tunnel").unwrap_or(defaults.tunnel),
+    }
+}
+
+fn check(desk: &Desk<'_>, node: &Node) -> Option<Check> {
+    let fields = desk.fields(node, &CHECK)?;
+    let time = |word: &str| {
+        fields
+            .get(word)
+            .and_then(|node| desk.duration_above_zero(node))
+    };
+    let count = |word: &str| {
+        fields
+            .get(word)
+            .and_then(|node| desk.count32(node, 1..=100))
+    };
+    let path = fields.get("path").and_then(|node| {
+        let valid = "a path such as /health";
+        let path = desk.word(node, valid)?;
+        let is_path = path.starts_with('/') && path.bytes().all(|byte| byte.is_ascii_graphic());
+        if !is_path {
+            desk.fault(node, format!("`{path}` is not a path"), valid);
+        }
+        is_path.then_some(path)
+    });
+    Some(Check {
+        path,
+        every: time("every").unwrap_or(Duration::from_secs(2)),
+        timeout: time("timeout").unwrap_or(Duration::from_secs(1)),
+        fall: count("fall").unwrap_or(3),
+        rise: count("rise").unwrap_or(2),
+    })
+}
+
+fn eject(desk: &Desk<'_>, node: &Node) -> Eject {
+    let defaults = Eject::default();
+    let Some(fields) = desk.fields(node, &EJECT) else {
+        return defaults;
+    };
+    let failures = fields
+        .get("failures")
+        .and_then(|node| desk.count32(node, 0..=1000));
+    let lasting = fields
+        .get("for")
+        .and_then(|node| desk.duration_above_zero(node));
+    Eject {
+        failures: failures.unwrap_or(defaults.failures),
+        lasting: lasting.unwrap_or(defaults.lasting),
+        share_max: share(desk, &fields, "most").unwrap_or(defaults.share_max),
+    }
+}

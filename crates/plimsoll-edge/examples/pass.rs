@@ -1,0 +1,33 @@
+//! The smallest edge: `pass LISTEN SERVER...` passes everything on, on one loop, until its input ends.
+//! What a measurement of the data path alone starts.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plimsoll_config::edge::{Ceiling, Edge, Pool, Server};
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let mut address = || -> Option<SocketAddr> { arguments.next()?.parse().ok() };
+    let listen = address().expect("an address to listen on");
+    let servers = std::iter::from_fn(address).map(|address| Server {
+        name: address.to_string(),
+        addresses: vec![address],
+        authority: address.to_string(),
+        max_in_flight: None,
+        weight: 1,
+    });
+    let pool = Pool {
+        ceiling: Ceiling::Fixed(1_000_000),
+        ..Pool::new("app", servers.collect())
+    };
+    let edge = Edge {
+        cores: Some(1),
+        ..Edge::one_pool(listen, pool)
+    };
+    let running = plimsoll_edge::start(&edge, plimsoll_edge::Hooks::none()).expect("it starts");
+    // A closed input is how whoever started it says that it is enough.
+    let _ = std::io::stdin().read(&mut [0]);
+    running.drain(Duration::from_secs(1));
+}

@@ -1,0 +1,256 @@
+//! Where the edge itself is asked: metrics, health, a page of live figures, and orders.
+//!
+//! A browser on the same machine can be made to ask any address by any site it visits. So what is asked must name this
+//! address as its host, must not come from a page of another origin, and an order must be JSON, which no form can
+//! send unasked. Where others reach the address, a token is needed besides.
+
+mod page;
+
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, oneshot};
+
+use crate::metrics::{self, Format};
+use crate::overview::Watch;
+
+/// Longest order, bytes.
+const ORDER_LEN_MAX: usize = 64 * 1024;
+/// Connections at once.
+const CONNECTIONS_MAX: usize = 64;
+/// Time for the head of a request.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What an order to follow a new configuration comes to: what was done, or why not.
+pub(crate) type Reload = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
+
+/// What the admin address answers from.
+pub(crate) struct Desk {
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) token: Option<String>,
+    pub(crate) reload: Reload,
+    pub(crate) address: SocketAddr,
+}
+
+/// Serves until `end` is told or dropped.
+pub(crate) fn serve(
+    runtime: &Runtime,
+    listener: TcpListener,
+    desk: Desk,
+    end: oneshot::Receiver<()>,
+) {
+    let desk = Arc::new(desk);
+    runtime.block_on(async move {
+        tokio::select! {
+            () = accept(listener, desk) => {}
+            _ = end => {}
+        }
+    });
+}
+
+async fn accept(listener: TcpListener, desk: Arc<Desk>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let desk = Arc::clone(&desk);
+        tokio::spawn(async move {
+            let service = service_fn(move |request| {
+                let desk = Arc::clone(&desk);
+                async move { Ok::<_, Infallible>(answer(&desk, request).await) }
+            });
+            let served = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .serve_connection(TokioIo::new(stream), service);
+            // A connection that breaks off is the asker's affair.
+            let _ = served.await;
+            drop(place);
+        });
+    }
+}
+
+type Answer = Response<Full<Bytes>>;
+
+async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
+    if let Err((status, why)) = may_ask(desk, request.headers()) {
+        return text(status, "text/plain; charset=utf-8", why);
+    }
+    let path = request.uri().path().to_owned();
+    match (request.method(), path.as_str()) {
+        (&Method::GET | &Method::HEAD, "/metrics") => {
+            let format = wanted_format(request.headers());
+            let body = metrics::render(&desk.watch.look(), format);
+            text(StatusCode::OK, format.media_type(), body)
+        }
+        (&Method::GET | &Method::HEAD, "/healthz") => {
+            text(StatusCode::OK, "text/plain; charset=utf-8", "ok\n")
+        }
+        (&Method::GET | &Method::HEAD, "/figures") => {
+            let body = page::figures(&desk.watch.look());
+            text(StatusCode::OK, "application/json", body)
+        }
+        (&Method::GET | &Method::HEAD, "/") => page(),
+        (&Method::POST, "/reload") => match order(request).await {
+            Ok(()) => match (desk.reload)() {
+                Ok(done) => text(StatusCode::OK, "application/json", said("done", &done)),
+                Err(why) => text(
+                    StatusCode::UNPROCESSABLE_ENTITY,
+                    "application/json",
+                    said("fault", &why),
+                ),
+            },
+            Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
+        },
+        (_, "/metrics" | "/healthz" | "/figures" | "/") => text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "text/plain; charset=utf-8",
+            "this is asked with GET\n",
+        ),
+        (_, "/reload") => text(
+            StatusCode::METHOD_NOT_ALLOWED,
+            "text/plain; charset=utf-8",
+            "this is asked with POST and JSON\n",
+        ),
+        _ => text(
+            StatusCode::NOT_FOUND,
+            "text/plain; charset=utf-8",
+            "there are /, /metrics, /healthz and /figures; POST /reload\n",
+        ),
+    }
+}
+
+fn said(word: &str, text: &str) -> String {
+    serde_json::json!({ word: text }).to_string()
+}
+
+/// Takes the body of an order, which must be JSON.
+async fn order(request: Request<Incoming>) -> Result<(), (StatusCode, &'static str)> {
+    let kind = request.headers().get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
+    let kind = kind.split(';').next().unwrap_or("").trim();
+    if !kind.eq_ignore_ascii_case("application/json") {
+        return Err((
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "an order is sent as Content-Type: application/json\n",
+        ));
+    }
+    let body = Limited::new(request.into_body(), ORDER_LEN_MAX)
+        .collect()
+        .await;
+    let Ok(body) = body else {
+        return Err((
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "an order has at most 64 KiB\n",
+        ));
+    };
+    let body = body.to_bytes();
+    if !body.is_empty() && serde_json::from_slice::<serde_json::Value>(&body).is_err() {
+        return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
+    }
+    Ok(())
+}
+
+fn may_ask(desk: &Desk, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
+    if !host.is_some_and(|host| is_own_host(host, desk)) {
+        return Err((
+            StatusCode::MISDIRECTED_REQUEST,
+            "the Host is not this address; ask by its number or as localhost\n",
+        ));
+    }
+    if let Some(origin) = headers.get(header::ORIGIN) {
+        let origin = origin.to_str().unwrap_or("");
+        if origin.strip_prefix("http://") != host {
+            return Err((
+                StatusCode::FORBIDDEN,
+                "pages of other origins may not ask\n",
+            ));
+        }
+    }
+    if let Some(token) = &desk.token {
+        let given = headers
+            .get(header::AUTHORIZATION)
+            .and_then(|given| given.to_str().ok())
+            .and_then(|given| given.strip_prefix("Bearer "));
+        if !given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes())) {
+            return Err((
+                StatusCode::UNAUTHORIZED,
+                "a token is needed: Authorization: Bearer TOKEN\n",
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Compares in a time that tells nothing of where they differ.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
+}
+
+/// A host that another site's name cannot be made to be: a number, or `localhost`.
+fn is_own_host(host: &str, desk: &Desk) -> bool {
+    let (name, port) = match host.rsplit_once(':') {
+        Some((name, port)) if !host.ends_with(']') => (name, port.parse::<u16>().ok()),
+        _ => (host, Some(80)),
+    };
+    let is_number = name.trim_matches(['[', ']']).parse::<IpAddr>().is_ok();
+    (is_number || name.eq_ignore_ascii_case("localhost")) && port == Some(desk.address.port())
+}
+
+fn wanted_format(headers: &HeaderMap) -> Format {
+    let accepts = headers.get_all(header::ACCEPT).iter();
+    let wants = accepts
+        .filter_map(|accept| accept.to_str().ok())
+        .any(|accept| accept.contains("application/openmetrics-text"));
+    if wants {
+        Format::OpenMetrics
+    } else {
+        Format::Prometheus
+    }
+}
+
+fn page() -> Answer {
+    let mut answer = text(StatusCode::OK, "text/html; charset=utf-8", page::HTML);
+    // Everything the page needs is in it.
+    answer.headers_mut().insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'",
+        ),
+    );
+    answer
+}
+
+fn text(status: StatusCode, media_type: &'static str, body: impl Into<Bytes>) -> Answer {
+    let mut answer = Response::new(Full::new(body.into()));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+    answer
+}

@@ -1,0 +1,50 @@
+//! The page of live figures, and the figures it asks for.
+
+use serde_json::{Value, json};
+
+use crate::overview::Overview;
+use crate::own::Reason;
+
+/// The page: it asks for `/figures` once a second and shows what changed.
+pub(super) const HTML: &str = include_str!("page.html");
+
+/// All figures as one JSON object. Counts are since the start; who asks twice knows rates.
+pub(super) fn figures(seen: &Overview) -> String {
+    let own: serde_json::Map<String, Value> = Reason::ALL
+        .into_iter()
+        .zip(seen.own)
+        .map(|(reason, count)| (reason.name().to_owned(), count.into()))
+        .collect();
+    let quantiles = |times: &crate::figures::TimesSum| {
+        json!({
+            "p50": times.quantile_ms(0.5),
+            "p95": times.quantile_ms(0.95),
+            "p99": times.quantile_ms(0.99),
+        })
+    };
+    let pools = seen.pools.iter().map(|pool| {
+        let servers = pool.servers.iter().map(|server| {
+            json!({
+                "name": server.name, "in": server.is_in, "in_flight": server.in_flight, "limit": server.limit,
+                "answers": server.answers, "failures": server.failures, "latency_ms": server.latency_ms,
+            })
+        });
+        let servers: Vec<Value> = servers.collect();
+        json!({ "name": pool.name, "waiting": pool.waiting, "servers": servers })
+    });
+    json!({
+        "format_version": "1.0",
+        "requests": seen.requests,
+        "connections": seen.connections,
+        "tunnels": seen.tunnels,
+        "bytes_in": seen.bytes_in,
+        "bytes_out": seen.bytes_out,
+        "retries": seen.retries,
+        "statuses": seen.statuses,
+        "own": own,
+        "answer_ms": quantiles(&seen.answer_times),
+        "wait_ms": quantiles(&seen.wait_times),
+        "pools": pools.collect::<Vec<_>>(),
+    })
+    .to_string()
+}

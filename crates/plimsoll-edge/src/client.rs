@@ -1,0 +1,158 @@
+//! The client's end of a connection: bytes in, bytes out, encrypted or not.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio_rustls::server::TlsStream;
+
+use crate::http2::ClientStream;
+
+/// A connection to a client.
+#[derive(Debug)]
+pub(crate) enum Client {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    Stream(Box<ClientStream>),
+}
+
+impl Client {
+    /// Reads what is there; 0 is the end.
+    #[inline]
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(stream) => poll_read(stream, cx, buffer),
+            Self::Tls(stream) => poll_read(stream.as_mut(), cx, buffer),
+            Self::Stream(stream) => stream.poll_read(cx, buffer),
+        }
+    }
+
+    /// Writes what fits of both parts, one after the other.
+    #[inline]
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        first: &[u8],
+        second: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self {
+            Self::Plain(stream) => poll_write(stream, cx, first, second),
+            Self::Tls(stream) => poll_write(stream.as_mut(), cx, first, second),
+            Self::Stream(stream) => {
+                let bytes = if first.is_empty() { second } else { first };
+                stream.poll_write(cx, bytes)
+            }
+        }
+    }
+
+    /// Lets go of what an encrypted stream still holds of what was written.
+    #[inline]
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
+            Self::Plain(_) | Self::Stream(_) => Poll::Ready(Ok(())),
+        }
+    }
+
+    /// Says that nothing more will be written.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
+            // Its end was said with the last byte of its answer.
+            Self::Stream(_) => Poll::Ready(Ok(())),
+        }
+    }
+}
+
+/// Reads what is there; 0 is the end.
+#[inline]
+pub(crate) fn poll_read(
+    stream: &mut (impl AsyncRead + Unpin),
+    cx: &mut Context<'_>,
+    buffer: &mut [u8],
+) -> Poll<io::Result<usize>> {
+    let mut filled = ReadBuf::new(buffer);
+    ready!(Pin::new(stream).poll_read(cx, &mut filled))?;
+    Poll::Ready(Ok(filled.filled().len()))
+}
+
+/// Writes what fits of both parts, one after the other.
+#[inline]
+pub(crate) fn poll_write(
+    stream: &mut (impl AsyncWrite + Unpin),
+    cx: &mut Context<'_>,
+    first: &[u8],
+    second: &[u8],
+) -> Poll<io::Result<usize>> {
+    let stream = Pin::new(stream);
+    if second.is_empty() {
+        stream.poll_write(cx, first)
+    } else if first.is_empty() {
+        stream.poll_write(cx, second)
+    } else {
+        stream.poll_write_vectored(cx, &[IoSlice::new(first), IoSlice::new(second)])
+    }
+}
+
+/// Bytes that are still to be written.
+#[derive(Debug, Default)]
+pub(crate) struct Outgoing {
+    pub(crate) bytes: Vec<u8>,
+    at: usize,
+}
+
+impl From<Vec<u8>> for Outgoing {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { bytes, at: 0 }
+    }
+}
+
+impl Outgoing {
+    /// Most memory that is kept for the next use.
+    const KEPT_MAX: usize = 128 * 1024;
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    #[inline]
+    pub(crate) fn left(&self) -> &[u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Takes note that so many bytes were written; what was is kept.
+    #[inline]
+    pub(crate) fn advance(&mut self, count: usize) {
+        self.at += count;
+    }
+
+    /// Starts again from the first byte, to write the same once more.
+    pub(crate) fn rewind(&mut self) {
+        self.at = 0;
+    }
+
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.at = 0;
+        if self.bytes.capacity() > Self::KEPT_MAX {
+            self.bytes = Vec::new();
+        }
+    }
+
+    /// Forgets what was written, when all of it was.
+    #[inline]
+    pub(crate) fn clear_if_written(&mut self) {
+        if self.is_empty() {
+            self.clear();
+        }
+    }
+}

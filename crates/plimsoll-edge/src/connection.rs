@@ -1,0 +1,441 @@
+//! One client's connection: request after request, each on its way through admission, pool and exchange.
+//!
+//! A connection that waits for its next request holds no buffer. Everything a request needs is made when its head is
+//! complete and given back when its answer is with the client.
+
+mod begin;
+mod own_answer;
+
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use crate::client::{Client, Outgoing};
+use crate::event_loop::EventLoop;
+use crate::exchange::{End, Exchange, Failure, Side};
+use crate::own::Reason;
+use crate::pool::Pool;
+use crate::pool::ticket::Ticket;
+use crate::settings::{Settings, ticks};
+use crate::tunnel::Tunnel;
+
+/// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
+const LINGER_LEN_MAX: usize = 256 * 1024;
+/// Longest time for that, ticks.
+const LINGER_TICKS: u64 = 200;
+/// Most bytes of a body that are taken while its request waits in line.
+const HELD_LEN_MAX: usize = 64 * 1024;
+
+/// Who is at the other end.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) address: IpAddr,
+    pub(crate) text: String,
+    /// Whether what it says of its clients is believed.
+    pub(crate) trusted: bool,
+    pub(crate) secure: bool,
+}
+
+impl Peer {
+    /// Somebody at an address, not encrypted so far.
+    pub(crate) fn new(address: IpAddr, settings: &Settings) -> Self {
+        Self {
+            address,
+            text: address.to_string(),
+            trusted: settings
+                .trusted
+                .iter()
+                .any(|network| network.holds(address)),
+            secure: false,
+        }
+    }
+}
+
+/// A client's connection, a future that ends with it.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    client: Client,
+    event_loop: Rc<EventLoop>,
+    deadline: usize,
+    peer: Box<Peer>,
+    /// Bytes that came and were not used yet.
+    held: Vec<u8>,
+    stage: Stage,
+    /// The first head has longer than those that follow: it has the time of a head, they have that of an idle client.
+    requests: u32,
+    is_polled: bool,
+    /// A connection of its own; a stream of HTTP/2 is counted with its connection.
+    is_counted: bool,
+}
+
+/// How far the current request is.
+#[derive(Debug)]
+enum Stage {
+    /// Its head is awaited, or not complete.
+    Head,
+    /// It waits in line.
+    Waiting(Box<Waiting>),
+    Exchanging(Box<Exchange>),
+    /// An answer of the edge's own goes out.
+    Answering(Outgoing, After),
+    Tunnel(Box<Tunnel>),
+    /// All was said; what the client still sends is thrown away.
+    Lingering(usize),
+    Over,
+}
+
+/// A request in line.
+#[derive(Debug)]
+struct Waiting {
+    exchange: Box<Exchange>,
+    pool: Arc<Pool>,
+    ticket: Arc<Ticket>,
+}
+
+/// What follows an answer of the edge's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    NextRequest,
+    Close,
+}
+
+impl Connection {
+    pub(crate) fn new(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+        event_loop.figures.accepted.increment();
+        event_loop.figures.connections.increment();
+        let mut new = Self::of_stream(client, peer, event_loop);
+        new.is_counted = true;
+        new
+    }
+
+    /// One request of a connection that is counted elsewhere.
+    pub(crate) fn of_stream(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
+        let deadline = event_loop.enter();
+        event_loop.set_deadline(deadline, event_loop.settings().ticks.head);
+        Self {
+            client,
+            event_loop: Rc::clone(event_loop),
+            deadline,
+            peer: Box::new(peer),
+            held: Vec::new(),
+            stage: Stage::Head,
+            requests: 0,
+            is_polled: false,
+            is_counted: false,
+        }
+    }
+
+    fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.stage {
+            Stage::Head => self.poll_head(cx),
+            Stage::Waiting(_) => self.poll_waiting(cx),
+            Stage::Exchanging(_) => self.poll_exchange(cx),
+            Stage::Answering(..) => self.poll_answering(cx),
+            Stage::Tunnel(tunnel) => {
+                let event_loop = &self.event_loop;
+                ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
+                event_loop.figures.tunnels.decrement();
+                self.stage = Stage::Over;
+                Poll::Ready(())
+            }
+            Stage::Lingering(_) => self.poll_lingering(cx),
+            Stage::Over => Poll::Ready(()),
+        }
+    }
+
+    fn poll_head(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.held.is_empty() {
+            // Sent ahead behind the last request, or the beginning of a head.
+            let held = std::mem::take(&mut self.held);
+            if self.begin_if_complete(&held, 0) {
+                return Poll::Ready(());
+            }
+            self.held = held;
+        }
+        let event_loop = Rc::clone(&self.event_loop);
+        let mut shared = event_loop.shared.borrow_mut();
+        loop {
+            let count = match ready!(self.client.poll_read(cx, &mut shared)) {
+                Ok(count) if count > 0 => count,
+                _ => {
+                    self.stage = Stage::Over;
+                    return Poll::Ready(());
+                }
+            };
+            event_loop.figures.bytes_in.add(count as u64);
+            if self.held.is_empty() {
+                if self.begin_if_complete(&shared[..count], 0) {
+                    return Poll::Ready(());
+                }
+                self.held.extend_from_slice(&shared[..count]);
+                event_loop.set_deadline(self.deadline, event_loop.settings().ticks.head);
+            } else {
+                let seen = self.held.len();
+                let mut held = std::mem::take(&mut self.held);
+                held.extend_from_slice(&shared[..count]);
+                if self.begin_if_complete(&held, seen) {
+                    return Poll::Ready(());
+                }
+                self.held = held;
+            }
+        }
+    }
+
+    fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.client_left(cx) {
+            self.event_loop.figures.clients_gone.increment();
+            // Dropped with its ticket: whoever left keeps nobody waiting.
+            self.leave_queue();
+            return Poll::Ready(());
+        }
+        let Stage::Waiting(waiting) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let server = ready!(waiting.ticket.poll(cx));
+        let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return Poll::Ready(());
+        };
+        let mut exchange = waiting.exchange;
+        exchange.permit = Some(waiting.pool.permit(server));
+        let waited = self.event_loop.clock.now() - exchange.moments.began;
+        self.event_loop.figures.wait_times.record(waited);
+        self.start(exchange);
+        Poll::Ready(())
+    }
+
+    /// The exchange has its permit: on to the server.
+    fn start(&mut self, mut exchange: Box<Exchange>) {
+        exchange.link_up(&self.side_without_exchange());
+        self.stage = Stage::Exchanging(exchange);
+    }
+
+    fn side_without_exchange(&mut self) -> Side<'_> {
+        Side {
+            client: &mut self.client,
+            held: &mut self.held,
+            event_loop: &self.event_loop,
+            deadline: self.deadline,
+        }
+    }
+
+    fn poll_exchange(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Stage::Exchanging(exchange) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let mut side = Side {
+            client: &mut self.client,
+            held: &mut self.held,
+            event_loop: &self.event_loop,
+            deadline: self.deadline,
+        };
+        let end = ready!(exchange.poll(cx, &mut side));
+        self.end_exchange(end);
+        Poll::Ready(())
+    }
+
+    /// What follows an exchange.
+    fn end_exchange(&mut self, end: End) {
+        let Stage::Exchanging(mut exchange) = std::mem::replace(&mut self.stage, Stage::Over)
+        else {
+            return;
+        };
+        self.tell_of(&exchange, end);
+        match end {
+            End::Done { keep: true } => self.next_request(),
+            End::Done { keep: false } => self.linger(),
+            End::Switched => self.open_tunnel(&mut exchange),
+            End::Failed(failure) => {
+                let status = match failure {
+                    Failure::Timeout => 504,
+                    Failure::NoConnection | Failure::Reset | Failure::BadAnswer => 502,
+                };
+                self.refuse_exchange(&exchange, status, Reason::NoServer);
+            }
+            End::Refused(status) => self.refuse_exchange(&exchange, status, Reason::BadRequest),
+            End::Broken | End::ClientGone => {}
+        }
+        self.event_loop.recycle(exchange);
+    }
+
+    fn open_tunnel(&mut self, exchange: &mut Exchange) {
+        let idle = exchange
+            .permit
+            .as_ref()
+            .map_or_else(Default::default, |permit| permit.pool.config.timeouts)
+            .tunnel;
+        // A tunnel stays for hours; it takes no place from requests.
+        let Some((server, permit)) = exchange.take_link() else {
+            return;
+        };
+        drop(permit);
+        let early = std::mem::take(&mut self.held);
+        self.event_loop.figures.tunnels.increment();
+        self.stage = Stage::Tunnel(Box::new(Tunnel::new(server, early, ticks(idle))));
+    }
+
+    fn next_request(&mut self) {
+        let settings = self.event_loop.settings();
+        self.event_loop
+            .set_deadline(self.deadline, settings.ticks.idle);
+        self.stage = Stage::Head;
+    }
+
+    fn linger(&mut self) {
+        self.held = Vec::new();
+        self.event_loop.set_deadline(self.deadline, LINGER_TICKS);
+        self.stage = Stage::Lingering(0);
+    }
+
+    fn poll_answering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Stage::Answering(out, after) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let after = *after;
+        while !out.is_empty() {
+            match ready!(self.client.poll_write(cx, out.left(), &[])) {
+                Ok(count) if count > 0 => out.advance(count),
+                _ => {
+                    self.stage = Stage::Over;
+                    return Poll::Ready(());
+                }
+            }
+        }
+        if ready!(self.client.poll_flush(cx)).is_err() {
+            self.stage = Stage::Over;
+            return Poll::Ready(());
+        }
+        if let Stage::Answering(out, _) = &mut self.stage {
+            let bytes = std::mem::take(&mut out.bytes);
+            self.event_loop.return_bytes(bytes);
+        }
+        match after {
+            After::NextRequest => self.next_request(),
+            After::Close => self.linger(),
+        }
+        Poll::Ready(())
+    }
+
+    /// A close with unread bytes would reset the connection, and the answer with it.
+    fn poll_lingering(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _ = ready!(self.client.poll_shutdown(cx));
+        let event_loop = Rc::clone(&self.event_loop);
+        let mut shared = event_loop.shared.borrow_mut();
+        let Stage::Lingering(thrown_away) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        loop {
+            match ready!(self.client.poll_read(cx, &mut shared)) {
+                Ok(count) if count > 0 && *thrown_away < LINGER_LEN_MAX => *thrown_away += count,
+                _ => break,
+            }
+        }
+        self.stage = Stage::Over;
+        Poll::Ready(())
+    }
+
+    /// The deadline of the current stage has passed.
+    fn expired(&mut self) {
+        match &mut self.stage {
+            Stage::Head if !self.held.is_empty() => {
+                self.held = Vec::new();
+                self.refuse_bad(408);
+            }
+            Stage::Waiting(_) => self.give_up_waiting(),
+            Stage::Exchanging(exchange) => {
+                let mut side = Side {
+                    client: &mut self.client,
+                    held: &mut self.held,
+                    event_loop: &self.event_loop,
+                    deadline: self.deadline,
+                };
+                if let Err(end) = exchange.expired(&mut side) {
+                    self.end_exchange(end);
+                }
+            }
+            Stage::Tunnel(_) => {
+                self.event_loop.figures.tunnels.decrement();
+                self.stage = Stage::Over;
+            }
+            _ => self.stage = Stage::Over,
+        }
+    }
+
+    /// Whether a client in line has hung up. What it sends meanwhile is kept, within bounds.
+    fn client_left(&mut self, cx: &mut Context<'_>) -> bool {
+        let event_loop = Rc::clone(&self.event_loop);
+        let mut shared = event_loop.shared.borrow_mut();
+        while self.held.len() < HELD_LEN_MAX {
+            let room = HELD_LEN_MAX - self.held.len();
+            let room = room.min(shared.len());
+            match self.client.poll_read(cx, &mut shared[..room]) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.held.extend_from_slice(&shared[..count]);
+                }
+                Poll::Ready(_) => return true,
+                Poll::Pending => return false,
+            }
+        }
+        false
+    }
+
+    fn leave_queue(&mut self) {
+        if let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) {
+            waiting.pool.leave(&waiting.ticket);
+            self.event_loop.recycle(waiting.exchange);
+        }
+    }
+
+    fn give_up_waiting(&mut self) {
+        let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return;
+        };
+        waiting.pool.leave(&waiting.ticket);
+        self.refuse_exchange(&waiting.exchange, 503, Reason::QueueTimeout);
+        self.event_loop.recycle(waiting.exchange);
+    }
+}
+
+impl Future for Connection {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let connection = self.get_mut();
+        if !connection.is_polled {
+            // A task's waker stays the same: it is filed once.
+            connection.is_polled = true;
+            let mut wheel = connection.event_loop.wheel.borrow_mut();
+            wheel.set_waker(connection.deadline, cx.waker().clone());
+        }
+        let expired = connection
+            .event_loop
+            .wheel
+            .borrow_mut()
+            .take_expired(connection.deadline);
+        if expired {
+            connection.expired();
+        }
+        while !matches!(connection.stage, Stage::Over) {
+            let is_idle = matches!(connection.stage, Stage::Head) && connection.held.is_empty();
+            if is_idle && connection.event_loop.is_draining() {
+                break;
+            }
+            ready!(connection.poll_stage(cx));
+        }
+        Poll::Ready(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Stage::Waiting(waiting) = &self.stage {
+            waiting.pool.leave(&waiting.ticket);
+        }
+        self.event_loop.wheel.borrow_mut().leave(self.deadline);
+        if self.is_counted {
+            self.event_loop.figures.connections.decrement();
+        }
+    }
+}

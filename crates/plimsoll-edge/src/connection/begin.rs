@@ -1,0 +1,323 @@
+//! A complete head: read, routed, admitted.
+
+use std::net::IpAddr;
+use std::rc::Rc;
+
+use plimsoll_config::edge::{Action, Chooser, HashKey};
+use plimsoll_wire::framing::BodyReader;
+use plimsoll_wire::head::Length;
+use plimsoll_wire::request::is_idempotent;
+use plimsoll_wire::request_head::{RequestHead, find_end, header_room, parse, skip_empty_lines};
+
+use super::own_answer::Own;
+use super::{Connection, Peer, Stage, Waiting};
+use crate::exchange::{Exchange, Facts, Moments};
+use crate::forward::{self, Asking};
+use crate::own::Reason;
+use crate::pool::chooser::hash;
+use crate::pool::queue::Refused;
+use crate::pool::{Asker, Entry};
+use crate::record;
+use crate::route::{Route, takes_page};
+use crate::settings::{Settings, ticks};
+
+impl Connection {
+    /// Begins a request when `bytes` start with a complete head, of which the first `scanned` held no end.
+    pub(super) fn begin_if_complete(&mut self, bytes: &[u8], scanned: usize) -> bool {
+        let limits = self.event_loop.settings().limits;
+        let found = skip_empty_lines(bytes).and_then(|skip| {
+            let scanned = scanned.saturating_sub(skip);
+            let len_max = limits.head_len_max as usize;
+            find_end(&bytes[skip..], scanned, len_max).map(|end| (skip, end))
+        });
+        match found {
+            Ok((_, None)) => return false,
+            Ok((skip, Some(end))) => {
+                let end = skip + end;
+                self.held.clear();
+                self.held.extend_from_slice(&bytes[end..]);
+                self.begin(&bytes[skip..end]);
+            }
+            Err(fault) => self.refuse_bad(fault.status()),
+        }
+        true
+    }
+
+    fn begin(&mut self, bytes: &[u8]) {
+        let event_loop = Rc::clone(&self.event_loop);
+        let settings = event_loop.settings();
+        event_loop.figures.requests.increment();
+        self.requests = self.requests.saturating_add(1);
+        let mut room = header_room();
+        let head = match parse(bytes, &mut room) {
+            Ok(head) => head,
+            Err(fault) => return self.refuse_bad(fault.status()),
+        };
+        let mut own = Own {
+            facts: Facts {
+                keep_alive: head.keep_alive && !event_loop.is_draining(),
+                ..facts(&head)
+            },
+            has_body: has_body(&head),
+            moments: Moments {
+                began: event_loop.clock.now(),
+                ..Moments::default()
+            },
+        };
+        let client = client_of(&self.peer, &head, &settings);
+        let random = event_loop.random();
+        let index = match settings.routes.find(&head, unit(random)) {
+            Ok(Some(index)) => index,
+            Ok(None) => return self.refuse_head(&head, client, &own, 404, Reason::NoServer),
+            Err(_) => return self.refuse_head(&head, client, &own, 400, Reason::BadRequest),
+        };
+        let route = settings.routes.get(index);
+        own.facts.route = index;
+        own.facts.takes_page = route.page.is_some() && takes_page(&head);
+        let is_too_long =
+            matches!(head.length, Length::Sized(len) if len > settings.limits.body_len_max);
+        if is_too_long {
+            return self.refuse_head(&head, client, &own, 413, Reason::BadRequest);
+        }
+        if let Some(buckets) = &route.buckets
+            && !buckets.take(client.unwrap_or(self.peer.address), own.moments.began)
+        {
+            return self.refuse_head(&head, client, &own, 429, Reason::RateLimited);
+        }
+        let Action::Pool(pool) = route.config.action else {
+            return self.redirect(&head, client, &own, route);
+        };
+        // The cache's place: what it holds is answered here, and takes no place with a server.
+        let pool = &settings.pools[pool];
+        let asker = Asker {
+            class: route.config.class,
+            key: key(&pool.config.chooser, &self.peer, client, &head),
+            sticky: sticky(&pool.config.chooser, &head),
+            avoid: None,
+            random,
+        };
+        self.enter(bytes, &head, client, own, &settings, asker);
+    }
+
+    /// To a server, into line, or refused.
+    fn enter(
+        &mut self,
+        bytes: &[u8],
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: Own,
+        settings: &Rc<Settings>,
+        asker: Asker,
+    ) {
+        let Action::Pool(pool) = settings.routes.get(own.facts.route).config.action else {
+            return;
+        };
+        let pool = &settings.pools[pool];
+        match pool.enter(&asker) {
+            Entry::Granted(permit) => {
+                let exchange = self.exchange(bytes, head, client, own, settings, asker);
+                if let Some(mut exchange) = exchange {
+                    exchange.permit = Some(permit);
+                    self.start(exchange);
+                }
+            }
+            Entry::Wait(ticket) => match self.exchange(bytes, head, client, own, settings, asker) {
+                Some(exchange) => {
+                    let timeout = ticks(pool.config.queue_timeout);
+                    self.event_loop.set_deadline(self.deadline, timeout);
+                    self.stage = Stage::Waiting(Box::new(Waiting {
+                        exchange,
+                        pool: pool.clone(),
+                        ticket,
+                    }));
+                }
+                None => pool.leave(&ticket),
+            },
+            Entry::Refused(refused) => {
+                let reason = match refused {
+                    Refused::Full => Reason::QueueFull,
+                    Refused::Shed => Reason::Shed,
+                };
+                self.refuse_head(head, client, &own, 503, reason);
+            }
+            Entry::NoServer => self.refuse_head(head, client, &own, 503, Reason::NoServer),
+        }
+    }
+
+    /// An exchange with the request as the server gets it; `None` when it was refused after all.
+    fn exchange(
+        &mut self,
+        bytes: &[u8],
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: Own,
+        settings: &Rc<Settings>,
+        asker: Asker,
+    ) -> Option<Box<Exchange>> {
+        let route = settings.routes.get(own.facts.route);
+        let Ok(target) = route.rewritten(head.target) else {
+            self.refuse_head(head, client, &own, 400, Reason::BadRequest);
+            return None;
+        };
+        let mut exchange = self.event_loop.new_exchange();
+        exchange.facts = own.facts;
+        exchange.moments = own.moments;
+        exchange.asker = Some(asker);
+        exchange.body_done = !own.has_body;
+        exchange.is_whole = !own.has_body;
+        exchange.body_is_chunked = head.length == Length::Chunked;
+        exchange.body = BodyReader::new(length(head), settings.limits.body_len_max);
+        let default_host = self.default_host(route, settings);
+        let asking = Asking {
+            peer: &self.peer.text,
+            secure: self.peer.secure,
+            trusted: self.peer.trusted,
+            target: target.as_deref(),
+            default_host: &default_host,
+            edits: &route.config.request_headers,
+        };
+        forward::request(&mut exchange.to_server.bytes, bytes, head, &asking);
+        self.begin_line(&mut exchange.line, head, client);
+        exchange.settings = Some(Rc::clone(settings));
+        Some(exchange)
+    }
+
+    /// What a client of HTTP/1.0 that names no host is taken to mean.
+    #[expect(
+        clippy::unused_self,
+        reason = "read beside the other parts of a request"
+    )]
+    fn default_host(&self, route: &Route, settings: &Settings) -> String {
+        let Action::Pool(pool) = route.config.action else {
+            return String::new();
+        };
+        let servers = &settings.pools[pool].config.servers;
+        servers
+            .first()
+            .map(|server| server.authority.clone())
+            .unwrap_or_default()
+    }
+
+    /// The beginning of the request's line in the access log, if there is one.
+    pub(super) fn begin_line(
+        &self,
+        line: &mut Vec<u8>,
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+    ) {
+        let log = self.event_loop.log.borrow();
+        if !log.are_wanted() {
+            return;
+        }
+        match client {
+            Some(client) => record::begin(line, log.format, &client.to_string(), head),
+            None => record::begin(line, log.format, &self.peer.text, head),
+        }
+    }
+
+    fn redirect(
+        &mut self,
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: &Own,
+        route: &Route,
+    ) {
+        let Some((status, location)) = route.location(head) else {
+            return;
+        };
+        let mut line = Vec::new();
+        self.begin_line(&mut line, head, client);
+        let extra = format!("Location: {location}\r\n");
+        self.answer_in_words(own, status, Reason::Redirect, &extra, &line);
+    }
+}
+
+fn facts(head: &RequestHead<'_, '_>) -> Facts {
+    Facts {
+        is_head: head.method == "HEAD",
+        is_idempotent: is_idempotent(head.method),
+        is_1_1: head.is_1_1,
+        keep_alive: head.keep_alive,
+        upgrade: head.upgrade,
+        takes_page: false,
+        route: 0,
+    }
+}
+
+fn has_body(head: &RequestHead<'_, '_>) -> bool {
+    !matches!(head.length, Length::Unsaid | Length::Sized(0))
+}
+
+fn length(head: &RequestHead<'_, '_>) -> Length {
+    match head.length {
+        Length::Unsaid => Length::Sized(0),
+        length => length,
+    }
+}
+
+/// Whom a trusted peer speaks for: the last address it names that is not trusted itself. `None` is the peer.
+fn client_of(peer: &Peer, head: &RequestHead<'_, '_>, settings: &Settings) -> Option<IpAddr> {
+    if !peer.trusted {
+        return None;
+    }
+    let mut lines = head.headers.iter().rev();
+    let mut named = None;
+    let all = lines.by_ref().filter(|header| {
+        header.name.len() == 15 && header.name.eq_ignore_ascii_case("x-forwarded-for")
+    });
+    for line in all {
+        for address in line.value.rsplit(|&byte| byte == b',') {
+            let Ok(address) = std::str::from_utf8(address).unwrap_or("").trim().parse() else {
+                return named;
+            };
+            named = Some(address);
+            if !settings
+                .trusted
+                .iter()
+                .any(|network| network.holds(address))
+            {
+                return named;
+            }
+        }
+    }
+    named
+}
+
+/// What the pool's chooser wants hashed.
+fn key(chooser: &Chooser, peer: &Peer, client: Option<IpAddr>, head: &RequestHead<'_, '_>) -> u64 {
+    match chooser {
+        Chooser::Hash(HashKey::Client) => match client {
+            Some(client) => hash(client.to_string().as_bytes()),
+            None => hash(peer.text.as_bytes()),
+        },
+        Chooser::Hash(HashKey::Target) => hash(head.target.as_bytes()),
+        Chooser::Hash(HashKey::Header(name)) => {
+            let mut headers = head.headers.iter();
+            let found = headers.find(|header| header.name.eq_ignore_ascii_case(name));
+            hash(found.map_or(&[], |header| header.value))
+        }
+        _ => 0,
+    }
+}
+
+/// The server that the client's cookie speaks of.
+fn sticky(chooser: &Chooser, head: &RequestHead<'_, '_>) -> Option<u64> {
+    let Chooser::Cookie(name) = chooser else {
+        return None;
+    };
+    let cookies = head
+        .headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("cookie"))
+        .filter_map(|header| std::str::from_utf8(header.value).ok());
+    cookies
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .find(|(one, _)| one == name)
+        .and_then(|(_, value)| u64::from_str_radix(value, 16).ok())
+}
+
+/// A number in [0, 1) of random bits.
+fn unit(random: u64) -> f64 {
+    (random >> 11) as f64 / (1_u64 << 53) as f64
+}

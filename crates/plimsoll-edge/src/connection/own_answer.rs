@@ -1,0 +1,198 @@
+//! Answers of the edge's own, sent on a client's connection.
+
+use std::net::IpAddr;
+
+use plimsoll_wire::request_head::RequestHead;
+
+use super::{After, Connection, Stage};
+use crate::clock;
+use crate::exchange::{End, Exchange, Facts, Moments};
+use crate::own::{self, Manner, Reason};
+use crate::record::{self, Outcome};
+
+/// What an answer must know of the request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Own {
+    pub(super) facts: Facts,
+    /// A body follows that nobody will read.
+    pub(super) has_body: bool,
+    pub(super) moments: Moments,
+}
+
+impl Connection {
+    /// Refuses bytes that are no request.
+    pub(super) fn refuse_bad(&mut self, status: u16) {
+        let own = Own {
+            moments: Moments {
+                began: self.event_loop.clock.now(),
+                ..Moments::default()
+            },
+            ..Own::default()
+        };
+        self.answer_in_words(&own, status, Reason::BadRequest, "", &[]);
+    }
+
+    /// Refuses a request whose head was read: with the fallback, if there is one that may stand in.
+    pub(super) fn refuse_head(
+        &mut self,
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: &Own,
+        status: u16,
+        reason: Reason,
+    ) {
+        let mut line = Vec::new();
+        self.begin_line(&mut line, head, client);
+        self.refuse(own, status, reason, &line);
+    }
+
+    /// Refuses a request that was on its way.
+    pub(super) fn refuse_exchange(&mut self, exchange: &Exchange, status: u16, reason: Reason) {
+        let own = Own {
+            facts: exchange.facts,
+            has_body: !exchange.body_done,
+            moments: exchange.moments,
+        };
+        self.refuse(&own, status, reason, &exchange.line);
+    }
+
+    fn refuse(&mut self, own: &Own, status: u16, reason: Reason, line: &[u8]) {
+        let settings = self.event_loop.settings();
+        if own.facts.takes_page
+            && reason.may_fall_back()
+            && let Some(page) = &settings.routes.get(own.facts.route).page
+        {
+            let after = after(own);
+            let mut bytes = self.event_loop.spare_bytes();
+            own::fallback(
+                &mut bytes,
+                page,
+                manner(own, after, &self.event_loop.date.borrow()),
+            );
+            return self.send_own(bytes, after, own, 200, Reason::Fallback, line);
+        }
+        let extra = match status {
+            405 => "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n".to_owned(),
+            // Spread, so that those who were refused together do not come back together.
+            429 | 503 => format!("Retry-After: {}\r\n", 1 + self.event_loop.random() % 5),
+            _ => String::new(),
+        };
+        self.answer_in_words(own, status, reason, &extra, line);
+    }
+
+    /// An answer of a few words.
+    pub(super) fn answer_in_words(
+        &mut self,
+        own: &Own,
+        status: u16,
+        reason: Reason,
+        extra: &str,
+        line: &[u8],
+    ) {
+        // Whoever sends what cannot be read is not read any further.
+        let after = match reason {
+            Reason::BadRequest => After::Close,
+            _ => after(own),
+        };
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        own::words(&mut bytes, status, reason, extra, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, status, reason, line);
+    }
+
+    fn send_own(
+        &mut self,
+        bytes: Vec<u8>,
+        after: After,
+        own: &Own,
+        status: u16,
+        reason: Reason,
+        line: &[u8],
+    ) {
+        let event_loop = &self.event_loop;
+        let figures = &event_loop.figures;
+        figures.own[reason as usize].increment();
+        figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
+        figures.bytes_out.add(bytes.len() as u64);
+        let outcome = Outcome {
+            status,
+            bytes: bytes.len() as u64,
+            reason: Some(reason.name()),
+            server: None,
+            moments: own.moments,
+            ended: event_loop.clock.now(),
+            wall: clock::wall(),
+        };
+        self.write_line(line, &outcome);
+        event_loop.set_deadline(self.deadline, event_loop.settings().ticks.write);
+        self.stage = Stage::Answering(bytes.into(), after);
+    }
+
+    /// Counts and logs an exchange that ended.
+    pub(super) fn tell_of(&self, exchange: &Exchange, end: End) {
+        // Those get an answer of the edge's own, which is told of with it.
+        if matches!(end, End::Failed(_) | End::Refused(_)) {
+            return;
+        }
+        let event_loop = &self.event_loop;
+        let figures = &event_loop.figures;
+        let ended = event_loop.clock.now();
+        if end == End::ClientGone {
+            figures.clients_gone.increment();
+        }
+        if let Some(status) = exchange.status() {
+            figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
+        }
+        figures.bytes_out.add(exchange.bytes_out);
+        let lasted = ended.saturating_sub(exchange.moments.began);
+        figures.answer_times.record(lasted);
+        if exchange.line.is_empty() {
+            return;
+        }
+        let outcome = Outcome {
+            status: exchange.status().unwrap_or(499),
+            bytes: exchange.bytes_out,
+            reason: match end {
+                End::ClientGone => Some("client-gone"),
+                End::Broken => Some("broken"),
+                _ => None,
+            },
+            server: exchange.server.as_ref().map(|server| server.name.as_str()),
+            moments: exchange.moments,
+            ended,
+            wall: clock::wall(),
+        };
+        self.write_line(&exchange.line, &outcome);
+    }
+
+    fn write_line(&self, begun: &[u8], outcome: &Outcome<'_>) {
+        if begun.is_empty() {
+            return;
+        }
+        let mut log = self.event_loop.log.borrow_mut();
+        let format = log.format;
+        record::end(log.next(), format, begun, outcome);
+        log.hand_on_if_many(&self.event_loop.figures);
+    }
+}
+
+fn after(own: &Own) -> After {
+    if own.facts.keep_alive && !own.has_body {
+        After::NextRequest
+    } else {
+        After::Close
+    }
+}
+
+fn manner<'a>(own: &Own, after: After, date: &'a str) -> Manner<'a> {
+    Manner {
+        head_only: own.facts.is_head,
+        connection: match (after, own.facts.is_1_1) {
+            (After::Close, _) => "Connection: close\r\n",
+            (After::NextRequest, true) => "",
+            (After::NextRequest, false) => "Connection: keep-alive\r\n",
+        },
+        date,
+    }
+}

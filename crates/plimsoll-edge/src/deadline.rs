@@ -1,0 +1,230 @@
+//! Time-outs of many connections at the price of one store each.
+//!
+//! A connection moves its deadline with almost every byte and nearly never reaches it. So moving one only writes a
+//! number; an entry stays filed where it was until that moment comes, and is then filed anew. Time is counted in ticks.
+
+use slab::Slab;
+
+/// Length of a tick.
+pub(crate) const TICK_MS: u64 = 10;
+
+/// Slots of the wheel; what is due later is looked at once in this many ticks.
+const SLOTS: u64 = 1024;
+
+/// A deadline that never comes.
+const NEVER: u64 = u64::MAX;
+
+/// Deadlines by connection; `W` wakes one.
+#[derive(Debug)]
+pub(crate) struct Wheel<W> {
+    entries: Slab<Entry<W>>,
+    slots: Box<[Vec<Filed>]>,
+    now: u64,
+}
+
+#[derive(Debug)]
+struct Entry<W> {
+    due: u64,
+    /// The tick at which it is looked at next.
+    filed: u64,
+    /// Tells an entry from an earlier one with the same key.
+    generation: u32,
+    expired: bool,
+    waker: Option<W>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Filed {
+    key: usize,
+    generation: u32,
+}
+
+impl<W> Wheel<W> {
+    pub(crate) fn new() -> Self {
+        Self {
+            entries: Slab::new(),
+            slots: (0..SLOTS).map(|_| Vec::new()).collect(),
+            now: 0,
+        }
+    }
+
+    /// Room for one connection, without a deadline yet.
+    pub(crate) fn enter(&mut self, generation: u32) -> usize {
+        self.entries.insert(Entry {
+            due: NEVER,
+            filed: NEVER,
+            generation,
+            expired: false,
+            waker: None,
+        })
+    }
+
+    /// The connection is gone.
+    pub(crate) fn leave(&mut self, key: usize) {
+        self.entries.remove(key);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Who is to be woken.
+    pub(crate) fn set_waker(&mut self, key: usize, waker: W) {
+        self.entries[key].waker = Some(waker);
+    }
+
+    /// Moves a deadline to so many ticks from now; an expiry that was not taken is forgotten.
+    #[inline]
+    pub(crate) fn set(&mut self, key: usize, ticks: u64) {
+        // The current tick has partly passed.
+        let due = self.now + ticks + 1;
+        let entry = &mut self.entries[key];
+        entry.due = due;
+        entry.expired = false;
+        if due < entry.filed {
+            self.file(key);
+        }
+    }
+
+    /// Whether the deadline has passed; told once.
+    #[inline]
+    pub(crate) fn take_expired(&mut self, key: usize) -> bool {
+        std::mem::take(&mut self.entries[key].expired)
+    }
+
+    /// Wakes everybody, deadlines or not.
+    pub(crate) fn wake_all(&self, wake: impl Fn(&W)) {
+        let wakers = self
+            .entries
+            .iter()
+            .filter_map(|(_, entry)| entry.waker.as_ref());
+        wakers.for_each(wake);
+    }
+
+    /// Lets time pass up to tick `now`; `wake` is given whoever is over time.
+    pub(crate) fn advance(&mut self, now: u64, mut wake: impl FnMut(&W)) {
+        // After a long stall each slot is looked at once.
+        self.now = self.now.max(now.saturating_sub(SLOTS));
+        while self.now < now {
+            self.now += 1;
+            let slot = slot(self.now);
+            let mut filed = std::mem::take(&mut self.slots[slot]);
+            for item in filed.drain(..) {
+                self.look_at(item, &mut wake);
+            }
+            // Its memory is used again, unless something was filed there meanwhile.
+            if self.slots[slot].is_empty() {
+                self.slots[slot] = filed;
+            }
+        }
+    }
+
+    fn look_at(&mut self, item: Filed, wake: &mut impl FnMut(&W)) {
+        let Some(entry) = self.entries.get_mut(item.key) else {
+            return;
+        };
+        // Filed anew elsewhere since, or somebody else by now.
+        if entry.generation != item.generation || entry.filed > self.now {
+            return;
+        }
+        entry.filed = NEVER;
+        if entry.due == NEVER {
+            return;
+        }
+        if entry.due > self.now {
+            self.file(item.key);
+            return;
+        }
+        entry.due = NEVER;
+        entry.expired = true;
+        if let Some(waker) = &entry.waker {
+            wake(waker);
+        }
+    }
+
+    fn file(&mut self, key: usize) {
+        let entry = &mut self.entries[key];
+        let at = entry.due.min(self.now + SLOTS - 1);
+        entry.filed = at;
+        let generation = entry.generation;
+        self.slots[slot(at)].push(Filed { key, generation });
+    }
+}
+
+fn slot(tick: u64) -> usize {
+    (tick % SLOTS) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn woken(wheel: &mut Wheel<u32>, now: u64) -> Vec<u32> {
+        let mut woken = Vec::new();
+        wheel.advance(now, |&who| woken.push(who));
+        woken.sort_unstable();
+        woken
+    }
+
+    #[test]
+    fn a_moved_deadline_is_met_where_it_stands_last() {
+        let mut wheel = Wheel::new();
+        let (a, b) = (wheel.enter(0), wheel.enter(1));
+        wheel.set_waker(a, 1);
+        wheel.set_waker(b, 2);
+        wheel.set(a, 10);
+        wheel.set(b, 5);
+        wheel.set(a, 3);
+        assert_eq!(woken(&mut wheel, 3), [0_u32; 0]);
+        wheel.set(b, 5000);
+        assert_eq!(woken(&mut wheel, 4), [1]);
+        assert!(wheel.take_expired(a) && !wheel.take_expired(a));
+        assert_eq!(woken(&mut wheel, 5003), [0_u32; 0]);
+        assert_eq!(woken(&mut wheel, 5004), [2]);
+        assert_eq!(woken(&mut wheel, 100_000), [0_u32; 0]);
+    }
+
+    #[test]
+    fn who_left_is_not_woken_nor_is_the_next_in_its_place() {
+        let mut wheel = Wheel::new();
+        let a = wheel.enter(0);
+        wheel.set_waker(a, 1);
+        wheel.set(a, 5);
+        wheel.leave(a);
+        let b = wheel.enter(1);
+        assert_eq!(a, b);
+        wheel.set_waker(b, 2);
+        wheel.set(b, 50);
+        assert_eq!(woken(&mut wheel, 40), [0_u32; 0]);
+        assert_eq!(woken(&mut wheel, 51), [2]);
+    }
+
+    proptest! {
+        /// Against the plainest model: a list of deadlines looked through at every tick.
+        #[test]
+        fn nobody_is_woken_early_late_or_twice(
+            moves in proptest::collection::vec((0_usize..8, 0_u64..3000, 0_u64..700), 1..60)
+        ) {
+            let mut wheel = Wheel::new();
+            let keys: Vec<usize> = (0..8).map(|who| {
+                let key = wheel.enter(who);
+                wheel.set_waker(key, who);
+                key
+            }).collect();
+            let mut due = [NEVER; 8];
+            let mut now = 0;
+            for (who, ticks, pass) in moves {
+                wheel.set(keys[who], ticks);
+                due[who] = now + ticks + 1;
+                for _ in 0..pass {
+                    now += 1;
+                    let expected: Vec<u32> = (0..8_u32).filter(|&one| due[one as usize] == now).collect();
+                    due.iter_mut().filter(|due| **due == now).for_each(|due| *due = NEVER);
+                    prop_assert_eq!(woken(&mut wheel, now), expected);
+                }
+            }
+        }
+    }
+}

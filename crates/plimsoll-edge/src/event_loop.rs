@@ -1,0 +1,249 @@
+//! What all connections of one loop share: a buffer to read into, deadlines, idle connections to servers, figures.
+//!
+//! Nothing here is ever seen by another thread but the figures, which others only read.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use tokio::io::AsyncRead as _;
+use tokio::io::ReadBuf;
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+
+use crate::clock::{self, Clock, Nanoseconds, nanoseconds};
+use crate::deadline::{TICK_MS, Wheel};
+use crate::exchange::Exchange;
+use crate::figures::Figures;
+use crate::pool::chooser::mix;
+use crate::pool::server::Server;
+use crate::settings::Settings;
+
+/// Length of the buffer that everything is read into.
+const SHARED_LEN: usize = 64 * 1024;
+/// Finished exchanges whose memory is kept.
+const SPARE_MAX: usize = 64;
+/// How often idle connections and the date are looked at, ticks.
+const SECOND_TICKS: u64 = 1000 / TICK_MS;
+/// A request that may not be sent twice takes only a connection that was used within this time: servers close idle
+/// ones, and a close that crosses such a request on its way would lose it.
+const FRESH_NS: u64 = 1_000_000_000;
+
+/// A connection to a server that nobody uses.
+#[derive(Debug)]
+struct Idle {
+    stream: TcpStream,
+    since: Nanoseconds,
+    keep_ns: Nanoseconds,
+}
+
+/// One event loop.
+#[derive(Debug)]
+pub(crate) struct EventLoop {
+    pub(crate) clock: Clock,
+    /// Borrowed only while bytes are read and handed on, never across a wait.
+    pub(crate) shared: RefCell<Box<[u8]>>,
+    pub(crate) wheel: RefCell<Wheel<Waker>>,
+    pub(crate) settings: RefCell<Rc<Settings>>,
+    pub(crate) figures: Arc<Figures>,
+    pub(crate) date: RefCell<String>,
+    pub(crate) log: RefCell<crate::log::Lines>,
+    idle: RefCell<Vec<Vec<Idle>>>,
+    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
+    spare: RefCell<Vec<Box<Exchange>>>,
+    /// Memory of answers of the edge's own.
+    spare_bytes: RefCell<Vec<Vec<u8>>>,
+    random: Cell<u64>,
+    generation: Cell<u32>,
+    /// About to end: connections close when their answers are given.
+    draining: Cell<bool>,
+    /// Wakes the clockwork when the first connection comes.
+    busy: Notify,
+}
+
+impl EventLoop {
+    pub(crate) fn new(
+        clock: Clock,
+        seed: u64,
+        settings: Settings,
+        figures: Arc<Figures>,
+        log: crate::log::Lines,
+    ) -> Rc<Self> {
+        Rc::new(Self {
+            clock,
+            shared: RefCell::new(vec![0; SHARED_LEN].into_boxed_slice()),
+            wheel: RefCell::new(Wheel::new()),
+            settings: RefCell::new(Rc::new(settings)),
+            figures,
+            date: RefCell::new(httpdate::fmt_http_date(clock::wall())),
+            log: RefCell::new(log),
+            idle: RefCell::default(),
+            spare: RefCell::default(),
+            spare_bytes: RefCell::default(),
+            random: Cell::new(seed),
+            generation: Cell::new(0),
+            draining: Cell::new(false),
+            busy: Notify::new(),
+        })
+    }
+
+    #[inline]
+    pub(crate) fn settings(&self) -> Rc<Settings> {
+        Rc::clone(&self.settings.borrow())
+    }
+
+    /// A number nobody foresees; good enough to spread load.
+    pub(crate) fn random(&self) -> u64 {
+        let next = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
+        self.random.set(next);
+        mix(next)
+    }
+
+    /// Room for a connection's deadline.
+    pub(crate) fn enter(&self) -> usize {
+        let generation = self.generation.get().wrapping_add(1);
+        self.generation.set(generation);
+        let mut wheel = self.wheel.borrow_mut();
+        if wheel.len() == 0 {
+            // The clockwork may have stood still meanwhile: deadlines count from now.
+            wheel.advance(self.ticks(), |_| ());
+            self.busy.notify_one();
+        }
+        wheel.enter(generation)
+    }
+
+    /// Moves a deadline.
+    #[inline]
+    pub(crate) fn set_deadline(&self, key: usize, ticks: u64) {
+        self.wheel.borrow_mut().set(key, ticks);
+    }
+
+    /// An exchange that holds nothing, with the memory of a finished one.
+    pub(crate) fn new_exchange(&self) -> Box<Exchange> {
+        self.spare.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Keeps the memory of a finished exchange.
+    pub(crate) fn recycle(&self, mut exchange: Box<Exchange>) {
+        exchange.clear();
+        let mut spare = self.spare.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            spare.push(exchange);
+        }
+    }
+
+    /// Empty bytes for an answer of the edge's own.
+    pub(crate) fn spare_bytes(&self) -> Vec<u8> {
+        self.spare_bytes.borrow_mut().pop().unwrap_or_default()
+    }
+
+    /// Takes them back.
+    pub(crate) fn return_bytes(&self, mut bytes: Vec<u8>) {
+        let mut spare = self.spare_bytes.borrow_mut();
+        if spare.len() < SPARE_MAX {
+            bytes.clear();
+            spare.push(bytes);
+        }
+    }
+
+    /// A connection to a server that waits to be used. One that the server has closed or spoken on is dropped.
+    pub(crate) fn take_idle(&self, server: &Server, may_repeat: bool) -> Option<TcpStream> {
+        let mut idle = self.idle.borrow_mut();
+        let idle = idle.get_mut(server.id)?;
+        while let Some(mut one) = idle.pop() {
+            let too_old = !may_repeat && self.clock.now().saturating_sub(one.since) > FRESH_NS;
+            if too_old {
+                // Those below are older still.
+                idle.push(one);
+                return None;
+            }
+            if is_quiet(&mut one.stream) {
+                return Some(one.stream);
+            }
+        }
+        None
+    }
+
+    /// Keeps a connection for the next request.
+    pub(crate) fn put_idle(&self, server: &Server, stream: TcpStream, keep: Duration, most: u32) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() <= server.id {
+            idle.resize_with(server.id + 1, Vec::new);
+        }
+        let idle = &mut idle[server.id];
+        if idle.len() < most as usize {
+            idle.push(Idle {
+                stream,
+                since: self.clock.now(),
+                keep_ns: nanoseconds(keep),
+            });
+        }
+    }
+
+    /// Whether the loop is about to end.
+    #[inline]
+    pub(crate) fn is_draining(&self) -> bool {
+        self.draining.get()
+    }
+
+    /// Follows a new configuration; requests that have begun keep theirs.
+    pub(crate) fn follow(&self, settings: Settings) {
+        *self.settings.borrow_mut() = Rc::new(settings);
+    }
+
+    /// Lets connections end when their answers are given, and those that wait for a request at once.
+    pub(crate) fn drain(&self) {
+        self.draining.set(true);
+        self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
+    }
+
+    /// Lets time pass: wakes who is over time, closes what was idle for too long, turns the date, hands on the log.
+    pub(crate) async fn keep_time(self: Rc<Self>) {
+        let mut ticks: u64 = 0;
+        loop {
+            tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
+            let now = self.ticks();
+            self.wheel.borrow_mut().advance(now, Waker::wake_by_ref);
+            ticks += 1;
+            if ticks.is_multiple_of(SECOND_TICKS) {
+                self.each_second();
+                let is_quiet = self.wheel.borrow().len() == 0;
+                if is_quiet && self.has_no_idle() {
+                    self.busy.notified().await;
+                    self.each_second();
+                }
+            }
+        }
+    }
+
+    fn ticks(&self) -> u64 {
+        self.clock.now() / (TICK_MS * 1_000_000)
+    }
+
+    fn has_no_idle(&self) -> bool {
+        self.idle.borrow().iter().all(Vec::is_empty)
+    }
+
+    fn each_second(&self) {
+        *self.date.borrow_mut() = httpdate::fmt_http_date(clock::wall());
+        self.log.borrow_mut().hand_on(&self.figures);
+        let now = self.clock.now();
+        for idle in self.idle.borrow_mut().iter_mut() {
+            idle.retain_mut(|one| {
+                now.saturating_sub(one.since) < one.keep_ns && is_quiet(&mut one.stream)
+            });
+        }
+    }
+}
+
+/// Whether a connection is open and nothing was said on it. Costs no system call while nothing has happened.
+fn is_quiet(stream: &mut TcpStream) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut byte = [0];
+    let mut buffer = ReadBuf::new(&mut byte);
+    std::pin::Pin::new(stream)
+        .poll_read(&mut cx, &mut buffer)
+        .is_pending()
+}

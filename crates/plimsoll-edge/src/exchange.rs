@@ -1,0 +1,435 @@
+//! One request and its answer, between a client and a server.
+//!
+//! Bytes move both ways at once: a server may answer before it has read the whole request. Each direction holds back
+//! when its receiver is slow, so that an exchange never holds more than a buffer of each. What the bytes mean is
+//! settled by [`answer`] and the wire crate; here they are moved.
+
+mod answer;
+mod link;
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use plimsoll_wire::framing::BodyReader;
+
+use crate::client::{Client, Outgoing, poll_read, poll_write};
+use crate::clock::Nanoseconds;
+use crate::event_loop::EventLoop;
+use crate::forward;
+use crate::pool::server::Server;
+use crate::pool::{Asker, Permit};
+use crate::settings::{Settings, ticks};
+use answer::Answer;
+pub(crate) use link::Link;
+
+/// What is remembered of a request while its answer is fetched.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one request"
+)]
+pub(crate) struct Facts {
+    pub(crate) is_head: bool,
+    /// It may be sent twice without doing twice what was meant once.
+    pub(crate) is_idempotent: bool,
+    pub(crate) is_1_1: bool,
+    pub(crate) keep_alive: bool,
+    pub(crate) upgrade: bool,
+    /// The route's fallback may stand in for its answer.
+    pub(crate) takes_page: bool,
+    pub(crate) route: usize,
+}
+
+/// When things happened.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Moments {
+    pub(crate) began: Nanoseconds,
+    /// A server was found.
+    pub(crate) admitted: Nanoseconds,
+    /// There was a connection to it.
+    pub(crate) connected: Nanoseconds,
+    /// The head of the answer came.
+    pub(crate) first_byte: Nanoseconds,
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The client has its answer; whether its connection can be used again.
+    Done { keep: bool },
+    /// Both sides speak another protocol from here on.
+    Switched,
+    /// The client has got nothing yet, and will not get it from the server.
+    Failed(Failure),
+    /// The client has got a part, and will not get the rest.
+    Broken,
+    /// The client has left.
+    ClientGone,
+    /// The client's body is not acceptable; the status that says so.
+    Refused(u16),
+}
+
+/// Why a server gave no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// No connection could be made.
+    NoConnection,
+    /// It closed the connection.
+    Reset,
+    /// It took too long.
+    Timeout,
+    /// What it said is not HTTP.
+    BadAnswer,
+}
+
+/// The client's side of an exchange.
+pub(crate) struct Side<'a> {
+    pub(crate) client: &'a mut Client,
+    /// Bytes that came and were not used yet.
+    pub(crate) held: &'a mut Vec<u8>,
+    pub(crate) event_loop: &'a Rc<EventLoop>,
+    pub(crate) deadline: usize,
+}
+
+/// What an exchange waits for, when it waits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Waits {
+    #[default]
+    Nothing,
+    Connection,
+    /// The client's body.
+    Body,
+    /// The client, to take its answer.
+    Client,
+    /// The first byte of the answer.
+    FirstByte,
+    /// More of the answer.
+    More,
+}
+
+/// One request on its way.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one exchange"
+)]
+pub(crate) struct Exchange {
+    pub(crate) facts: Facts,
+    pub(crate) moments: Moments,
+    pub(crate) settings: Option<Rc<Settings>>,
+    pub(crate) asker: Option<Asker>,
+    pub(crate) permit: Option<Permit>,
+    /// Who was asked last.
+    pub(crate) server: Option<Arc<Server>>,
+    pub(crate) link: Link,
+    /// The request as the server gets it: its head, then pieces of its body.
+    pub(crate) to_server: Outgoing,
+    pub(crate) body: BodyReader,
+    /// Whether the body goes on in chunks.
+    pub(crate) body_is_chunked: bool,
+    pub(crate) body_done: bool,
+    /// Whether `to_server` still holds the whole request.
+    pub(crate) is_whole: bool,
+    /// The beginning of its line in the access log.
+    pub(crate) line: Vec<u8>,
+    pub(crate) bytes_out: u64,
+    answer: Answer,
+    to_client: Outgoing,
+    /// The server takes no more of the request.
+    deaf: bool,
+    attempts: u8,
+    waits: Waits,
+}
+
+impl Exchange {
+    /// Forgets everything but its memory.
+    pub(crate) fn clear(&mut self) {
+        self.settings = None;
+        self.permit = None;
+        self.server = None;
+        self.asker = None;
+        self.link.clear();
+        self.to_server.clear();
+        self.to_client.clear();
+        self.answer.clear();
+        self.line.clear();
+        self.moments = Moments::default();
+        self.bytes_out = 0;
+        self.deaf = false;
+        self.attempts = 0;
+        self.waits = Waits::Nothing;
+    }
+
+    /// The status the client got, if it got one.
+    pub(crate) fn status(&self) -> Option<u16> {
+        self.answer.status()
+    }
+
+    /// Moves what can be moved.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Poll<End> {
+        let mut moved = false;
+        loop {
+            match self.step(cx, side) {
+                Ok(true) => moved = true,
+                Ok(false) => {
+                    let is_flushed = match side.client.poll_flush(cx) {
+                        Poll::Ready(Ok(())) => true,
+                        Poll::Ready(Err(_)) => return Poll::Ready(End::ClientGone),
+                        Poll::Pending => false,
+                    };
+                    if is_flushed && self.answer.is_complete() && self.to_client.is_empty() {
+                        return Poll::Ready(self.done());
+                    }
+                    self.keep_deadline(side, moved);
+                    return Poll::Pending;
+                }
+                Err(end) => return Poll::Ready(end),
+            }
+        }
+    }
+
+    /// One round of everything; whether anything moved.
+    fn step(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+        if self.link.is_connecting() && !self.poll_connection(cx, side)? {
+            return Ok(false);
+        }
+        let sent = self.send(cx);
+        let taken = self.take_body(cx, side)?;
+        let delivered = self.deliver(cx, side)?;
+        let received = self.receive(cx, side)?;
+        Ok(sent || taken || delivered || received)
+    }
+
+    /// The request goes to the server.
+    fn send(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut moved = false;
+        let Some(stream) = self.link.stream() else {
+            return false;
+        };
+        while !self.to_server.is_empty() && !self.deaf {
+            match poll_write(stream, cx, self.to_server.left(), &[]) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.to_server.advance(count);
+                    moved = true;
+                }
+                // It may have answered before it closed; what it said is still to be read.
+                Poll::Ready(_) => {
+                    self.deaf = true;
+                    moved = true;
+                }
+                Poll::Pending => break,
+            }
+        }
+        moved
+    }
+
+    /// The client's body is taken as far as the server has taken what came before.
+    fn take_body(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+        if self.body_done || self.deaf || !self.to_server.is_empty() || self.answer.is_complete() {
+            return Ok(false);
+        }
+        self.is_whole = false;
+        self.to_server.clear();
+        if !side.held.is_empty() {
+            let held = std::mem::take(side.held);
+            let taken = self.feed(&held)?;
+            *side.held = held;
+            side.held.drain(..taken);
+            return Ok(true);
+        }
+        let mut shared = side.event_loop.shared.borrow_mut();
+        match side.client.poll_read(cx, &mut shared) {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                side.event_loop.figures.bytes_in.add(count as u64);
+                let taken = self.feed(&shared[..count])?;
+                side.held.extend_from_slice(&shared[taken..count]);
+                Ok(true)
+            }
+            Poll::Ready(_) => Err(End::ClientGone),
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    /// Takes a piece of the client's body; how much of it was body.
+    fn feed(&mut self, bytes: &[u8]) -> Result<usize, End> {
+        let out = &mut self.to_server.bytes;
+        let taken = if self.body_is_chunked {
+            self.body
+                .take(bytes, |content| forward::chunk(out, content))
+        } else {
+            self.body
+                .take(bytes, |content| out.extend_from_slice(content))
+        };
+        let taken = taken.map_err(|fault| {
+            let status = if fault == plimsoll_wire::fault::Fault::BodyTooLong {
+                413
+            } else {
+                400
+            };
+            self.refusal(status)
+        })?;
+        if self.body.is_complete() {
+            self.body_done = true;
+            if self.body_is_chunked {
+                self.to_server.bytes.extend_from_slice(forward::LAST_CHUNK);
+            }
+        }
+        Ok(taken)
+    }
+
+    fn refusal(&self, status: u16) -> End {
+        if self.bytes_out > 0 || !self.to_client.is_empty() {
+            End::Broken
+        } else {
+            End::Refused(status)
+        }
+    }
+
+    /// What the client did not take at once goes on.
+    fn deliver(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+        let mut moved = false;
+        while !self.to_client.is_empty() {
+            match side.client.poll_write(cx, self.to_client.left(), &[]) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.to_client.advance(count);
+                    self.bytes_out += count as u64;
+                    moved = true;
+                }
+                Poll::Ready(_) => return Err(End::ClientGone),
+                Poll::Pending => break,
+            }
+        }
+        self.to_client.clear_if_written();
+        Ok(moved)
+    }
+
+    /// The answer comes, and goes to the client at once as far as it takes it.
+    fn receive(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+        if !self.to_client.is_empty() || self.answer.is_complete() {
+            return Ok(false);
+        }
+        let Some(stream) = self.link.stream() else {
+            return Ok(false);
+        };
+        let mut shared = side.event_loop.shared.borrow_mut();
+        match poll_read(stream, cx, &mut shared) {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                let direct = self.take_answer(&shared[..count], side)?;
+                self.pass(cx, side, &shared[direct])?;
+                Ok(true)
+            }
+            Poll::Ready(_) => {
+                drop(shared);
+                self.server_ended(side)?;
+                Ok(true)
+            }
+            Poll::Pending => Ok(false),
+        }
+    }
+
+    /// Writes what is to go out and then `direct`; what does not fit is kept.
+    fn pass(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: &mut Side<'_>,
+        direct: &[u8],
+    ) -> Result<(), End> {
+        let mut direct = direct;
+        while !(self.to_client.is_empty() && direct.is_empty()) {
+            let first = self.to_client.left();
+            let first_len = first.len();
+            match side.client.poll_write(cx, first, direct) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    self.bytes_out += count as u64;
+                    self.to_client.advance(count.min(first_len));
+                    direct = &direct[count.saturating_sub(first_len)..];
+                }
+                Poll::Ready(_) => return Err(End::ClientGone),
+                Poll::Pending => {
+                    self.to_client.bytes.extend_from_slice(direct);
+                    return Ok(());
+                }
+            }
+        }
+        self.to_client.clear();
+        Ok(())
+    }
+
+    fn done(&mut self) -> End {
+        if self.answer.has_switched() {
+            return End::Switched;
+        }
+        End::Done {
+            keep: self.answer.keeps_client() && self.body_done,
+        }
+    }
+
+    /// Both ends, for a tunnel.
+    pub(crate) fn take_link(&mut self) -> Option<(tokio::net::TcpStream, Option<Permit>)> {
+        Some((self.link.take()?, self.permit.take()))
+    }
+
+    /// The deadline stands where the last movement put it, as long as the same is waited for.
+    fn keep_deadline(&mut self, side: &Side<'_>, moved: bool) {
+        let waits = if self.link.is_connecting() {
+            Waits::Connection
+        } else if !self.to_client.is_empty() || self.answer.is_complete() {
+            Waits::Client
+        } else if !self.body_done && self.to_server.is_empty() && !self.deaf {
+            Waits::Body
+        } else if self.answer.has_begun() {
+            Waits::More
+        } else {
+            Waits::FirstByte
+        };
+        if waits == self.waits && !moved {
+            return;
+        }
+        self.waits = waits;
+        let Some(settings) = &self.settings else {
+            return;
+        };
+        let timeouts = self
+            .permit
+            .as_ref()
+            .map(|permit| permit.pool.config.timeouts);
+        let timeouts = timeouts.unwrap_or_default();
+        let mut wait = match waits {
+            Waits::Connection => ticks(timeouts.connect),
+            Waits::Client => settings.ticks.write,
+            Waits::Body => settings.ticks.body,
+            Waits::FirstByte => ticks(timeouts.first_byte),
+            Waits::More | Waits::Nothing => ticks(timeouts.idle),
+        };
+        if let Some(total) = timeouts.total {
+            let now = side.event_loop.clock.now();
+            let spent = std::time::Duration::from_nanos(now - self.moments.began);
+            wait = wait.min(ticks(total.saturating_sub(spent)));
+        }
+        side.event_loop.set_deadline(side.deadline, wait);
+    }
+
+    /// The deadline has passed.
+    pub(crate) fn expired(&mut self, side: &mut Side<'_>) -> Result<(), End> {
+        let waits = std::mem::take(&mut self.waits);
+        match waits {
+            Waits::Connection => self.connection_failed(side, Failure::Timeout),
+            Waits::FirstByte => {
+                self.blame(side);
+                Err(self.failure(Failure::Timeout))
+            }
+            Waits::Body => Err(self.refusal(408)),
+            Waits::Client => Err(End::ClientGone),
+            Waits::More | Waits::Nothing => Err(End::Broken),
+        }
+    }
+
+    fn failure(&self, failure: Failure) -> End {
+        if self.bytes_out > 0 || !self.to_client.is_empty() {
+            End::Broken
+        } else {
+            End::Failed(failure)
+        }
+    }
+}

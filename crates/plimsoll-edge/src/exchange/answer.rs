@@ -1,0 +1,378 @@
+//! The answer of a server, from its first byte to its last.
+
+use std::ops::Range;
+
+use plimsoll_config::edge::Chooser;
+use plimsoll_wire::fault::Fault;
+use plimsoll_wire::framing::BodyReader;
+use plimsoll_wire::head::{self, HEAD_LEN_MAX, Head, Header, Length};
+
+use super::{End, Exchange, Facts, Failure, Side};
+use crate::forward::{self, Answering, Connection, Framing};
+use crate::pool::limit::Sample;
+
+/// Most interim answers in a row.
+const INTERIM_MAX: u8 = 32;
+
+/// How far an answer has come.
+#[derive(Debug, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one answer"
+)]
+pub(super) struct Answer {
+    state: State,
+    /// What has come of a head that is not complete.
+    partial: Vec<u8>,
+    body: BodyReader,
+    /// The body goes to the client in chunks of the edge's own.
+    in_chunks: bool,
+    keeps_client: bool,
+    keeps_server: bool,
+    has_switched: bool,
+    status: u16,
+    interim: u8,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Head,
+    Body,
+    Complete,
+}
+
+impl Answer {
+    pub(super) fn clear(&mut self) {
+        let mut partial = std::mem::take(&mut self.partial);
+        partial.clear();
+        *self = Self {
+            partial,
+            ..Self::default()
+        };
+    }
+
+    pub(super) fn status(&self) -> Option<u16> {
+        (self.status > 0).then_some(self.status)
+    }
+
+    #[inline]
+    pub(super) fn is_complete(&self) -> bool {
+        self.state == State::Complete
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.state != State::Head || !self.partial.is_empty() || self.interim > 0
+    }
+
+    pub(super) fn has_switched(&self) -> bool {
+        self.has_switched
+    }
+
+    pub(super) fn keeps_client(&self) -> bool {
+        self.keeps_client
+    }
+}
+
+/// How the final head of an answer goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Way {
+    framing: Framing,
+    connection: Connection,
+    keeps_client: bool,
+    length: Length,
+}
+
+impl Way {
+    fn of(head: &Head, facts: &Facts) -> Self {
+        let has_no_body = facts.is_head || matches!(head.status, 204 | 304);
+        let (framing, length, delimited) = match head.length {
+            _ if head.status == 204 => (Framing::Nothing, Length::Sized(0), true),
+            _ if has_no_body => (Framing::AsIs, Length::Sized(0), true),
+            Length::Sized(len) => (Framing::AsIs, Length::Sized(len), true),
+            length if facts.is_1_1 => (Framing::Chunked, length, true),
+            // HTTP/1.0 knows no chunks: the end of the connection ends the body.
+            length => (Framing::AsIs, length, false),
+        };
+        let keeps_client = facts.keep_alive && delimited;
+        let connection = match (keeps_client, facts.is_1_1) {
+            (true, true) => Connection::Unsaid,
+            (true, false) => Connection::KeepAlive,
+            (false, _) => Connection::Close,
+        };
+        Self {
+            framing,
+            connection,
+            keeps_client,
+            length,
+        }
+    }
+}
+
+impl Exchange {
+    /// Takes bytes of the server. What goes to the client is put into `to_client`; the part of `bytes` that goes on
+    /// behind it as it is comes back.
+    pub(super) fn take_answer(
+        &mut self,
+        bytes: &[u8],
+        side: &Side<'_>,
+    ) -> Result<Range<usize>, End> {
+        let mut at = 0;
+        while self.answer.state == State::Head {
+            match self.take_head(&bytes[at..], side) {
+                Ok(Some(taken)) => at += taken,
+                Ok(None) => return Ok(0..0),
+                Err(_) => {
+                    self.blame(side);
+                    return Err(self.failure(Failure::BadAnswer));
+                }
+            }
+            if self.answer.has_switched {
+                return Ok(at..bytes.len());
+            }
+        }
+        let start = at;
+        let out = &mut self.to_client.bytes;
+        let in_chunks = self.answer.in_chunks;
+        let is_plain = self.answer.body.is_plain() && !in_chunks;
+        let taken = if is_plain {
+            self.answer.body.take(&bytes[at..], |_| ())
+        } else if in_chunks {
+            let body = &mut self.answer.body;
+            body.take(&bytes[at..], |content| forward::chunk(out, content))
+        } else {
+            let body = &mut self.answer.body;
+            body.take(&bytes[at..], |content| out.extend_from_slice(content))
+        };
+        at += taken.map_err(|_| End::Broken)?;
+        if self.answer.body.is_complete() {
+            // Bytes beyond the answer would be taken for the next one.
+            self.answer.keeps_server &= at == bytes.len();
+            self.complete(side);
+        }
+        Ok(if is_plain { start..at } else { 0..0 })
+    }
+
+    /// Takes a head, if it is complete; how much of `bytes` belonged to it.
+    fn take_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<Option<usize>, Fault> {
+        if self.answer.partial.is_empty() {
+            let Some(end) = head::find_end(bytes, 0)? else {
+                self.answer.partial.extend_from_slice(bytes);
+                return Ok(None);
+            };
+            self.on_head(&bytes[..end], side)?;
+            return Ok(Some(end));
+        }
+        let seen = self.answer.partial.len();
+        let room = bytes.len().min(HEAD_LEN_MAX.saturating_sub(seen));
+        self.answer.partial.extend_from_slice(&bytes[..room]);
+        let Some(end) = head::find_end(&self.answer.partial, seen)? else {
+            return Ok(None);
+        };
+        let mut partial = std::mem::take(&mut self.answer.partial);
+        let taken = self.on_head(&partial[..end], side);
+        partial.clear();
+        self.answer.partial = partial;
+        taken.map(|()| Some(end - seen))
+    }
+
+    fn on_head(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<(), Fault> {
+        head::parse_with(bytes, |head, headers| match head.status {
+            101 if self.facts.upgrade => {
+                self.write_head(
+                    bytes,
+                    head,
+                    headers,
+                    Framing::Nothing,
+                    Connection::Upgrade,
+                    side,
+                );
+                self.answered(head, side);
+                self.answer.has_switched = true;
+                self.answer.state = State::Complete;
+                Ok(())
+            }
+            101 => Err(Fault::UnaskedUpgrade),
+            100..=199 => {
+                self.answer.interim += 1;
+                if self.answer.interim > INTERIM_MAX {
+                    return Err(Fault::TooManyInterim);
+                }
+                // HTTP/1.0 knows none.
+                if self.facts.is_1_1 {
+                    let (framing, connection) = (Framing::Nothing, Connection::Unsaid);
+                    self.write_head(bytes, head, headers, framing, connection, side);
+                }
+                Ok(())
+            }
+            _ => {
+                let way = Way::of(head, &self.facts);
+                self.write_head(bytes, head, headers, way.framing, way.connection, side);
+                self.answered(head, side);
+                let answer = &mut self.answer;
+                answer.keeps_client = way.keeps_client;
+                answer.keeps_server = head.keep_alive && way.length != Length::Unsaid;
+                answer.in_chunks = way.framing == Framing::Chunked;
+                answer.body = BodyReader::new(way.length, u64::MAX);
+                answer.state = State::Body;
+                Ok(())
+            }
+        })?
+    }
+
+    fn write_head(
+        &mut self,
+        bytes: &[u8],
+        head: &Head,
+        headers: &[Header<'_>],
+        framing: Framing,
+        connection: Connection,
+        side: &Side<'_>,
+    ) {
+        let cookie = self.cookie();
+        let settings = self.settings.as_ref();
+        let edits = settings.map_or(&[][..], |settings| {
+            &settings.routes.get(self.facts.route).config.answer_headers
+        });
+        let date = side.event_loop.date.borrow();
+        let answering = Answering {
+            framing,
+            connection,
+            date: &date,
+            edits,
+            cookie: cookie.as_deref().filter(|_| head.status >= 200),
+        };
+        forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);
+    }
+
+    /// The cookie that keeps a client with its server, when it has none that does.
+    fn cookie(&self) -> Option<String> {
+        let permit = self.permit.as_ref()?;
+        let Chooser::Cookie(name) = &permit.pool.config.chooser else {
+            return None;
+        };
+        let is_known = self
+            .asker
+            .is_some_and(|asker| asker.sticky == Some(permit.server.hash));
+        let hash = permit.server.hash;
+        (!is_known).then(|| format!("{name}={hash:016x}; Path=/; HttpOnly; SameSite=Lax"))
+    }
+
+    /// The server has answered: how fast and how well is for its pool to know.
+    fn answered(&mut self, head: &Head, side: &Side<'_>) {
+        self.answer.status = head.status;
+        let now = side.event_loop.clock.now();
+        self.moments.first_byte = now;
+        let Some(permit) = &self.permit else {
+            return;
+        };
+        let sample = Sample {
+            service: now.saturating_sub(self.moments.admitted),
+            total: now.saturating_sub(self.moments.began),
+            in_flight: permit.in_flight,
+            overload: matches!(head.status, 429 | 503),
+        };
+        permit.pool.answered(permit, sample, head.status < 500);
+    }
+
+    /// The last byte has come: the place and the connection are free for the next, however slow the client is.
+    fn complete(&mut self, side: &Side<'_>) {
+        self.answer.state = State::Complete;
+        if self.answer.in_chunks {
+            self.to_client.bytes.extend_from_slice(forward::LAST_CHUNK);
+        }
+        let Some(permit) = self.permit.take() else {
+            return;
+        };
+        let is_clean = self.body_done && self.to_server.is_empty() && !self.deaf;
+        if let Some(stream) = self.link.take()
+            && self.answer.keeps_server
+            && is_clean
+        {
+            let config = &permit.pool.config;
+            let keep = config.timeouts.keep_alive;
+            let event_loop = side.event_loop;
+            event_loop.put_idle(&permit.server, stream, keep, config.idle_max);
+        }
+    }
+
+    /// The connection ended after the answer had begun.
+    pub(super) fn answer_ended(&mut self, side: &Side<'_>) -> Result<(), End> {
+        if self.answer.state == State::Body && self.answer.body.ends_with_connection() {
+            self.complete(side);
+            return Ok(());
+        }
+        side.event_loop.figures.broken.increment();
+        if self.answer.state == State::Head {
+            self.blame(side);
+            return Err(self.failure(Failure::BadAnswer));
+        }
+        Err(End::Broken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(answer: &str, facts: Facts, framing: Framing, connection: Connection, length: Length) {
+        let way = head::parse_with(answer.as_bytes(), |head, _| Way::of(head, &facts)).unwrap();
+        assert_eq!(
+            (way.framing, way.connection, way.length),
+            (framing, connection, length),
+            "{answer}"
+        );
+    }
+
+    #[test]
+    fn each_framing_becomes_one_the_client_knows() {
+        use Connection::{Close, KeepAlive, Unsaid};
+        let new = Facts {
+            is_1_1: true,
+            keep_alive: true,
+            ..Facts::default()
+        };
+        let old = Facts {
+            keep_alive: true,
+            ..Facts::default()
+        };
+        let head = Facts {
+            is_head: true,
+            ..new
+        };
+        let none = Length::Sized(0);
+        let sized = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n";
+        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let unsaid = "HTTP/1.0 200 OK\r\n\r\n";
+        check(sized, new, Framing::AsIs, Unsaid, Length::Sized(5));
+        check(sized, old, Framing::AsIs, KeepAlive, Length::Sized(5));
+        check(sized, head, Framing::AsIs, Unsaid, none);
+        check(
+            sized,
+            Facts::default(),
+            Framing::AsIs,
+            Close,
+            Length::Sized(5),
+        );
+        check(chunked, new, Framing::Chunked, Unsaid, Length::Chunked);
+        check(chunked, old, Framing::AsIs, Close, Length::Chunked);
+        check(chunked, head, Framing::AsIs, Unsaid, none);
+        check(unsaid, new, Framing::Chunked, Unsaid, Length::Unsaid);
+        check(unsaid, old, Framing::AsIs, Close, Length::Unsaid);
+        check(
+            "HTTP/1.1 204 No\r\nContent-Length: 5\r\n\r\n",
+            new,
+            Framing::Nothing,
+            Unsaid,
+            none,
+        );
+        check(
+            "HTTP/1.1 304 Not\r\nContent-Length: 5\r\n\r\n",
+            new,
+            Framing::AsIs,
+            Unsaid,
+            none,
+        );
+    }
+}

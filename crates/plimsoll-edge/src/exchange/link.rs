@@ -1,0 +1,197 @@
+//! The connection to the server: taken from those that are idle, or made; and made again when that is safe.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use tokio::net::TcpStream;
+
+use super::{End, Exchange, Failure, Side, Waits};
+use crate::pool::limit::Sample;
+
+/// Most servers that are asked for one request.
+const ATTEMPTS_MAX: u8 = 2;
+
+type Connecting = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
+
+/// A connection to a server, or the way to one.
+#[derive(Default)]
+pub(crate) struct Link {
+    stream: Option<TcpStream>,
+    connecting: Option<Connecting>,
+    /// Which of the server's addresses is tried.
+    address: usize,
+    /// The stream has carried a request before.
+    is_used: bool,
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Link")
+            .field("stream", &self.stream)
+            .field("connecting", &self.connecting.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    #[inline]
+    pub(crate) fn is_connecting(&self) -> bool {
+        self.connecting.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn stream(&mut self) -> Option<&mut TcpStream> {
+        self.stream.as_mut()
+    }
+
+    pub(crate) fn take(&mut self) -> Option<TcpStream> {
+        self.stream.take()
+    }
+}
+
+impl Exchange {
+    /// Finds a connection to the server of the permit.
+    pub(crate) fn link_up(&mut self, side: &Side<'_>) {
+        let Some(permit) = &self.permit else {
+            return;
+        };
+        self.moments.admitted = side.event_loop.clock.now();
+        if !self.line.is_empty() {
+            self.server = Some(Arc::clone(&permit.server));
+        }
+        let may_repeat = self.facts.is_idempotent && self.body_done;
+        match side.event_loop.take_idle(&permit.server, may_repeat) {
+            Some(stream) => {
+                self.link.stream = Some(stream);
+                self.link.is_used = true;
+                self.moments.connected = self.moments.admitted;
+            }
+            None => self.connect(side),
+        }
+    }
+
+    fn connect(&mut self, side: &Side<'_>) {
+        let Some(permit) = &self.permit else {
+            return;
+        };
+        side.event_loop.figures.connects.increment();
+        let addresses = &permit.server.addresses;
+        let address = addresses[self.link.address % addresses.len()];
+        self.link.is_used = false;
+        self.link.stream = None;
+        self.link.connecting = Some(Box::pin(async move {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            Ok(stream)
+        }));
+        self.waits = Waits::Nothing;
+    }
+
+    /// Waits for the connection; whether it is there.
+    pub(super) fn poll_connection(
+        &mut self,
+        cx: &mut Context<'_>,
+        side: &mut Side<'_>,
+    ) -> Result<bool, End> {
+        while let Some(connecting) = &mut self.link.connecting {
+            match connecting.as_mut().poll(cx) {
+                Poll::Pending => return Ok(false),
+                Poll::Ready(Ok(stream)) => {
+                    self.link.connecting = None;
+                    self.link.stream = Some(stream);
+                    self.moments.connected = side.event_loop.clock.now();
+                }
+                Poll::Ready(Err(_)) => self.connection_failed(side, Failure::NoConnection)?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// No connection was made: nothing was sent, so any request may go elsewhere.
+    pub(super) fn connection_failed(
+        &mut self,
+        side: &mut Side<'_>,
+        failure: Failure,
+    ) -> Result<(), End> {
+        self.link.connecting = None;
+        side.event_loop.figures.connects_failed.increment();
+        let addresses = self
+            .permit
+            .as_ref()
+            .map_or(0, |permit| permit.server.addresses.len());
+        self.link.address += 1;
+        if self.link.address < addresses {
+            self.connect(side);
+            return Ok(());
+        }
+        self.blame(side);
+        self.elsewhere(side, failure)
+    }
+
+    /// The server closed the connection.
+    pub(super) fn server_ended(&mut self, side: &mut Side<'_>) -> Result<(), End> {
+        if self.answer.has_begun() {
+            return self.answer_ended(side);
+        }
+        let may_repeat = self.facts.is_idempotent && self.is_whole && self.body_done;
+        if self.link.is_used && may_repeat {
+            // It closed an idle connection while the request was on its way: usual, and nobody's fault.
+            self.to_server.rewind();
+            self.deaf = false;
+            self.link.address = 0;
+            self.connect(side);
+            return Ok(());
+        }
+        self.blame(side);
+        if may_repeat {
+            return self.elsewhere(side, Failure::Reset);
+        }
+        Err(self.failure(Failure::Reset))
+    }
+
+    /// Asks another server, if there is one and retries are not too many already.
+    fn elsewhere(&mut self, side: &mut Side<'_>, failure: Failure) -> Result<(), End> {
+        self.attempts += 1;
+        let (Some(permit), Some(asker)) = (self.permit.take(), &mut self.asker) else {
+            return Err(self.failure(failure));
+        };
+        if self.attempts >= ATTEMPTS_MAX || !permit.pool.may_retry() {
+            return Err(self.failure(failure));
+        }
+        asker.avoid = Some(permit.server.id);
+        let pool = permit.pool.clone();
+        drop(permit);
+        let Some(permit) = pool.enter_again(asker) else {
+            return Err(self.failure(failure));
+        };
+        side.event_loop.figures.retries.increment();
+        self.permit = Some(permit);
+        self.to_server.rewind();
+        self.deaf = false;
+        self.link.address = 0;
+        self.link_up(side);
+        Ok(())
+    }
+
+    /// The server did not do its work.
+    pub(super) fn blame(&self, side: &Side<'_>) {
+        let Some(permit) = &self.permit else {
+            return;
+        };
+        let now = side.event_loop.clock.now();
+        let sample = Sample {
+            service: now.saturating_sub(self.moments.admitted),
+            total: now.saturating_sub(self.moments.began),
+            in_flight: permit.in_flight,
+            overload: true,
+        };
+        permit.pool.answered(permit, sample, false);
+    }
+}

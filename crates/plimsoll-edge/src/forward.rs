@@ -1,0 +1,336 @@
+//! Heads as they go on: what ends at the edge is left out, what the edge knows is added. Pure.
+//!
+//! Lines that go on are copied as they came, several at once; a head is walked once.
+
+use plimsoll_wire::head::{Head, Header, Length};
+use plimsoll_wire::request_head::RequestHead;
+
+use plimsoll_config::edge::HeaderEdit;
+
+/// What is said to a server of the client that asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking<'a> {
+    /// The address the connection came from.
+    pub(crate) peer: &'a str,
+    /// Whether the connection is encrypted.
+    pub(crate) secure: bool,
+    /// Whether what the peer says of its own clients is believed.
+    pub(crate) trusted: bool,
+    /// The target that the server is asked for, when it is not the client's.
+    pub(crate) target: Option<&'a str>,
+    /// The host for a client that named none.
+    pub(crate) default_host: &'a str,
+    /// Headers set or dropped by the route.
+    pub(crate) edits: &'a [HeaderEdit],
+}
+
+/// Writes the head of a request as the server gets it. `bytes` are those that `head` was parsed from.
+pub(crate) fn request(
+    out: &mut Vec<u8>,
+    bytes: &[u8],
+    head: &RequestHead<'_, '_>,
+    asking: &Asking<'_>,
+) {
+    let target = asking.target.unwrap_or(head.target);
+    put(out, &[head.method, " "]);
+    if target.is_empty() {
+        out.push(b'/');
+    }
+    put(out, &[target, " HTTP/1.1\r\n"]);
+    if !head.headers.iter().any(|header| same(header.name, "host")) {
+        let host = head.host.unwrap_or(asking.default_host);
+        put(out, &["Host: ", host, "\r\n"]);
+    }
+    let keeps = |header: &Header<'_>| {
+        (!ends_here(header.name, asking.trusted)
+            || (header.name.eq_ignore_ascii_case("upgrade") && head.upgrade))
+            && !(head.names_hop_headers && is_named_by_connection(header.name, head.headers))
+            && !is_edited(header.name, asking.edits)
+    };
+    copy_lines(out, bytes, head.headers, keeps);
+    forwarded(out, head, asking);
+    if head.length == Length::Chunked {
+        put(out, &["Transfer-Encoding: chunked\r\n"]);
+    }
+    if head.upgrade {
+        put(out, &["Connection: upgrade\r\n"]);
+    }
+    apply(out, asking.edits);
+    put(out, &["\r\n"]);
+}
+
+/// `X-Forwarded-*` and `Forwarded`, over what a trusted peer has already said.
+fn forwarded(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, asking: &Asking<'_>) {
+    let proto = if asking.secure { "https" } else { "http" };
+    let said = |name: &str| {
+        let said = head.headers.iter().filter(|_| asking.trusted);
+        said.filter(move |header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value.trim_ascii())
+            .collect::<Vec<_>>()
+    };
+    let list = |out: &mut Vec<u8>, name: &str| {
+        put(out, &[name, ": "]);
+        if asking.trusted {
+            for before in said(name) {
+                out.extend_from_slice(before);
+                put(out, &[", "]);
+            }
+        }
+    };
+    list(out, "X-Forwarded-For");
+    put(out, &[asking.peer, "\r\n"]);
+    if !asking.trusted || said("X-Forwarded-Proto").is_empty() {
+        put(out, &["X-Forwarded-Proto: ", proto, "\r\n"]);
+    }
+    let host = head.host.unwrap_or(asking.default_host);
+    if !asking.trusted || said("X-Forwarded-Host").is_empty() {
+        put(out, &["X-Forwarded-Host: ", host, "\r\n"]);
+    }
+    list(out, "Forwarded");
+    // An IPv6 address has colons, which only a quoted text may have (RFC 7239, 6).
+    if asking.peer.contains(':') {
+        put(out, &["for=\"[", asking.peer, "]\""]);
+    } else {
+        put(out, &["for=", asking.peer]);
+    }
+    put(out, &[";host=\"", host, "\";proto=", proto, "\r\n"]);
+}
+
+/// What an answer becomes on its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answering<'a> {
+    /// How the body goes on.
+    pub(crate) framing: Framing,
+    /// What is said of the connection.
+    pub(crate) connection: Connection,
+    /// The time of day, for an answer without one.
+    pub(crate) date: &'a str,
+    /// Headers set or dropped by the route.
+    pub(crate) edits: &'a [HeaderEdit],
+    /// A `Set-Cookie` that keeps the client with its server.
+    pub(crate) cookie: Option<&'a str>,
+}
+
+/// How the body of an answer goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// With the length that the head says, or without a body, or up to the end of the connection.
+    AsIs,
+    /// There is none, and no length may be said (1xx, 204).
+    Nothing,
+    /// In chunks of the edge's own.
+    Chunked,
+}
+
+/// What is said of the client's connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    /// It stays, as is usual in HTTP/1.1.
+    Unsaid,
+    /// It stays, said for HTTP/1.0.
+    KeepAlive,
+    Close,
+    /// It becomes a tunnel.
+    Upgrade,
+}
+
+/// Writes the head of an answer as the client gets it.
+pub(crate) fn answer(
+    out: &mut Vec<u8>,
+    bytes: &[u8],
+    head: &Head,
+    headers: &[Header<'_>],
+    answering: &Answering<'_>,
+) {
+    let line_end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
+    put(out, &["HTTP/1.1"]);
+    out.extend_from_slice(&bytes[8..line_end]);
+    let names_hop_headers = headers
+        .iter()
+        .any(|header| header.name.eq_ignore_ascii_case("connection") && names_others(header.value));
+    let mut lengths = 0;
+    let mut has_date = false;
+    let sized = matches!(head.length, Length::Sized(_)) && answering.framing == Framing::AsIs;
+    let keeps = |header: &Header<'_>| {
+        let name = header.name;
+        match name.len() {
+            4 if name.eq_ignore_ascii_case("date") => has_date = true,
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                lengths += 1;
+                return sized && lengths == 1 && !header.value.contains(&b',');
+            }
+            2 | 7 | 10 | 16 | 17 if stays_at_the_edge(name) => {
+                return answering.connection == Connection::Upgrade
+                    && name.eq_ignore_ascii_case("upgrade");
+            }
+            _ => {}
+        }
+        let ends = names_hop_headers && is_named_by_connection(name, headers);
+        !(ends || is_edited(name, answering.edits))
+    };
+    copy_lines(out, bytes, headers, keeps);
+    if let (true, Length::Sized(length)) = (sized, head.length)
+        && has_listed_length(headers)
+    {
+        put(out, &["Content-Length: ", &length.to_string(), "\r\n"]);
+    }
+    if !has_date && head.status >= 200 {
+        put(out, &["Date: ", answering.date, "\r\n"]);
+    }
+    if answering.framing == Framing::Chunked {
+        put(out, &["Transfer-Encoding: chunked\r\n"]);
+    }
+    match answering.connection {
+        Connection::Unsaid => {}
+        Connection::KeepAlive => put(out, &["Connection: keep-alive\r\n"]),
+        Connection::Close => put(out, &["Connection: close\r\n"]),
+        Connection::Upgrade => put(out, &["Connection: upgrade\r\n"]),
+    }
+    if let Some(cookie) = answering.cookie {
+        put(out, &["Set-Cookie: ", cookie, "\r\n"]);
+    }
+    apply(out, answering.edits);
+    put(out, &["\r\n"]);
+}
+
+fn has_listed_length(headers: &[Header<'_>]) -> bool {
+    headers.iter().any(|header| {
+        header.name.len() == 14
+            && header.value.contains(&b',')
+            && header.name.eq_ignore_ascii_case("content-length")
+    })
+}
+
+/// Copies the lines that `keeps` lets through; neighbours go in one piece.
+fn copy_lines(
+    out: &mut Vec<u8>,
+    bytes: &[u8],
+    headers: &[Header<'_>],
+    mut keeps: impl FnMut(&Header<'_>) -> bool,
+) {
+    let place = |header: &Header<'_>| header.name.as_ptr() as usize - bytes.as_ptr() as usize;
+    // The head ends with an empty line.
+    let end = bytes.len() - 2;
+    let mut run: Option<usize> = None;
+    for header in headers {
+        if keeps(header) {
+            run.get_or_insert_with(|| place(header));
+        } else if let Some(start) = run.take() {
+            out.extend_from_slice(&bytes[start..place(header)]);
+        }
+    }
+    if let Some(start) = run {
+        out.extend_from_slice(&bytes[start..end]);
+    }
+}
+
+/// Whether a header of a request does not go on: it belongs to the connection, or the edge writes its own.
+///
+/// Names are compared with `_` for `-` too: servers that hand headers on as variables cannot tell them apart.
+fn ends_here(name: &str, trusted: bool) -> bool {
+    match name.len() {
+        2 => same(name, "te"),
+        // What `Proxy` says ends up in a variable that programs take for their own proxy.
+        5 => same(name, "proxy"),
+        7 => same(name, "upgrade") || same(name, "trailer"),
+        9 => same(name, "forwarded") || (!trusted && same(name, "x-real-ip")),
+        10 => same(name, "connection") || same(name, "keep-alive"),
+        14 => name.contains('_') && same(name, "content-length") || same(name, "http2-settings"),
+        15 => same(name, "x-forwarded-for"),
+        16 => {
+            same(name, "proxy-connection")
+                || (!trusted && (same(name, "x-forwarded-host") || same(name, "x-forwarded-port")))
+        }
+        17 => same(name, "transfer-encoding") || (!trusted && same(name, "x-forwarded-proto")),
+        _ => false,
+    }
+}
+
+/// Whether a header of an answer does not go on.
+fn stays_at_the_edge(name: &str) -> bool {
+    match name.len() {
+        2 => same(name, "te"),
+        7 => same(name, "upgrade") || same(name, "trailer"),
+        // Only the edge says what the edge did.
+        10 => same(name, "connection") || same(name, "keep-alive") || same(name, "x-plimsoll"),
+        16 => same(name, "proxy-connection"),
+        17 => same(name, "transfer-encoding"),
+        _ => false,
+    }
+}
+
+fn same(name: &str, ours: &str) -> bool {
+    name.len() == ours.len()
+        && name
+            .bytes()
+            .zip(ours.bytes())
+            .all(|(byte, ours)| byte.to_ascii_lowercase() == ours || (byte == b'_' && ours == b'-'))
+}
+
+/// Whether a `Connection` value names headers that end with the connection.
+fn names_others(value: &[u8]) -> bool {
+    tokens(value).any(|token| {
+        !token.is_empty()
+            && !token.eq_ignore_ascii_case(b"close")
+            && !token.eq_ignore_ascii_case(b"keep-alive")
+            && !token.eq_ignore_ascii_case(b"upgrade")
+    })
+}
+
+/// Whether `Connection` names this header. What frames and routes a message is never named so.
+fn is_named_by_connection(name: &str, headers: &[Header<'_>]) -> bool {
+    if same(name, "host") || same(name, "content-length") || same(name, "upgrade") {
+        return false;
+    }
+    headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("connection"))
+        .any(|header| tokens(header.value).any(|token| token.eq_ignore_ascii_case(name.as_bytes())))
+}
+
+fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii)
+}
+
+fn is_edited(name: &str, edits: &[HeaderEdit]) -> bool {
+    edits
+        .iter()
+        .any(|edit| edit.name.eq_ignore_ascii_case(name))
+}
+
+fn apply(out: &mut Vec<u8>, edits: &[HeaderEdit]) {
+    for edit in edits {
+        if let Some(value) = &edit.value {
+            put(out, &[&edit.name, ": ", value, "\r\n"]);
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Writes a piece of a body as a chunk.
+pub(crate) fn chunk(out: &mut Vec<u8>, content: &[u8]) {
+    let mut digits = [0_u8; 18];
+    let mut at = 16;
+    digits[16] = b'\r';
+    digits[17] = b'\n';
+    let mut left = content.len();
+    while left > 0 {
+        at -= 1;
+        digits[at] = b"0123456789abcdef"[left & 15];
+        left >>= 4;
+    }
+    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(content);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// The end of a chunked body.
+pub(crate) const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+
+#[cfg(test)]
+mod tests;

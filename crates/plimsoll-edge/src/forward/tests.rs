@@ -1,0 +1,196 @@
+use plimsoll_wire::head;
+use plimsoll_wire::request_head::{self, header_room};
+
+use super::*;
+
+fn asking<'a>() -> Asking<'a> {
+    Asking {
+        peer: "192.0.2.7",
+        secure: false,
+        trusted: false,
+        target: None,
+        default_host: "origin:3000",
+        edits: &[],
+    }
+}
+
+#[track_caller]
+fn check_request(input: &str, asking: &Asking<'_>, expected: &str) {
+    let mut room = header_room();
+    let head = request_head::parse(input.as_bytes(), &mut room).expect("a valid head");
+    let mut out = Vec::new();
+    request(&mut out, input.as_bytes(), &head, asking);
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+}
+
+#[test]
+fn a_request_goes_on_with_what_the_edge_knows() {
+    check_request(
+        "GET /a?b HTTP/1.1\r\nHost: x.example\r\nAccept:  */*\r\nConnection: keep-alive\r\nCookie: a=b\r\n\r\n",
+        &asking(),
+        "GET /a?b HTTP/1.1\r\nHost: x.example\r\nAccept:  */*\r\nCookie: a=b\r\n\
+         X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: x.example\r\n\
+         Forwarded: for=192.0.2.7;host=\"x.example\";proto=http\r\n\r\n",
+    );
+    let asking = Asking {
+        peer: "2001:db8::1",
+        secure: true,
+        ..asking()
+    };
+    check_request(
+        "GET http://x.example HTTP/1.0\r\n\r\n",
+        &asking,
+        "GET / HTTP/1.1\r\n\
+         X-Forwarded-For: 2001:db8::1\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: x.example\r\n\
+         Forwarded: for=\"[2001:db8::1]\";host=\"x.example\";proto=https\r\n\r\n"
+            .replacen("\r\n", "\r\nHost: x.example\r\n", 1)
+            .as_str(),
+    );
+}
+
+const OWN: &str = "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: x\r\n\
+                   Forwarded: for=192.0.2.7;host=\"x\";proto=http\r\n";
+
+#[track_caller]
+fn check_lines(lines: &str, kept: &str) {
+    check_request(
+        &format!("POST / HTTP/1.1\r\nHost: x\r\n{lines}\r\n"),
+        &asking(),
+        &format!("POST / HTTP/1.1\r\nHost: x\r\n{kept}\r\n").replacen("{own}", OWN, 1),
+    );
+}
+
+#[test]
+fn what_belongs_to_the_connection_ends_here() {
+    check_lines(
+        "Connection: close, X-Hop\r\nX-Hop: 1\r\nKeep-Alive: 5\r\nTE: trailers\r\nA: b\r\nProxy-Connection: x\r\n",
+        "A: b\r\n{own}",
+    );
+    check_lines(
+        "Upgrade: h2c\r\nHTTP2-Settings: x\r\nProxy: evil\r\n",
+        "{own}",
+    );
+    check_lines(
+        "Connection: content-length, host\r\nContent-Length: 3\r\n",
+        "Content-Length: 3\r\n{own}",
+    );
+    check_lines(
+        "Transfer-Encoding: chunked\r\n",
+        "{own}Transfer-Encoding: chunked\r\n",
+    );
+    check_lines(
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: x\r\n",
+        "Upgrade: websocket\r\nSec-WebSocket-Key: x\r\n{own}Connection: upgrade\r\n",
+    );
+}
+
+#[test]
+fn what_a_stranger_says_of_himself_is_not_believed() {
+    check_lines(
+        "X-Forwarded-For: 6.6.6.6\r\nx_forwarded_for: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nX-Real-IP: 6.6.6.6\r\n\
+         X-Forwarded-Proto: https\r\nX-Forwarded-Host: evil\r\nContent_Length: 7\r\nTransfer_Encoding: chunked\r\n",
+        "{own}",
+    );
+    let trusted = Asking {
+        trusted: true,
+        ..asking()
+    };
+    check_request(
+        "GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 1.1.1.1\r\nX-Forwarded-Proto: https\r\nForwarded: for=1.1.1.1\r\n\r\n",
+        &trusted,
+        "GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-Proto: https\r\n\
+         X-Forwarded-For: 1.1.1.1, 192.0.2.7\r\nX-Forwarded-Host: x\r\n\
+         Forwarded: for=1.1.1.1, for=192.0.2.7;host=\"x\";proto=http\r\n\r\n",
+    );
+}
+
+#[test]
+fn a_route_sets_and_drops() {
+    let edits = [
+        HeaderEdit {
+            name: "X-A".to_owned(),
+            value: Some("1".to_owned()),
+        },
+        HeaderEdit {
+            name: "cookie".to_owned(),
+            value: None,
+        },
+    ];
+    let asking = Asking {
+        edits: &edits,
+        target: Some("/new?q"),
+        ..asking()
+    };
+    check_request(
+        "GET /old?q HTTP/1.1\r\nHost: x\r\nx-a: 0\r\nCookie: y\r\nB: c\r\n\r\n",
+        &asking,
+        &format!("GET /new?q HTTP/1.1\r\nHost: x\r\nB: c\r\n{OWN}X-A: 1\r\n\r\n"),
+    );
+}
+
+#[track_caller]
+fn check_answer(input: &str, framing: Framing, connection: Connection, expected: &str) {
+    let answering = Answering {
+        framing,
+        connection,
+        date: "now",
+        edits: &[],
+        cookie: None,
+    };
+    let out = head::parse_with(input.as_bytes(), |head, headers| {
+        let mut out = Vec::new();
+        answer(&mut out, input.as_bytes(), head, headers, &answering);
+        out
+    })
+    .expect("a valid head");
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+}
+
+#[test]
+fn an_answer_goes_on_as_it_came() {
+    check_answer(
+        "HTTP/1.1 404 Not There\r\nServer: s\r\nDate: then\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
+        Framing::AsIs,
+        Connection::Unsaid,
+        "HTTP/1.1 404 Not There\r\nServer: s\r\nDate: then\r\nContent-Length: 3\r\n\r\n",
+    );
+    check_answer(
+        "HTTP/1.0 200 OK\r\nX-Plimsoll: fallback\r\n\r\n",
+        Framing::Chunked,
+        Connection::Unsaid,
+        "HTTP/1.1 200 OK\r\nDate: now\r\nTransfer-Encoding: chunked\r\n\r\n",
+    );
+    check_answer(
+        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\n",
+        Framing::AsIs,
+        Connection::Close,
+        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: close\r\n\r\n",
+    );
+    check_answer(
+        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3, 3\r\n\r\n",
+        Framing::AsIs,
+        Connection::KeepAlive,
+        "HTTP/1.1 200 OK\r\nDate: d\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\n",
+    );
+    check_answer(
+        "HTTP/1.1 204 No Content\r\nDate: d\r\nContent-Length: 0\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n",
+        Framing::Nothing,
+        Connection::Unsaid,
+        "HTTP/1.1 204 No Content\r\nDate: d\r\n\r\n",
+    );
+    check_answer(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        Framing::Nothing,
+        Connection::Upgrade,
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n",
+    );
+}
+
+#[test]
+fn chunks_are_written_as_the_grammar_says() {
+    let mut out = Vec::new();
+    chunk(&mut out, b"hello");
+    chunk(&mut out, &[b'x'; 300]);
+    assert!(out.starts_with(b"5\r\nhello\r\n12c\r\nxxx"));
+    assert!(out.ends_with(b"xxx\r\n"));
+}

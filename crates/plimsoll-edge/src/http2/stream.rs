@@ -1,0 +1,244 @@
+//! One stream: read as the bytes of a request, written to as the bytes of an answer.
+
+use std::io;
+use std::task::{Context, Poll, ready};
+
+use h2::server::SendResponse;
+use h2::{RecvStream, SendStream};
+use hyper::body::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::http::uri::Authority;
+use hyper::{Request, Response, StatusCode};
+use plimsoll_wire::framing::BodyReader;
+use plimsoll_wire::head::{self, Head, Header, Length};
+
+use crate::forward;
+
+/// One stream of a client.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    /// What of the request is to be read next.
+    pending: Vec<u8>,
+    at: usize,
+    body: RecvStream,
+    /// The body goes on in chunks, for its length is not known.
+    in_chunks: bool,
+    body_ended: bool,
+    respond: SendResponse<Bytes>,
+    is_head: bool,
+    answer: Answer,
+}
+
+#[derive(Debug)]
+enum Answer {
+    /// Its head is to come.
+    Head,
+    Body(SendStream<Bytes>, BodyReader),
+    Complete,
+}
+
+impl Stream {
+    pub(crate) fn new(request: Request<RecvStream>, respond: SendResponse<Bytes>) -> Self {
+        let (parts, body) = request.into_parts();
+        let has_body = !body.is_end_stream();
+        let in_chunks = has_body && !parts.headers.contains_key("content-length");
+        Self {
+            pending: request_head(&parts, in_chunks),
+            at: 0,
+            body,
+            in_chunks,
+            body_ended: !has_body,
+            respond,
+            is_head: parts.method == hyper::Method::HEAD,
+            answer: Answer::Head,
+        }
+    }
+
+    /// Reads what is there of the request; 0 when the answer was given.
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let left = &self.pending[self.at..];
+            if !left.is_empty() {
+                let count = left.len().min(buffer.len());
+                buffer[..count].copy_from_slice(&left[..count]);
+                self.at += count;
+                return Poll::Ready(Ok(count));
+            }
+            self.pending.clear();
+            self.at = 0;
+            if matches!(self.answer, Answer::Complete) {
+                return Poll::Ready(Ok(0));
+            }
+            if self.body_ended {
+                return match self.poll_reset(cx) {
+                    Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+                    Poll::Pending => Poll::Pending,
+                };
+            }
+            match ready!(self.body.poll_data(cx)) {
+                Some(Ok(data)) => {
+                    let _ = self.body.flow_control().release_capacity(data.len());
+                    if self.in_chunks && !data.is_empty() {
+                        forward::chunk(&mut self.pending, &data);
+                    } else {
+                        self.pending.extend_from_slice(&data);
+                    }
+                }
+                Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
+                None => {
+                    self.body_ended = true;
+                    if self.in_chunks {
+                        self.pending.extend_from_slice(forward::LAST_CHUNK);
+                    }
+                }
+            }
+        }
+    }
+
+    fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let reset = match &mut self.answer {
+            Answer::Head => self.respond.poll_reset(cx),
+            Answer::Body(stream, _) => stream.poll_reset(cx),
+            Answer::Complete => return Poll::Pending,
+        };
+        reset.map(drop)
+    }
+
+    /// Takes bytes of the answer: a whole head, or as much of the body as the client has room for.
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.answer {
+            Answer::Head => Poll::Ready(self.write_head(bytes)),
+            Answer::Complete => Poll::Ready(Ok(0)),
+            Answer::Body(stream, reader) => {
+                let room = ready!(poll_room(stream, cx, bytes.len()))?;
+                let mut content = Vec::with_capacity(room);
+                let taken = reader
+                    .take(&bytes[..room], |piece| content.extend_from_slice(piece))
+                    .map_err(io::Error::other)?;
+                let is_complete = reader.is_complete();
+                if is_complete || !content.is_empty() {
+                    stream
+                        .send_data(content.into(), is_complete)
+                        .map_err(io::Error::other)?;
+                }
+                if is_complete {
+                    self.answer = Answer::Complete;
+                }
+                Poll::Ready(Ok(taken))
+            }
+        }
+    }
+
+    fn write_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let wrong = || io::Error::other("the head of an answer is not whole");
+        let end = head::find_end(bytes, 0).ok().flatten().ok_or_else(wrong)?;
+        let parsed = head::parse_with(&bytes[..end], |head, headers| {
+            (*head, response(head, headers))
+        });
+        let (head, response) = parsed.map_err(io::Error::other)?;
+        let response = response.ok_or_else(wrong)?;
+        if head.status < 200 {
+            let _ = self.respond.send_informational(response);
+            return Ok(end);
+        }
+        let has_none = self.is_head || matches!(head.status, 204 | 304);
+        let is_empty = has_none || head.length == Length::Sized(0);
+        let stream = self
+            .respond
+            .send_response(response, is_empty)
+            .map_err(io::Error::other)?;
+        self.answer = if is_empty {
+            Answer::Complete
+        } else {
+            Answer::Body(stream, BodyReader::new(head.length, u64::MAX))
+        };
+        Ok(end)
+    }
+}
+
+/// How many of so many bytes the client has room for; more than none.
+fn poll_room(
+    stream: &mut SendStream<Bytes>,
+    cx: &mut Context<'_>,
+    wanted: usize,
+) -> Poll<io::Result<usize>> {
+    stream.reserve_capacity(wanted);
+    while stream.capacity() == 0 {
+        match ready!(stream.poll_capacity(cx)) {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Poll::Ready(Err(io::Error::other(error))),
+            None => return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into())),
+        }
+    }
+    Poll::Ready(Ok(stream.capacity().min(wanted)))
+}
+
+/// The request's head as HTTP/1.1 has it.
+fn request_head(parts: &hyper::http::request::Parts, in_chunks: bool) -> Vec<u8> {
+    let mut head = Vec::with_capacity(512);
+    let target = parts
+        .uri
+        .path_and_query()
+        .map_or("/", |target| target.as_str());
+    for part in [parts.method.as_str(), " ", target, " HTTP/1.1\r\n"] {
+        head.extend_from_slice(part.as_bytes());
+    }
+    let authority = parts.uri.authority().map(Authority::as_str);
+    if let Some(authority) = authority {
+        put(&mut head, "host", authority.as_bytes());
+    }
+    for (name, value) in &parts.headers {
+        let is_said =
+            name == "host" && authority.is_some_and(|one| one.as_bytes() == value.as_bytes());
+        if !is_said && name != "cookie" {
+            put(&mut head, name.as_str(), value.as_bytes());
+        }
+    }
+    // Crumbs of cookies become one line again (RFC 9113, 8.2.3).
+    let crumbs: Vec<&[u8]> = parts
+        .headers
+        .get_all("cookie")
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
+    if !crumbs.is_empty() {
+        put(&mut head, "cookie", &crumbs.join(&b"; "[..]));
+    }
+    if in_chunks {
+        put(&mut head, "transfer-encoding", b"chunked");
+    }
+    head.extend_from_slice(b"\r\n");
+    head
+}
+
+fn put(head: &mut Vec<u8>, name: &str, value: &[u8]) {
+    for part in [name.as_bytes(), b": ", value, b"\r\n"] {
+        head.extend_from_slice(part);
+    }
+}
+
+/// The answer's head as HTTP/2 has it: without what belongs to a connection.
+fn response(head: &Head, headers: &[Header<'_>]) -> Option<Response<()>> {
+    let mut response = Response::new(());
+    *response.status_mut() = StatusCode::from_u16(head.status).ok()?;
+    for header in headers {
+        let is_hop = ["connection", "transfer-encoding", "keep-alive", "upgrade"]
+            .iter()
+            .any(|hop| header.name.eq_ignore_ascii_case(hop));
+        if is_hop {
+            continue;
+        }
+        let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
+        let value = HeaderValue::from_bytes(header.value.trim_ascii()).ok()?;
+        response.headers_mut().append(name, value);
+    }
+    Some(response)
+}

@@ -1,0 +1,35 @@
+//! The edge: it stands in front of a service and keeps it afloat beyond its load line.
+//!
+//! A request's way is listen → admit → look up → pick → exchange. [`connection`] takes it along; [`route`] and
+//! [`bucket`] admit, [`pool`] picks and lets wait, [`exchange`] moves bytes, [`own`] answers when no server does.
+//! Everything that decides is pure and told the time; what does I/O is thin around it. One loop per core, each with
+//! its own connections on both sides; loops share only what a pool must know as a whole.
+
+mod admin;
+mod bucket;
+mod check;
+mod client;
+mod clock;
+mod connection;
+mod deadline;
+mod event_loop;
+mod exchange;
+mod figures;
+mod forward;
+mod http2;
+mod listen;
+mod log;
+mod metrics;
+mod overview;
+mod own;
+mod pool;
+mod proxy_header;
+mod record;
+mod route;
+mod running;
+mod settings;
+mod tls;
+mod tunnel;
+
+pub use running::{Fault, Hooks, Running, start};
+pub use tls::TlsFault;

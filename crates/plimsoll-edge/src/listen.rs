@@ -1,0 +1,289 @@
+//! Where clients come in: sockets bound before anything starts, one of each address for every loop.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+
+use crate::client::Client;
+use crate::connection::{Connection, Peer};
+use crate::event_loop::EventLoop;
+use crate::http2;
+use crate::pool::lock;
+use crate::proxy_header::{self, Version};
+use crate::settings::DoorSettings;
+use crate::tls;
+
+/// Connections that wait in the kernel to be accepted.
+const BACKLOG: i32 = 4096;
+/// Pause when the system has no descriptor for another connection.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Binds an address once for each loop.
+///
+/// # Errors
+/// When the address cannot be bound.
+pub(crate) fn bind(address: SocketAddr, loops: usize) -> io::Result<Vec<TcpListener>> {
+    let mut listeners = Vec::with_capacity(loops);
+    let mut address = address;
+    if loops > 1 {
+        // Sockets that share a port share it with any process of the same user too; one that does not share finds
+        // out whether somebody has it.
+        address = bind_one(address, false)?.local_addr()?;
+    }
+    for _ in 0..loops {
+        let listener = bind_one(address, loops > 1)?;
+        address = listener.local_addr()?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+fn bind_one(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(Protocol::TCP),
+    )?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(shared)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket.into())
+}
+
+/// How many connections there are, over all loops.
+#[derive(Debug, Default)]
+pub(crate) struct Census {
+    total: AtomicU32,
+    by_address: Mutex<HashMap<IpAddr, u32>>,
+}
+
+/// One connection that is counted as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    census: Arc<Census>,
+    address: Option<IpAddr>,
+}
+
+impl Census {
+    /// Counts a connection; `None` when there are too many.
+    pub(crate) fn count(
+        self: &Arc<Self>,
+        address: IpAddr,
+        total_max: u32,
+        per_address_max: u32,
+    ) -> Option<Counted> {
+        if self.total.fetch_add(1, Ordering::Relaxed) >= total_max {
+            self.total.fetch_sub(1, Ordering::Relaxed);
+            return None;
+        }
+        let mut counted = Counted {
+            census: Arc::clone(self),
+            address: None,
+        };
+        if per_address_max > 0 {
+            let mut by_address = lock(&self.by_address);
+            let count = by_address.entry(address).or_default();
+            if *count >= per_address_max {
+                return None;
+            }
+            *count += 1;
+            counted.address = Some(address);
+        }
+        Some(counted)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.census.total.fetch_sub(1, Ordering::Relaxed);
+        if let Some(address) = self.address {
+            let mut by_address = lock(&self.census.by_address);
+            if let Some(count) = by_address.get_mut(&address) {
+                *count -= 1;
+                if *count == 0 {
+                    by_address.remove(&address);
+                }
+            }
+        }
+    }
+}
+
+/// Accepts for ever.
+pub(crate) async fn accept(
+    listener: Rc<tokio::net::TcpListener>,
+    door: SocketAddr,
+    event_loop: Rc<EventLoop>,
+    census: Arc<Census>,
+) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, address)) => welcome(stream, address, door, &event_loop, &census),
+            Err(error) if is_of_one_connection(&error) => {}
+            // Out of descriptors or memory: those that are there go on, and some will end.
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Takes those that wait to be accepted; they came before the end was decided.
+pub(crate) fn accept_waiting(
+    listener: &tokio::net::TcpListener,
+    door: SocketAddr,
+    event_loop: &Rc<EventLoop>,
+    census: &Arc<Census>,
+) {
+    let mut cx = Context::from_waker(Waker::noop());
+    while let Poll::Ready(Ok((stream, address))) = listener.poll_accept(&mut cx) {
+        welcome(stream, address, door, event_loop, census);
+    }
+}
+
+fn welcome(
+    stream: TcpStream,
+    address: SocketAddr,
+    door: SocketAddr,
+    event_loop: &Rc<EventLoop>,
+    census: &Arc<Census>,
+) {
+    let address = address.ip().to_canonical();
+    let settings = event_loop.settings();
+    let limits = &settings.limits;
+    let counted = census.count(address, limits.connections_max, limits.per_address_max);
+    let (Some(counted), Some(door)) = (counted, settings.listener(door)) else {
+        event_loop.figures.turned_away.increment();
+        return;
+    };
+    if stream.set_nodelay(true).is_err() {
+        return;
+    }
+    let peer = Peer::new(address, &settings);
+    if door.tls.is_none() && !(door.proxy_protocol && peer.trusted) {
+        let connection = Connection::new(Client::Plain(stream), peer, event_loop);
+        tokio::task::spawn_local(async move {
+            connection.await;
+            drop(counted);
+        });
+        return;
+    }
+    let (door, event_loop) = (Arc::clone(door), Rc::clone(event_loop));
+    tokio::task::spawn_local(async move {
+        // Boxed: an idle connection must not carry the room that its handshake needed.
+        Box::pin(prepare(stream, peer, door, event_loop)).await;
+        drop(counted);
+    });
+}
+
+/// What comes before the first request: who the client is, and encryption.
+async fn prepare(
+    mut stream: TcpStream,
+    mut peer: Peer,
+    door: Arc<DoorSettings>,
+    event_loop: Rc<EventLoop>,
+) {
+    let settings = event_loop.settings();
+    let timeout = settings.limits.head_timeout;
+    if door.proxy_protocol && peer.trusted {
+        let told = tokio::time::timeout(timeout, proxied(&mut stream)).await;
+        match told {
+            Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings),
+            Ok(Ok(None)) => {}
+            _ => return event_loop.figures.turned_away.increment(),
+        }
+    }
+    let Some(tls) = &door.tls else {
+        return Connection::new(Client::Plain(stream), peer, &event_loop).await;
+    };
+    let Ok(Ok(stream)) = tokio::time::timeout(timeout, tls.accept(stream)).await else {
+        return event_loop.figures.turned_away.increment();
+    };
+    peer.secure = true;
+    if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
+        return http2::serve(stream, peer, event_loop).await;
+    }
+    Connection::new(Client::Tls(Box::new(stream)), peer, &event_loop).await;
+}
+
+/// The client that a proxy in front speaks of.
+async fn proxied(stream: &mut TcpStream) -> io::Result<Option<SocketAddr>> {
+    let no_header = |_| io::Error::from(io::ErrorKind::InvalidData);
+    let mut fixed = [0; proxy_header::FIXED_LEN];
+    let (start, rest) = fixed.split_at_mut(proxy_header::START_LEN);
+    stream.read_exact(start).await?;
+    let start: [u8; proxy_header::START_LEN] = std::array::from_fn(|at| start[at]);
+    match proxy_header::version(start).map_err(no_header)? {
+        Version::Line => {
+            let mut line = start.to_vec();
+            // Byte by byte: what follows the line belongs to the client.
+            while line.len() < proxy_header::LINE_LEN_MAX && !line.ends_with(b"\n") {
+                line.push(stream.read_u8().await?);
+            }
+            proxy_header::line(&line).map_err(no_header)
+        }
+        Version::Binary => {
+            stream.read_exact(rest).await?;
+            let len = proxy_header::addresses_len(fixed).map_err(no_header)?;
+            let mut addresses = vec![0; len];
+            stream.read_exact(&mut addresses).await?;
+            proxy_header::binary(fixed, &addresses).map_err(no_header)
+        }
+    }
+}
+
+/// Whether an error of `accept` is about the connection that was to be accepted, which is gone.
+fn is_of_one_connection(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_are_counted_in_total_and_by_address() {
+        let census = Arc::new(Census::default());
+        let (a, b) = ("192.0.2.1".parse().unwrap(), "192.0.2.2".parse().unwrap());
+        let first = census.count(a, 3, 2).unwrap();
+        let _second = census.count(a, 3, 2).unwrap();
+        assert!(census.count(a, 3, 2).is_none());
+        let _third = census.count(b, 3, 2).unwrap();
+        assert!(census.count(b, 3, 2).is_none());
+        drop(first);
+        assert!(census.count(a, 3, 2).is_some());
+        assert_eq!(census.total.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_port_that_is_taken_is_not_shared_silently() {
+        let first = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap();
+        let address = first[0].local_addr().unwrap();
+        assert!(bind(address, 1).is_err());
+        assert!(bind(address, 2).is_err());
+        let several = bind(SocketAddr::from(([127, 0, 0, 1], 0)), 3).unwrap();
+        let address = several[0].local_addr().unwrap();
+        assert!(
+            several
+                .iter()
+                .all(|one| one.local_addr().unwrap() == address)
+        );
+    }
+}

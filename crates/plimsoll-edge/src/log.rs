@@ -1,0 +1,104 @@
+//! The access log: lines are gathered by each loop and written by one thread.
+//!
+//! A loop never waits for a disk. When the writer is behind by its bound, lines are dropped and counted.
+
+use std::io::Write;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use plimsoll_config::edge::LogFormat;
+
+use crate::figures::Figures;
+
+/// Bytes of lines that a loop gathers before it hands them on.
+const BATCH_LEN: usize = 32 * 1024;
+/// Batches that may wait for the disk.
+const BATCHES_MAX: usize = 256;
+
+/// The lines of one loop.
+#[derive(Debug, Default)]
+pub(crate) struct Lines {
+    to: Option<SyncSender<Vec<u8>>>,
+    pub(crate) format: LogFormat,
+    batch: Vec<u8>,
+    count: u64,
+}
+
+impl Lines {
+    /// Whether lines are wanted at all.
+    #[inline]
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.to.is_some()
+    }
+
+    /// Where the next line is written to; it ends with a line feed.
+    pub(crate) fn next(&mut self) -> &mut Vec<u8> {
+        self.count += 1;
+        &mut self.batch
+    }
+
+    /// Hands on when enough was gathered.
+    #[inline]
+    pub(crate) fn hand_on_if_many(&mut self, figures: &Figures) {
+        if self.batch.len() >= BATCH_LEN {
+            self.hand_on(figures);
+        }
+    }
+
+    /// Hands on what was gathered.
+    pub(crate) fn hand_on(&mut self, figures: &Figures) {
+        let Some(to) = &self.to else {
+            return;
+        };
+        if self.batch.is_empty() {
+            return;
+        }
+        let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH_LEN + 4096));
+        if to.try_send(batch).is_err() {
+            figures.log_lines_dropped.add(self.count);
+        }
+        self.count = 0;
+    }
+}
+
+/// Takes the lines of all loops to where they are kept.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    from: Receiver<Vec<u8>>,
+    to: SyncSender<Vec<u8>>,
+    format: LogFormat,
+}
+
+impl Writer {
+    pub(crate) fn new(format: LogFormat) -> Self {
+        let (to, from) = sync_channel(BATCHES_MAX);
+        Self { from, to, format }
+    }
+
+    /// The lines of one more loop.
+    pub(crate) fn lines(&self) -> Lines {
+        Lines {
+            to: Some(self.to.clone()),
+            format: self.format,
+            batch: Vec::new(),
+            count: 0,
+        }
+    }
+
+    /// Writes until every loop has ended; `fails` is told of the first write that failed after a good one.
+    pub(crate) fn run(self, mut out: impl Write, mut fails: impl FnMut(&std::io::Error)) {
+        let Self { from, to, .. } = self;
+        drop(to);
+        let mut failing = false;
+        for batch in from {
+            let written = out.write_all(&batch).and_then(|()| out.flush());
+            match written {
+                Ok(()) => failing = false,
+                Err(error) if !failing => {
+                    failing = true;
+                    fails(&error);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}

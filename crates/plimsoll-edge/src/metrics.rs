@@ -1,0 +1,285 @@
+//! An overview in the text formats that monitoring systems collect. Pure.
+
+use std::fmt::Write as _;
+
+use crate::figures::TimesSum;
+use crate::overview::{Overview, ServerView};
+use crate::own::Reason;
+
+/// Which of two formats that differ in little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// Prometheus text, version 0.0.4.
+    Prometheus,
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+}
+
+impl Format {
+    pub(crate) fn media_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+}
+
+/// Exponents of two, in microseconds, of the bounds of histograms: 16 µs to 67 s.
+const BOUNDS: std::ops::RangeInclusive<u32> = 4..=26;
+
+/// Writes an overview.
+pub(crate) fn render(seen: &Overview, format: Format) -> String {
+    let mut page = Page {
+        text: String::with_capacity(8192),
+        format,
+    };
+    totals(&mut page, seen);
+    page.family(
+        "answers",
+        "counter",
+        "Answers to clients by class of status",
+    );
+    for (class, count) in (1..=5).zip(seen.statuses) {
+        page.line("answers_total", &[("class", &format!("{class}xx"))], count);
+    }
+    page.family(
+        "own_answers",
+        "counter",
+        "Answers that no server gave, by reason",
+    );
+    for (reason, count) in Reason::ALL.into_iter().zip(seen.own) {
+        page.line("own_answers_total", &[("reason", reason.name())], count);
+    }
+    let help = "From the head of a request to the last byte of its answer";
+    page.histogram("answer_seconds", help, &seen.answer_times);
+    let help = "Time in line, of requests that waited and were served";
+    page.histogram("wait_seconds", help, &seen.wait_times);
+    pools(&mut page, seen);
+    if format == Format::OpenMetrics {
+        page.text.push_str("# EOF\n");
+    }
+    page.text
+}
+
+fn totals(page: &mut Page, seen: &Overview) {
+    let counters = [
+        ("requests", "Requests that began", seen.requests),
+        (
+            "connections_accepted",
+            "Connections of clients",
+            seen.accepted,
+        ),
+        (
+            "connections_turned_away",
+            "Connections of clients beyond a limit",
+            seen.turned_away,
+        ),
+        ("server_connects", "Connections to servers", seen.connects),
+        (
+            "server_connect_failures",
+            "Connections to servers that failed",
+            seen.connects_failed,
+        ),
+        (
+            "retries",
+            "Requests that were sent to another server",
+            seen.retries,
+        ),
+        ("broken_answers", "Answers that broke off", seen.broken),
+        (
+            "clients_gone",
+            "Clients that left before their answer",
+            seen.clients_gone,
+        ),
+        ("received_bytes", "Bytes from clients", seen.bytes_in),
+        ("sent_bytes", "Bytes to clients", seen.bytes_out),
+        (
+            "log_lines_dropped",
+            "Lines of the access log that were dropped",
+            seen.log_lines_dropped,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
+    }
+    let gauges = [
+        (
+            "connections",
+            "Connections of clients now",
+            seen.connections,
+        ),
+        ("tunnels", "Upgraded connections now", seen.tunnels),
+    ];
+    for (name, help, count) in gauges {
+        page.family(name, "gauge", help);
+        page.line(name, &[], count);
+    }
+}
+
+/// What of a server a family shows.
+type Look = fn(&ServerView) -> u64;
+
+fn pools(page: &mut Page, seen: &Overview) {
+    page.family("waiting", "gauge", "Requests in line");
+    for pool in &seen.pools {
+        page.line("waiting", &[("pool", &pool.name)], pool.waiting);
+    }
+    let families: [(&str, &str, &str, Look); 5] = [
+        (
+            "server_up",
+            "gauge",
+            "Whether requests may go to a server",
+            |server| server.is_in.into(),
+        ),
+        (
+            "server_in_flight",
+            "gauge",
+            "Requests with a server",
+            |server| server.in_flight,
+        ),
+        (
+            "server_limit",
+            "gauge",
+            "Requests that may be with a server",
+            |server| server.limit,
+        ),
+        (
+            "server_answers",
+            "counter",
+            "Answers of a server",
+            |server| server.answers,
+        ),
+        (
+            "server_failures",
+            "counter",
+            "Failed answers of a server",
+            |server| server.failures,
+        ),
+    ];
+    for (name, kind, help, look) in families {
+        page.family(name, kind, help);
+        let sample = if kind == "counter" {
+            format!("{name}_total")
+        } else {
+            name.to_owned()
+        };
+        for pool in &seen.pools {
+            for server in &pool.servers {
+                let labels = [("pool", pool.name.as_str()), ("server", &server.name)];
+                page.line(&sample, &labels, look(server));
+            }
+        }
+    }
+}
+
+struct Page {
+    text: String,
+    format: Format,
+}
+
+impl Page {
+    fn family(&mut self, name: &str, kind: &str, help: &str) {
+        // The older format names a counter's family as its samples.
+        let suffix = if kind == "counter" && self.format == Format::Prometheus {
+            "_total"
+        } else {
+            ""
+        };
+        let name = format!("plimsoll_edge_{name}{suffix}");
+        let _ = writeln!(self.text, "# HELP {name} {help}.\n# TYPE {name} {kind}");
+    }
+
+    fn line(&mut self, name: &str, labels: &[(&str, &str)], value: u64) {
+        let _ = write!(self.text, "plimsoll_edge_{name}");
+        for (place, (label, value)) in labels.iter().enumerate() {
+            let open = if place == 0 { '{' } else { ',' };
+            let value = value
+                .replace('\\', "\\\\")
+                .replace('"', "\\\"")
+                .replace('\n', "\\n");
+            let _ = write!(self.text, "{open}{label}=\"{value}\"");
+        }
+        if !labels.is_empty() {
+            self.text.push('}');
+        }
+        let _ = writeln!(self.text, " {value}");
+    }
+
+    fn histogram(&mut self, name: &str, help: &str, times: &TimesSum) {
+        self.family(name, "histogram", help);
+        let bucket = format!("{name}_bucket");
+        for exponent in BOUNDS {
+            let us = 1_u64 << exponent;
+            let bound = format!("{}", us as f64 / 1e6);
+            self.line(&bucket, &[("le", &bound)], times.below(us));
+        }
+        let count = times.count();
+        self.line(&bucket, &[("le", "+Inf")], count);
+        self.line(&format!("{name}_count"), &[], count);
+        let seconds = times.sum_us as f64 / 1e6;
+        let _ = writeln!(self.text, "plimsoll_edge_{name}_sum {seconds}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::Times;
+    use crate::overview::PoolView;
+
+    fn overview() -> Overview {
+        let times = Times::default();
+        for ns in [20_000, 500_000, 3_000_000_000] {
+            times.record(ns);
+        }
+        let mut seen = Overview {
+            requests: 3,
+            statuses: [0, 2, 0, 0, 1],
+            ..Overview::default()
+        };
+        times.add_to(&mut seen.answer_times);
+        seen.pools.push(PoolView {
+            name: "a\"b".to_owned(),
+            waiting: 7,
+            servers: vec![ServerView {
+                name: "127.0.0.1:3000".to_owned(),
+                is_in: true,
+                in_flight: 4,
+                limit: 20,
+                answers: 2,
+                failures: 1,
+                latency_ms: None,
+            }],
+        });
+        seen
+    }
+
+    #[test]
+    fn both_formats_hold_the_same_figures() {
+        let old = render(&overview(), Format::Prometheus);
+        let new = render(&overview(), Format::OpenMetrics);
+        for line in [
+            "plimsoll_edge_requests_total 3",
+            "plimsoll_edge_answers_total{class=\"2xx\"} 2",
+            "plimsoll_edge_own_answers_total{reason=\"fallback\"} 0",
+            "plimsoll_edge_waiting{pool=\"a\\\"b\"} 7",
+            "plimsoll_edge_server_failures_total{pool=\"a\\\"b\",server=\"127.0.0.1:3000\"} 1",
+            "plimsoll_edge_answer_seconds_bucket{le=\"0.000016\"} 0",
+            "plimsoll_edge_answer_seconds_bucket{le=\"0.000032\"} 1",
+            "plimsoll_edge_answer_seconds_bucket{le=\"+Inf\"} 3",
+            "plimsoll_edge_answer_seconds_count 3",
+            "plimsoll_edge_answer_seconds_sum 3.00052",
+        ] {
+            for text in [&old, &new] {
+                assert!(
+                    text.lines().any(|one| one == line),
+                    "{line} is not in\n{text}"
+                );
+            }
+        }
+        assert!(old.contains("# TYPE plimsoll_edge_requests_total counter\n"));
+        assert!(new.contains("# TYPE plimsoll_edge_requests counter\n"));
+        assert!(new.ends_with("# EOF\n") && !old.contains("# EOF"));
+    }
+}

@@ -1,0 +1,123 @@
+//! The edge at one moment: figures of all loops added up, and how its pools are. Plain data for whoever shows it.
+
+use std::sync::{Arc, Mutex};
+
+use crate::clock::Clock;
+use crate::figures::{Counter, Figures, TimesSum};
+use crate::own::Reason;
+use crate::pool::{Pool, lock};
+
+/// Where an overview is taken from.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    pub(crate) clock: Clock,
+    pub(crate) loops: Vec<Arc<Figures>>,
+    /// Those in use now; a reload replaces them.
+    pub(crate) pools: Mutex<Vec<Arc<Pool>>>,
+}
+
+/// All there is to see.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Overview {
+    pub(crate) accepted: u64,
+    pub(crate) turned_away: u64,
+    pub(crate) connections: u64,
+    pub(crate) tunnels: u64,
+    pub(crate) requests: u64,
+    pub(crate) statuses: [u64; 5],
+    pub(crate) own: [u64; Reason::COUNT],
+    pub(crate) connects: u64,
+    pub(crate) connects_failed: u64,
+    pub(crate) retries: u64,
+    pub(crate) broken: u64,
+    pub(crate) clients_gone: u64,
+    pub(crate) bytes_in: u64,
+    pub(crate) bytes_out: u64,
+    pub(crate) log_lines_dropped: u64,
+    pub(crate) answer_times: TimesSum,
+    pub(crate) wait_times: TimesSum,
+    pub(crate) pools: Vec<PoolView>,
+}
+
+/// One pool.
+#[derive(Clone, Debug)]
+pub(crate) struct PoolView {
+    pub(crate) name: String,
+    pub(crate) waiting: u64,
+    pub(crate) servers: Vec<ServerView>,
+}
+
+/// One server.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerView {
+    pub(crate) name: String,
+    pub(crate) is_in: bool,
+    pub(crate) in_flight: u64,
+    pub(crate) limit: u64,
+    pub(crate) answers: u64,
+    pub(crate) failures: u64,
+    /// Peak latency of late, ms, where servers are compared.
+    pub(crate) latency_ms: Option<f64>,
+}
+
+impl Watch {
+    /// What there is to see now.
+    pub(crate) fn look(&self) -> Overview {
+        let mut seen = Overview::default();
+        for figures in &self.loops {
+            seen.add(figures);
+        }
+        let now = self.clock.now();
+        let pools = lock(&self.pools);
+        seen.pools = pools.iter().map(|pool| view(pool, now)).collect();
+        seen
+    }
+}
+
+impl Overview {
+    fn add(&mut self, figures: &Figures) {
+        let sums: [(&mut u64, &Counter); 13] = [
+            (&mut self.accepted, &figures.accepted),
+            (&mut self.turned_away, &figures.turned_away),
+            (&mut self.connections, &figures.connections),
+            (&mut self.tunnels, &figures.tunnels),
+            (&mut self.requests, &figures.requests),
+            (&mut self.connects, &figures.connects),
+            (&mut self.connects_failed, &figures.connects_failed),
+            (&mut self.retries, &figures.retries),
+            (&mut self.broken, &figures.broken),
+            (&mut self.clients_gone, &figures.clients_gone),
+            (&mut self.bytes_in, &figures.bytes_in),
+            (&mut self.bytes_out, &figures.bytes_out),
+            (&mut self.log_lines_dropped, &figures.log_lines_dropped),
+        ];
+        for (sum, counter) in sums {
+            *sum += counter.get();
+        }
+        for (sum, counter) in self.statuses.iter_mut().zip(&figures.statuses) {
+            *sum += counter.get();
+        }
+        for (sum, counter) in self.own.iter_mut().zip(&figures.own) {
+            *sum += counter.get();
+        }
+        figures.answer_times.add_to(&mut self.answer_times);
+        figures.wait_times.add_to(&mut self.wait_times);
+    }
+}
+
+fn view(pool: &Pool, now: u64) -> PoolView {
+    let servers = pool.servers.iter().map(|server| ServerView {
+        name: server.name.clone(),
+        is_in: server.is_in(now),
+        in_flight: server.in_flight().into(),
+        limit: server.limit().into(),
+        answers: server.answers(),
+        failures: server.failures(),
+        latency_ms: server.latency.now(now).map(|ns| ns / 1e6),
+    });
+    PoolView {
+        name: pool.config.name.clone(),
+        waiting: pool.waiting() as u64,
+        servers: servers.collect(),
+    }
+}

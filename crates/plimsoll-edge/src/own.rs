@@ -1,0 +1,229 @@
+//! Answers of the edge's own: what a client gets when the server does not answer it. Made to cost next to nothing.
+
+use plimsoll_config::edge::Fallback;
+
+/// Why the edge answered itself; each answer says it in `X-Plimsoll`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The fallback in place of a page.
+    Fallback,
+    /// All places in line were taken.
+    QueueFull,
+    /// No server had room in time.
+    QueueTimeout,
+    /// Refused on purpose, for others go first or the wait would be too long.
+    Shed,
+    /// The client asks too often.
+    RateLimited,
+    /// The client may not ask.
+    Blocked,
+    /// No server is well, or none answered.
+    NoServer,
+    /// The request is not acceptable.
+    BadRequest,
+    /// A route sends the client elsewhere.
+    Redirect,
+}
+
+impl Reason {
+    pub(crate) const COUNT: usize = 9;
+
+    /// All of them.
+    pub(crate) const ALL: [Self; Self::COUNT] = [
+        Self::Fallback,
+        Self::QueueFull,
+        Self::QueueTimeout,
+        Self::Shed,
+        Self::RateLimited,
+        Self::Blocked,
+        Self::NoServer,
+        Self::BadRequest,
+        Self::Redirect,
+    ];
+
+    /// As it is written in headers, logs and metrics.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fallback => "fallback",
+            Self::QueueFull => "queue-full",
+            Self::QueueTimeout => "queue-timeout",
+            Self::Shed => "shed",
+            Self::RateLimited => "rate-limited",
+            Self::Blocked => "blocked",
+            Self::NoServer => "no-server",
+            Self::BadRequest => "bad-request",
+            Self::Redirect => "redirect",
+        }
+    }
+
+    /// Whether the fallback may stand in for it.
+    pub(crate) fn may_fall_back(self) -> bool {
+        matches!(
+            self,
+            Self::QueueFull | Self::QueueTimeout | Self::Shed | Self::NoServer
+        )
+    }
+}
+
+/// A fallback with its head made at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// Status line and headers but for the date.
+    head: Vec<u8>,
+    content: Vec<u8>,
+}
+
+impl Page {
+    pub(crate) fn new(fallback: &Fallback) -> Self {
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+             X-Plimsoll: fallback\r\n",
+            fallback.media_type,
+            fallback.content.len()
+        );
+        Self {
+            head: head.into_bytes(),
+            content: fallback.content.clone(),
+        }
+    }
+}
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner<'a> {
+    /// Only its head.
+    pub(crate) head_only: bool,
+    /// What is said of the connection, a header line or nothing.
+    pub(crate) connection: &'a str,
+    pub(crate) date: &'a str,
+}
+
+/// Writes the fallback.
+pub(crate) fn fallback(out: &mut Vec<u8>, page: &Page, manner: Manner<'_>) {
+    out.extend_from_slice(&page.head);
+    end_head(out, manner);
+    if !manner.head_only {
+        out.extend_from_slice(&page.content);
+    }
+}
+
+/// Writes a refusal or another answer of a few words. `extra` are whole header lines.
+pub(crate) fn words(
+    out: &mut Vec<u8>,
+    status: u16,
+    reason: Reason,
+    extra: &str,
+    manner: Manner<'_>,
+) {
+    let phrase = phrase(status);
+    let name = reason.name();
+    // "503 Service Unavailable: queue-full\n"
+    let len = 3 + 1 + phrase.len() + 2 + name.len() + 1;
+    let status = status.to_string();
+    let len = len.to_string();
+    for part in [
+        "HTTP/1.1 ",
+        &status,
+        " ",
+        phrase,
+        "\r\nContent-Type: text/plain\r\nContent-Length: ",
+        &len,
+        "\r\nCache-Control: no-store\r\nX-Plimsoll: ",
+        name,
+        "\r\n",
+        extra,
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    end_head(out, manner);
+    if !manner.head_only {
+        for part in [&status, " ", phrase, ": ", name, "\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+}
+
+fn end_head(out: &mut Vec<u8>, manner: Manner<'_>) {
+    for part in ["Date: ", manner.date, "\r\n", manner.connection, "\r\n"] {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+fn phrase(status: u16) -> &'static str {
+    match status {
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        413 => "Content Too Large",
+        414 => "URI Too Long",
+        417 => "Expectation Failed",
+        421 => "Misdirected Request",
+        429 => "Too Many Requests",
+        431 => "Request Header Fields Too Large",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        505 => "HTTP Version Not Supported",
+        _ => "Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_wire::head::{Length, find_end, parse};
+
+    #[test]
+    fn answers_are_as_long_as_they_say() {
+        let page = Page::new(&Fallback {
+            name: "shell.html".to_owned(),
+            content: b"<p>soon".to_vec(),
+            media_type: "text/html".to_owned(),
+        });
+        for head_only in [false, true] {
+            let manner = Manner {
+                head_only,
+                connection: "Connection: close\r\n",
+                date: "Sun, 06 Nov 1994 08:49:37 GMT",
+            };
+            let mut answers = vec![Vec::new()];
+            fallback(&mut answers[0], &page, manner);
+            for status in [301, 400, 404, 429, 503, 599] {
+                let mut out = Vec::new();
+                words(
+                    &mut out,
+                    status,
+                    Reason::QueueFull,
+                    "Retry-After: 1\r\n",
+                    manner,
+                );
+                answers.push(out);
+            }
+            for out in answers {
+                let end = find_end(&out, 0).unwrap().unwrap();
+                let head = parse(&out[..end]).unwrap();
+                let Length::Sized(len) = head.length else {
+                    panic!("no length");
+                };
+                let expected = if head_only { 0 } else { len };
+                assert_eq!((out.len() - end) as u64, expected);
+                assert!(!head.keep_alive && len > 0);
+            }
+        }
+    }
+
+    #[test]
+    fn every_reason_has_its_own_place_and_name() {
+        for (place, reason) in Reason::ALL.into_iter().enumerate() {
+            assert_eq!(reason as usize, place);
+        }
+    }
+}

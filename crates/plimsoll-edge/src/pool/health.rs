@@ -1,0 +1,159 @@
+//! Whether a server is well, by active checks and by how it answers. Pure: a state told what happened.
+
+use plimsoll_config::edge::{Check, Eject};
+
+use crate::clock::{Nanoseconds, nanoseconds};
+
+/// What is known of one server.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Health {
+    /// What active checks say.
+    passes: bool,
+    /// Good or bad results of checks in a row, against what they say now.
+    against: u32,
+    /// Failed answers in a row.
+    failures: u32,
+    /// How often it was ejected without a good answer in between.
+    ejections: u32,
+    /// Out until then.
+    ejected_until: Nanoseconds,
+    /// When it came back.
+    back_since: Option<Nanoseconds>,
+}
+
+impl Default for Health {
+    fn default() -> Self {
+        Self {
+            passes: true,
+            against: 0,
+            failures: 0,
+            ejections: 0,
+            ejected_until: 0,
+            back_since: None,
+        }
+    }
+}
+
+impl Health {
+    /// Until when it is out; for ever while checks fail.
+    pub(crate) fn out_until(&self) -> Nanoseconds {
+        if self.passes {
+            self.ejected_until
+        } else {
+            Nanoseconds::MAX
+        }
+    }
+
+    /// When it came back, if it was ever out.
+    pub(crate) fn back_since(&self) -> Option<Nanoseconds> {
+        self.back_since
+            .max((self.ejected_until > 0).then_some(self.ejected_until))
+    }
+
+    /// The result of an active check; whether it changed anything.
+    pub(crate) fn checked(&mut self, now: Nanoseconds, good: bool, check: &Check) -> bool {
+        if good == self.passes {
+            self.against = 0;
+            return false;
+        }
+        self.against += 1;
+        let needed = if good { check.rise } else { check.fall };
+        if self.against < needed {
+            return false;
+        }
+        self.passes = good;
+        self.against = 0;
+        if good {
+            self.back_since = Some(now);
+            self.failures = 0;
+        }
+        true
+    }
+
+    /// How an answer went; whether the server is to be ejected, which [`Health::eject`] does.
+    pub(crate) fn answered(&mut self, good: bool, eject: &Eject) -> bool {
+        if good {
+            self.failures = 0;
+            self.ejections = 0;
+            return false;
+        }
+        self.failures = self.failures.saturating_add(1);
+        eject.failures > 0 && self.failures >= eject.failures
+    }
+
+    /// Takes it out, each time for longer.
+    pub(crate) fn eject(&mut self, now: Nanoseconds, eject: &Eject) {
+        self.failures = 0;
+        self.ejections = (self.ejections + 1).min(10);
+        let lasting = nanoseconds(eject.lasting).saturating_mul(u64::from(self.ejections));
+        self.ejected_until = now.saturating_add(lasting);
+    }
+}
+
+/// Whether one more of `count` servers may be ejected when `out` are out already.
+pub(crate) fn may_eject(out: usize, count: usize, eject: &Eject) -> bool {
+    (out + 1) as f64 <= count as f64 * eject.share_max
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn checks_take_out_and_bring_back() {
+        let check = Check {
+            path: None,
+            every: Duration::from_secs(1),
+            timeout: Duration::from_secs(1),
+            fall: 3,
+            rise: 2,
+        };
+        let mut health = Health::default();
+        let results = [
+            false, false, true, false, false, false, true, false, true, true,
+        ];
+        let told: Vec<bool> = results
+            .iter()
+            .zip(0..)
+            .map(|(&good, now)| health.checked(now, good, &check))
+            .collect();
+        let changed: Vec<usize> = (0..10).filter(|&at| told[at]).collect();
+        assert_eq!(changed, [5, 9]);
+        assert!(health.out_until() <= 9);
+        assert_eq!(health.back_since(), Some(9));
+    }
+
+    #[test]
+    fn failures_in_a_row_eject_for_longer_each_time() {
+        let eject = Eject {
+            failures: 3,
+            lasting: Duration::from_nanos(10),
+            share_max: 0.5,
+        };
+        let mut health = Health::default();
+        let fails = |health: &mut Health, goods: &[bool]| {
+            goods.iter().any(|&good| health.answered(good, &eject))
+        };
+        assert!(!fails(&mut health, &[false, false, true, false, false]));
+        assert!(fails(&mut health, &[false]));
+        health.eject(100, &eject);
+        assert!(health.out_until() == 110);
+        assert!(fails(&mut health, &[false; 3]));
+        health.eject(110, &eject);
+        assert!(health.out_until() == 130);
+        assert!(!fails(&mut health, &[true]));
+        health.eject(200, &eject);
+        assert!(health.out_until() == 210);
+    }
+
+    #[test]
+    fn half_of_the_servers_stay() {
+        let eject = Eject::default();
+        assert!(!may_eject(0, 1, &eject));
+        assert!(may_eject(0, 2, &eject));
+        assert!(!may_eject(1, 3, &eject));
+        assert!(may_eject(1, 4, &eject));
+    }
+}

@@ -1,0 +1,196 @@
+//! One server as all loops see it.
+
+use std::net::SocketAddr;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use plimsoll_config::edge::{self, Ceiling, Check, Eject};
+
+use super::chooser::hash;
+use super::health::Health;
+use super::latency::PeakEwma;
+use super::limit::{Bounds, Learner, Sample};
+use super::{ceiling, lock};
+use crate::clock::{Nanoseconds, nanoseconds};
+
+/// Numbers that no two servers of a process share.
+static NEXT_ID: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Place of its idle connections in every loop.
+    pub(crate) id: usize,
+    pub(crate) name: String,
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// Hash of its name: what cookies speak of, and keys are hashed to.
+    pub(crate) hash: u64,
+    pub(crate) latency: PeakEwma,
+    in_flight: AtomicU32,
+    limit: AtomicU32,
+    weight: AtomicU32,
+    /// Until when it is out: 0 is in, the greatest number is out by active checks.
+    out_until: AtomicU64,
+    back_since: AtomicU64,
+    answers: AtomicU64,
+    failures: AtomicU64,
+    /// Whether the last answer was a failure.
+    failing: AtomicBool,
+    health: Mutex<Health>,
+    learner: Mutex<Option<Learner>>,
+}
+
+impl Server {
+    pub(crate) fn new(server: &edge::Server, pool: &edge::Pool) -> Self {
+        let new = Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            name: server.name.clone(),
+            addresses: server.addresses.clone(),
+            hash: hash(server.name.as_bytes()),
+            latency: PeakEwma::default(),
+            in_flight: AtomicU32::new(0),
+            limit: AtomicU32::new(0),
+            weight: AtomicU32::new(1),
+            out_until: AtomicU64::new(0),
+            back_since: AtomicU64::new(0),
+            answers: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+            failing: AtomicBool::new(false),
+            health: Mutex::default(),
+            learner: Mutex::new(None),
+        };
+        new.follow(server, pool);
+        new
+    }
+
+    /// Follows a new configuration; what was learnt stays.
+    pub(crate) fn follow(&self, server: &edge::Server, pool: &edge::Pool) {
+        self.weight.store(server.weight.max(1), Ordering::Relaxed);
+        let mut learner = lock(&self.learner);
+        match ceiling(server, pool) {
+            Ceiling::Fixed(limit) => {
+                *learner = None;
+                self.limit.store(limit, Ordering::Relaxed);
+            }
+            Ceiling::Adaptive => {
+                let learns = learner.get_or_insert_with(|| {
+                    Learner::new(Bounds::default(), nanoseconds(pool.objective))
+                });
+                self.limit.store(learns.current(), Ordering::Relaxed);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u32 {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn weight(&self) -> f64 {
+        f64::from(self.weight.load(Ordering::Relaxed))
+    }
+
+    /// Whether requests may go to it.
+    #[inline]
+    pub(crate) fn is_in(&self, now: Nanoseconds) -> bool {
+        now >= self.out_until.load(Ordering::Relaxed)
+    }
+
+    /// For how long it has been back; for ever when it never was out.
+    pub(crate) fn back_for(&self, now: Nanoseconds) -> Nanoseconds {
+        match self.back_since.load(Ordering::Relaxed) {
+            0 => Nanoseconds::MAX,
+            since => now.saturating_sub(since),
+        }
+    }
+
+    /// Whether there seems to be room within a share of the limit.
+    pub(crate) fn has_room(&self, share: f64) -> bool {
+        self.in_flight() < self.places(share)
+    }
+
+    /// Takes a place within a share of the limit; how many are then taken.
+    #[inline]
+    pub(crate) fn try_take(&self, share: f64) -> Option<u32> {
+        let places = self.places(share);
+        let took = self
+            .in_flight
+            .fetch_update(Ordering::SeqCst, Ordering::Relaxed, |in_flight| {
+                (in_flight < places).then_some(in_flight + 1)
+            });
+        took.ok().map(|before| before + 1)
+    }
+
+    /// Gives a place back.
+    #[inline]
+    pub(crate) fn release(&self) {
+        self.in_flight.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share of a u32"
+    )]
+    fn places(&self, share: f64) -> u32 {
+        (f64::from(self.limit()) * share).ceil() as u32
+    }
+
+    /// Takes note of an answer's times; `compared` when there are servers to compare it with.
+    pub(crate) fn observe(&self, now: Nanoseconds, sample: Sample, compared: bool) {
+        if compared {
+            self.latency.observe(now, sample.service);
+        }
+        let mut learner = lock(&self.learner);
+        if let Some(limit) = learner.as_mut().and_then(|one| one.take(now, sample)) {
+            self.limit.store(limit, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes note of how an answer went; whether the server should be ejected.
+    pub(crate) fn answered(&self, good: bool, eject: &Eject) -> bool {
+        self.answers.fetch_add(1, Ordering::Relaxed);
+        self.failures.fetch_add(u64::from(!good), Ordering::Relaxed);
+        // The usual case touches no lock.
+        if good && !self.failing.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.failing.store(!good, Ordering::Relaxed);
+        lock(&self.health).answered(good, eject)
+    }
+
+    /// Answers so far, failed ones included.
+    pub(crate) fn answers(&self) -> u64 {
+        self.answers.load(Ordering::Relaxed)
+    }
+
+    /// Failed answers so far.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    /// Takes it out for a while.
+    pub(crate) fn eject(&self, now: Nanoseconds, eject: &Eject) {
+        self.change(|health| health.eject(now, eject));
+        self.latency.forget();
+    }
+
+    /// Takes note of an active check; whether that changed anything.
+    pub(crate) fn checked(&self, now: Nanoseconds, good: bool, check: &Check) -> bool {
+        self.change(|health| health.checked(now, good, check))
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Health) -> T) -> T {
+        let mut health = lock(&self.health);
+        let changed = change(&mut health);
+        self.out_until.store(health.out_until(), Ordering::Relaxed);
+        if let Some(since) = health.back_since() {
+            self.back_since.store(since.max(1), Ordering::Relaxed);
+        }
+        changed
+    }
+}

@@ -1,0 +1,340 @@
+//! Which route a request takes. Pure.
+//!
+//! A path that two servers could read in two ways must not be matched in one and served in the other. Dot segments are
+//! refused (browsers and tools resolve them before they ask), slashes in a row count as one, and a path with an
+//! encoded slash is matched in both readings: when they take different routes, it is refused.
+
+use std::borrow::Cow;
+use std::sync::{Arc, LazyLock};
+
+use plimsoll_config::edge::{self, Action, Match, PathMatch, Rewrite};
+use plimsoll_wire::request_head::RequestHead;
+use regex::Regex;
+
+use crate::bucket::Buckets;
+use crate::own::Page;
+
+/// A route with everything compiled.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) config: edge::Route,
+    pub(crate) page: Option<Page>,
+    pub(crate) buckets: Option<Arc<Buckets>>,
+    path: Path,
+    rewrite: Option<Regex>,
+}
+
+#[derive(Debug)]
+enum Path {
+    Any,
+    Exact(String),
+    /// With the slash at its end, if it was written so.
+    Prefix(String),
+    Regex(Regex),
+}
+
+/// All routes, in order.
+#[derive(Debug)]
+pub(crate) struct Routes {
+    routes: Vec<Route>,
+    /// Whether the first takes everything.
+    plain: bool,
+}
+
+/// A path that could be read in two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Confused;
+
+impl Routes {
+    /// Compiles them.
+    ///
+    /// # Errors
+    /// When a regular expression is not valid.
+    pub(crate) fn new(routes: &[edge::Route]) -> Result<Self, regex::Error> {
+        let routes = routes
+            .iter()
+            .map(Route::new)
+            .collect::<Result<Vec<_>, _>>()?;
+        let plain = routes
+            .first()
+            .is_some_and(|route| route.config.matches == Match::default());
+        Ok(Self { routes, plain })
+    }
+
+    /// The first route that takes a request. `random` is in [0, 1), for routes that take a share.
+    ///
+    /// # Errors
+    /// When the path could be read in two ways.
+    #[inline]
+    pub(crate) fn find(
+        &self,
+        head: &RequestHead<'_, '_>,
+        random: f64,
+    ) -> Result<Option<usize>, Confused> {
+        let path = path_of(head.target);
+        let readings = Readings::of(path)?;
+        if self.plain {
+            return Ok(Some(0));
+        }
+        let first = self.first(head, &readings.plain, random);
+        if let Some(slashed) = &readings.slashed
+            && self.first(head, slashed, random) != first
+        {
+            return Err(Confused);
+        }
+        Ok(first)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Route {
+        &self.routes[index]
+    }
+
+    fn first(&self, head: &RequestHead<'_, '_>, path: &str, random: f64) -> Option<usize> {
+        self.routes
+            .iter()
+            .position(|route| route.takes(head, path, random))
+    }
+}
+
+/// The path of a target, without its query.
+fn path_of(target: &str) -> &str {
+    match memchr::memchr(b'?', target.as_bytes()) {
+        Some(at) => &target[..at],
+        None => target,
+    }
+}
+
+/// How a path may be read.
+#[derive(Debug)]
+struct Readings<'a> {
+    /// Decoded but for slashes, and slashes in a row as one.
+    plain: Cow<'a, str>,
+    /// With encoded slashes as slashes, if there are any.
+    slashed: Option<String>,
+}
+
+impl<'a> Readings<'a> {
+    #[inline]
+    fn of(path: &'a str) -> Result<Self, Confused> {
+        let bytes = path.as_bytes();
+        let is_plain = !bytes
+            .windows(2)
+            .any(|pair| pair[0] == b'%' || (pair[0] == b'/' && matches!(pair[1], b'/' | b'.')))
+            && bytes.last() != Some(&b'%');
+        if is_plain {
+            let plain = if path.is_empty() { "/" } else { path };
+            return Ok(Self {
+                plain: Cow::Borrowed(plain),
+                slashed: None,
+            });
+        }
+        let (plain, has_slash) = decode(bytes, false)?;
+        let slashed = if has_slash {
+            Some(without_dots(&decode(bytes, true)?.0)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            plain: Cow::Owned(without_dots(&plain)?),
+            slashed,
+        })
+    }
+}
+
+/// Decodes a path; encoded slashes only when asked. Whether there were any.
+fn decode(path: &[u8], slashes: bool) -> Result<(Vec<u8>, bool), Confused> {
+    let mut decoded = Vec::with_capacity(path.len());
+    let mut has_slash = false;
+    let mut at = 0;
+    while at < path.len() {
+        let mut byte = path[at];
+        at += 1;
+        if byte == b'%' {
+            let digits = path.get(at..at + 2).ok_or(Confused)?;
+            let digits = std::str::from_utf8(digits).map_err(|_| Confused)?;
+            byte = u8::from_str_radix(digits, 16).map_err(|_| Confused)?;
+            match byte {
+                0 => return Err(Confused),
+                b'/' | b'\\' => {
+                    has_slash = true;
+                    if !slashes {
+                        decoded.push(b'%');
+                        continue;
+                    }
+                    byte = b'/';
+                }
+                _ => {}
+            }
+            at += 2;
+        }
+        if byte == b'/' && decoded.last() == Some(&b'/') {
+            continue;
+        }
+        decoded.push(byte);
+    }
+    Ok((decoded, has_slash))
+}
+
+fn without_dots(path: &[u8]) -> Result<String, Confused> {
+    let mut segments = path.split(|&byte| byte == b'/');
+    if segments.any(|segment| segment == b"." || segment == b"..") {
+        return Err(Confused);
+    }
+    Ok(String::from_utf8_lossy(path).into_owned())
+}
+
+impl Route {
+    fn new(config: &edge::Route) -> Result<Self, regex::Error> {
+        let path = match &config.matches.path {
+            PathMatch::Any => Path::Any,
+            PathMatch::Exact(path) => Path::Exact(path.clone()),
+            PathMatch::Prefix(path) => Path::Prefix(path.clone()),
+            PathMatch::Regex(expression) => Path::Regex(Regex::new(expression)?),
+        };
+        let rewrite = match &config.rewrite {
+            Some(Rewrite::Regex(expression, _)) => Some(Regex::new(expression)?),
+            _ => None,
+        };
+        Ok(Self {
+            config: config.clone(),
+            page: config.fallback.as_ref().map(Page::new),
+            buckets: config.rate.map(|rate| Arc::new(Buckets::new(rate))),
+            path,
+            rewrite,
+        })
+    }
+
+    fn takes(&self, head: &RequestHead<'_, '_>, path: &str, random: f64) -> bool {
+        let wanted = &self.config.matches;
+        let path_fits = match &self.path {
+            Path::Any => true,
+            Path::Exact(exact) => path == exact,
+            Path::Prefix(prefix) => {
+                path.starts_with(prefix.as_str()) || prefix.strip_suffix('/') == Some(path)
+            }
+            Path::Regex(expression) => expression.is_match(path),
+        };
+        path_fits
+            && (wanted.hosts.is_empty() || wanted.hosts.iter().any(|host| is_host(head.host, host)))
+            && (wanted.methods.is_empty() || wanted.methods.iter().any(|one| one == head.method))
+            && wanted.headers.iter().all(|(name, value)| {
+                let mut lines = head.headers.iter();
+                lines.any(|line| {
+                    line.name.eq_ignore_ascii_case(name)
+                        && value
+                            .as_ref()
+                            .is_none_or(|value| line.value == value.as_bytes())
+                })
+            })
+            && wanted.share.is_none_or(|share| random < share)
+    }
+
+    /// The target that the server is asked for, when it is not the client's own.
+    ///
+    /// # Errors
+    /// When the path as written does not start with what it was matched by.
+    pub(crate) fn rewritten(&self, target: &str) -> Result<Option<String>, Confused> {
+        let path = path_of(target);
+        let query = &target[path.len()..];
+        let new = match (&self.config.rewrite, &self.path, &self.rewrite) {
+            (Some(Rewrite::Prefix(new)), Path::Prefix(old), _) => {
+                let rest = match path.strip_prefix(old.as_str()) {
+                    Some(rest) => rest,
+                    None if old.strip_suffix('/') == Some(path) => "",
+                    None => return Err(Confused),
+                };
+                format!("{new}{rest}")
+            }
+            (Some(Rewrite::Regex(_, new)), _, Some(expression)) => {
+                expression.replace(path, new.as_str()).into_owned()
+            }
+            _ => return Ok(None),
+        };
+        let rooted = if new.starts_with('/') { "" } else { "/" };
+        let whole = format!("{rooted}{new}{query}");
+        // What was written into the file was checked there; what the client sent holds no blank or control byte.
+        let is_clean = whole.bytes().all(|byte| (0x21..0x7f).contains(&byte));
+        if is_clean {
+            Ok(Some(whole))
+        } else {
+            Err(Confused)
+        }
+    }
+
+    /// Where a route sends a client.
+    pub(crate) fn location(&self, head: &RequestHead<'_, '_>) -> Option<(u16, String)> {
+        let Action::Redirect { status, location } = &self.config.action else {
+            return None;
+        };
+        let location = location
+            .replace("{host}", head.host.unwrap_or_default())
+            .replace("{target}", head.target);
+        Some((*status, location))
+    }
+}
+
+/// Whether the host that is asked for, without its port, is the one that is meant.
+fn is_host(asked: Option<&str>, meant: &str) -> bool {
+    let Some(asked) = asked else {
+        return false;
+    };
+    let name = match asked.rfind(':') {
+        Some(at) if !asked.ends_with(']') => &asked[..at],
+        _ => asked,
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    match meant.strip_prefix('*') {
+        Some(below) => {
+            name.len() > below.len()
+                && name.is_char_boundary(name.len() - below.len())
+                && name[name.len() - below.len()..].eq_ignore_ascii_case(below)
+        }
+        None => name.eq_ignore_ascii_case(meant),
+    }
+}
+
+/// Crawlers that get no fallback: they would take the shell for the page.
+static CRAWLERS: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
+    let names = "googlebot|bingbot|duckduckbot|baiduspider|yandex|applebot|slurp|facebookexternalhit|twitterbot|\
+                 linkedinbot|petalbot|gptbot|ccbot|crawler";
+    regex::bytes::Regex::new(&format!("(?i-u){names}")).expect("the names are plain words")
+});
+
+/// Whether a request may be answered with a page that only a browser can fill.
+pub(crate) fn takes_page(head: &RequestHead<'_, '_>) -> bool {
+    if !matches!(head.method, "GET" | "HEAD") {
+        return false;
+    }
+    let mut accepts = None;
+    for header in head.headers {
+        let value = header.value;
+        match header.name.len() {
+            6 if header.name.eq_ignore_ascii_case("accept") => {
+                let found = holds(value, "text/html") || holds(value, "*/*");
+                accepts = Some(accepts.unwrap_or(false) || found);
+            }
+            10 if header.name.eq_ignore_ascii_case("user-agent") && CRAWLERS.is_match(value) => {
+                return false;
+            }
+            14 if header.name.eq_ignore_ascii_case("sec-fetch-dest")
+                && !value.eq_ignore_ascii_case(b"document") =>
+            {
+                return false;
+            }
+            _ => {}
+        }
+    }
+    // Who says nothing takes everything (RFC 9110, 12.5.1).
+    accepts.unwrap_or(true)
+}
+
+/// Whether a value holds a lower-case word, in any case.
+fn holds(value: &[u8], word: &str) -> bool {
+    let word = word.as_bytes();
+    value
+        .windows(word.len())
+        .any(|part| part.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,420 @@
+//! An edge that runs: its loops, its log, and how it is told to change or to end.
+
+mod event_loops;
+
+use std::ffi::CString;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::unistd::{User, initgroups, setgid, setuid};
+use plimsoll_config::edge::{AccessLog, Admin, Edge, Listener};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::admin;
+use crate::check;
+use crate::clock::Clock;
+use crate::figures::Figures;
+use crate::listen::{self, Census};
+use crate::log::{Lines, Writer};
+use crate::overview::Watch;
+use crate::pool::chooser::mix;
+use crate::pool::lock;
+use crate::settings::{Settings, Shared};
+use crate::tls::TlsFault;
+use event_loops::{ORDERS_MAX, Order, Parts};
+
+/// Why an edge did not start, or did not follow a new configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// A port in use, or an address that is not here.
+    #[error("cannot listen on {address}")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The admin address cannot be had.
+    #[error("cannot listen on the admin address {address}")]
+    Admin {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The admin address can be reached by others, and asks for no token.
+    #[error("the admin address {0} can be reached by others, and there is no token")]
+    AdminOpen(SocketAddr),
+    /// The access log cannot be written.
+    #[error("cannot write the access log {}", path.display())]
+    AccessLog {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A regular expression of a route.
+    #[error("a route's regular expression is not valid")]
+    Expression(#[from] regex::Error),
+    /// A certificate or its key.
+    #[error("a certificate cannot be used")]
+    Tls(#[from] TlsFault),
+    /// The process cannot become the user.
+    #[error("cannot become the user `{name}`")]
+    User {
+        /// The user.
+        name: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The number of event loops cannot change while they run.
+    #[error("another number of event loops needs a restart: {0} run")]
+    Loops(usize),
+    /// The system gave no thread or no event queue.
+    #[error("cannot start an event loop")]
+    Loop(#[source] io::Error),
+    /// A loop has ended.
+    #[error("an event loop has ended")]
+    LoopGone,
+}
+
+type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+type ReadAgain = Arc<dyn Fn() -> Result<Edge, String> + Send + Sync>;
+
+/// What an edge asks of whoever started it.
+#[derive(Clone)]
+pub struct Hooks {
+    /// Is given what the user should know while it runs.
+    pub tell: Tell,
+    /// Reads the configuration again, for a reload.
+    pub read_again: ReadAgain,
+}
+
+impl Hooks {
+    /// Tells nobody, and has no other configuration.
+    pub fn none() -> Self {
+        Self {
+            tell: Arc::new(|_| ()),
+            read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
+        }
+    }
+}
+
+/// An edge that runs until it is told to end.
+pub struct Running {
+    control: Arc<Control>,
+    admin: Option<AdminDesk>,
+    checks: (JoinHandle<()>, oneshot::Sender<()>),
+    loops: Vec<JoinHandle<()>>,
+    writer: Option<JoinHandle<()>>,
+}
+
+struct AdminDesk {
+    address: SocketAddr,
+    thread: JoinHandle<()>,
+    end: oneshot::Sender<()>,
+}
+
+/// What a reload needs.
+struct Control {
+    clock: Clock,
+    loops: usize,
+    orders: Vec<mpsc::Sender<Order>>,
+    watch: Arc<Watch>,
+    hooks: Hooks,
+    /// Listeners as configured, and where they were bound.
+    listening: Mutex<Vec<(Listener, SocketAddr)>>,
+}
+
+/// Starts an edge. Whatever can fail has failed or succeeded when this returns.
+///
+/// # Errors
+/// When an address, a file or a thread is not to be had.
+pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
+    let clock = Clock::start();
+    let count = loops(edge);
+    let mut by_loop: Vec<Vec<(SocketAddr, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
+    let mut listening = Vec::new();
+    for listener in &edge.listen {
+        let (bound, address) = bind(listener.address, count)?;
+        listening.push((listener.clone(), address));
+        for (part, socket) in by_loop.iter_mut().zip(bound) {
+            part.push((listener.address, socket));
+        }
+    }
+    let admin = edge.admin.as_ref().map(|admin| bind_admin(admin, &hooks));
+    let admin = admin.transpose()?.flatten();
+    let log = edge.access_log.as_ref().map(open_log).transpose()?;
+    let shared = Shared::new(edge, &[], clock)?;
+    if let Some(name) = &edge.user {
+        become_user(name)?;
+    }
+    let figures: Vec<Arc<Figures>> = (0..count).map(|_| Arc::default()).collect();
+    let census = Arc::new(Census::default());
+    let mut threads = Vec::new();
+    let mut orders = Vec::new();
+    for (number, listeners) in by_loop.into_iter().enumerate() {
+        let runtime = event_loops::runtime().map_err(Fault::Loop)?;
+        let (sender, inbox) = mpsc::channel(ORDERS_MAX);
+        let parts = Parts {
+            clock,
+            seed: mix(number as u64 ^ u64::from(std::process::id()) << 32),
+            settings: Settings::new(edge, &shared)?,
+            figures: Arc::clone(&figures[number]),
+            log: log
+                .as_ref()
+                .map_or_else(Lines::default, |(writer, _)| writer.lines()),
+            listeners,
+            census: Arc::clone(&census),
+            inbox,
+        };
+        threads.push(spawn(format!("edge-{number}"), move || {
+            parts.run(&runtime);
+        })?);
+        orders.push(sender);
+    }
+    let control = Arc::new(Control {
+        clock,
+        loops: count,
+        orders,
+        watch: Arc::new(Watch {
+            clock,
+            loops: figures,
+            pools: Mutex::new(shared.pools),
+        }),
+        hooks,
+        listening: Mutex::new(listening),
+    });
+    let writer = log
+        .map(|(writer, out)| write_log(writer, out, &control.hooks))
+        .transpose()?;
+    let admin = match (admin, &edge.admin) {
+        (Some(listener), Some(config)) => Some(open_admin(listener, config, &control)?),
+        _ => None,
+    };
+    let checks = open_checks(&control)?;
+    Ok(Running {
+        control,
+        admin,
+        checks,
+        loops: threads,
+        writer,
+    })
+}
+
+impl Running {
+    /// Where clients come in, with ports that the system chose filled in.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        let listening = lock(&self.control.listening);
+        listening.iter().map(|(_, bound)| *bound).collect()
+    }
+
+    /// Where the edge itself is asked.
+    pub fn admin(&self) -> Option<SocketAddr> {
+        self.admin.as_ref().map(|admin| admin.address)
+    }
+
+    /// Reads the configuration again and follows it, without losing a request; the old one stays when it cannot.
+    ///
+    /// # Errors
+    /// Why it could not, in words.
+    pub fn reload(&self) -> Result<String, String> {
+        self.control.reload()
+    }
+
+    /// Takes no new connections, lets requests and tunnels end for at most so long, and ends.
+    pub fn drain(self, at_most: Duration) {
+        for orders in &self.control.orders {
+            // A loop that takes no orders has ended.
+            let _ = orders.blocking_send(Order::Drain(at_most));
+        }
+        for thread in self.loops.into_iter().chain(self.writer) {
+            // A thread that died has told so on stderr; the others end all the same.
+            let _ = thread.join();
+        }
+        let (thread, end) = self.checks;
+        let _ = end.send(());
+        let _ = thread.join();
+        if let Some(admin) = self.admin {
+            let _ = admin.end.send(());
+            let _ = admin.thread.join();
+        }
+    }
+}
+
+impl Control {
+    fn reload(&self) -> Result<String, String> {
+        let edge = (self.hooks.read_again)()?;
+        self.follow(&edge).map_err(|fault| explain(&fault))?;
+        let done = "the new configuration is in use".to_owned();
+        (self.hooks.tell)(&done);
+        Ok(done)
+    }
+
+    /// Everything that can fail is done before anything changes.
+    fn follow(&self, edge: &Edge) -> Result<(), Fault> {
+        if loops(edge) != self.loops {
+            return Err(Fault::Loops(self.loops));
+        }
+        let mut listening = lock(&self.listening);
+        let mut kept = Vec::new();
+        let mut added: Vec<Vec<(SocketAddr, TcpListener)>> =
+            (0..self.loops).map(|_| Vec::new()).collect();
+        for listener in &edge.listen {
+            let before = listening
+                .iter()
+                .find(|(one, _)| one.address == listener.address);
+            if let Some((_, bound)) = before {
+                kept.push((listener.clone(), *bound));
+                continue;
+            }
+            let (sockets, bound) = bind(listener.address, self.loops)?;
+            kept.push((listener.clone(), bound));
+            for (part, socket) in added.iter_mut().zip(sockets) {
+                part.push((listener.address, socket));
+            }
+        }
+        let mut in_use = lock(&self.watch.pools);
+        let shared = Shared::new(edge, &in_use, self.clock)?;
+        let settings: Vec<Settings> = (0..self.loops)
+            .map(|_| Settings::new(edge, &shared))
+            .collect::<Result<_, _>>()?;
+        for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
+            let order = Order::Follow {
+                settings: Box::new(settings),
+                added,
+            };
+            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
+        }
+        *in_use = shared.pools;
+        *listening = kept;
+        Ok(())
+    }
+}
+
+/// A fault and its causes in one line.
+fn explain(fault: &Fault) -> String {
+    let mut text = fault.to_string();
+    let mut source = std::error::Error::source(fault);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}
+
+fn bind(address: SocketAddr, loops: usize) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {
+    let fault = |source| Fault::Listen { address, source };
+    let bound = listen::bind(address, loops).map_err(fault)?;
+    let real = bound[0].local_addr().map_err(fault)?;
+    Ok((bound, real))
+}
+
+/// The admin socket; `None` when it may be missing and is.
+fn bind_admin(admin: &Admin, hooks: &Hooks) -> Result<Option<TcpListener>, Fault> {
+    let address = admin.address;
+    if !address.ip().is_loopback() && admin.token.is_none() {
+        return Err(Fault::AdminOpen(address));
+    }
+    match listen::bind(address, 1) {
+        Ok(mut bound) => Ok(bound.pop()),
+        Err(source) if admin.must_bind => Err(Fault::Admin { address, source }),
+        Err(error) => {
+            (hooks.tell)(&format!(
+                "warning: no admin address: {address}: {error}; choose a free one with --admin"
+            ));
+            Ok(None)
+        }
+    }
+}
+
+fn open_admin(
+    listener: TcpListener,
+    config: &Admin,
+    control: &Arc<Control>,
+) -> Result<AdminDesk, Fault> {
+    let address = listener.local_addr().map_err(Fault::Loop)?;
+    let runtime = event_loops::runtime().map_err(Fault::Loop)?;
+    let (end, ended) = oneshot::channel();
+    let orders = Arc::clone(control);
+    let desk = admin::Desk {
+        watch: Arc::clone(&control.watch),
+        token: config.token.clone(),
+        reload: Arc::new(move || orders.reload()),
+        address,
+    };
+    let body = move || admin::serve(&runtime, listener, desk, ended);
+    let thread = spawn("edge-admin".to_owned(), body)?;
+    Ok(AdminDesk {
+        address,
+        thread,
+        end,
+    })
+}
+
+fn open_checks(control: &Control) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
+    let runtime = event_loops::runtime().map_err(Fault::Loop)?;
+    let (end, ended) = oneshot::channel();
+    let (watch, tell) = (Arc::clone(&control.watch), Arc::clone(&control.hooks.tell));
+    let body = move || check::run(&runtime, watch, tell, ended);
+    Ok((spawn("edge-check".to_owned(), body)?, end))
+}
+
+/// Becomes another user. Nothing but this thread runs yet, and what needs rights is bound and open.
+fn become_user(name: &str) -> Result<(), Fault> {
+    let fault = |source: io::Error| Fault::User {
+        name: name.to_owned(),
+        source,
+    };
+    let system = |error: nix::errno::Errno| fault(error.into());
+    let user = User::from_name(name).map_err(system)?;
+    let user = user.ok_or_else(|| fault(io::ErrorKind::NotFound.into()))?;
+    let name = CString::new(user.name.as_str()).map_err(|error| fault(error.into()))?;
+    initgroups(&name, user.gid).map_err(system)?;
+    setgid(user.gid).map_err(system)?;
+    setuid(user.uid).map_err(system)
+}
+
+fn loops(edge: &Edge) -> usize {
+    match edge.cores {
+        Some(cores) => cores.max(1) as usize,
+        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+    }
+}
+
+fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {
+    std::thread::Builder::new()
+        .name(name)
+        .spawn(body)
+        .map_err(Fault::Loop)
+}
+
+type Out = Box<dyn Write + Send>;
+
+fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
+    let out: Out = match &log.path {
+        None => Box::new(io::stdout()),
+        Some(path) => {
+            let opened = OpenOptions::new().create(true).append(true).open(path);
+            let file = opened.map_err(|source| Fault::AccessLog {
+                path: path.clone(),
+                source,
+            })?;
+            Box::new(file)
+        }
+    };
+    Ok((Writer::new(log.format), out))
+}
+
+fn write_log(writer: Writer, out: Out, hooks: &Hooks) -> Result<JoinHandle<()>, Fault> {
+    let tell = Arc::clone(&hooks.tell);
+    let told = move |error: &io::Error| tell(&format!("the access log is not written: {error}"));
+    spawn("edge-log".to_owned(), move || writer.run(out, told))
+}

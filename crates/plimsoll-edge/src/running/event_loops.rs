@@ -1,0 +1,152 @@
+//! One event loop from its first connection to its last.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, LocalSet};
+
+use crate::clock::{Clock, nanoseconds};
+use crate::event_loop::EventLoop;
+use crate::figures::Figures;
+use crate::listen::{self, Census};
+use crate::log::Lines;
+use crate::settings::Settings;
+
+/// Orders that may wait for a loop.
+pub(super) const ORDERS_MAX: usize = 16;
+/// How often a draining loop looks whether everybody has left.
+const DRAIN_LOOK: Duration = Duration::from_millis(20);
+
+/// What a loop is told.
+pub(super) enum Order {
+    /// A new configuration, and sockets it did not have. Listeners it no longer has are closed.
+    Follow {
+        settings: Box<Settings>,
+        added: Vec<(SocketAddr, TcpListener)>,
+    },
+    Drain(Duration),
+}
+
+/// What a loop is made of.
+pub(super) struct Parts {
+    pub(super) clock: Clock,
+    pub(super) seed: u64,
+    pub(super) settings: Settings,
+    pub(super) figures: Arc<Figures>,
+    pub(super) log: Lines,
+    pub(super) listeners: Vec<(SocketAddr, TcpListener)>,
+    pub(super) census: Arc<Census>,
+    pub(super) inbox: mpsc::Receiver<Order>,
+}
+
+/// What drives a loop.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+}
+
+impl Parts {
+    pub(super) fn run(self, runtime: &Runtime) {
+        let event_loop =
+            EventLoop::new(self.clock, self.seed, self.settings, self.figures, self.log);
+        let doors = Doors {
+            event_loop,
+            census: self.census,
+            open: Vec::new(),
+        };
+        LocalSet::new().block_on(runtime, doors.serve(self.listeners, self.inbox));
+    }
+}
+
+/// The listeners of a loop.
+struct Doors {
+    event_loop: Rc<EventLoop>,
+    census: Arc<Census>,
+    open: Vec<Door>,
+}
+
+struct Door {
+    /// As configured.
+    address: SocketAddr,
+    listener: Rc<tokio::net::TcpListener>,
+    accepting: JoinHandle<()>,
+}
+
+impl Doors {
+    async fn serve(
+        mut self,
+        listeners: Vec<(SocketAddr, TcpListener)>,
+        mut inbox: mpsc::Receiver<Order>,
+    ) {
+        tokio::task::spawn_local(Rc::clone(&self.event_loop).keep_time());
+        self.open(listeners);
+        let at_most = loop {
+            match inbox.recv().await {
+                Some(Order::Follow { settings, added }) => {
+                    self.event_loop.follow(*settings);
+                    self.open(added);
+                    self.close_others();
+                }
+                Some(Order::Drain(at_most)) => break at_most,
+                // Whoever could give orders is gone, and with it the reason to go on.
+                None => break Duration::ZERO,
+            }
+        };
+        for door in std::mem::take(&mut self.open) {
+            self.close(&door);
+        }
+        // A task that was stopped holds its socket until it has been seen to.
+        tokio::task::yield_now().await;
+        drain(&self.event_loop, at_most).await;
+        let event_loop = &self.event_loop;
+        event_loop.log.borrow_mut().hand_on(&event_loop.figures);
+    }
+
+    fn open(&mut self, listeners: Vec<(SocketAddr, TcpListener)>) {
+        for (address, listener) in listeners {
+            let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+                continue;
+            };
+            let listener = Rc::new(listener);
+            let (event_loop, census) = (Rc::clone(&self.event_loop), Arc::clone(&self.census));
+            let accepting = listen::accept(Rc::clone(&listener), address, event_loop, census);
+            self.open.push(Door {
+                address,
+                listener,
+                accepting: tokio::task::spawn_local(accepting),
+            });
+        }
+    }
+
+    /// Closes the listeners that the configuration no longer has.
+    fn close_others(&mut self) {
+        let settings = self.event_loop.settings();
+        let (stay, go): (Vec<Door>, Vec<Door>) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|door| settings.listener(door.address).is_some());
+        self.open = stay;
+        for door in go {
+            self.close(&door);
+        }
+    }
+
+    fn close(&self, door: &Door) {
+        door.accepting.abort();
+        // Those that wait to be accepted came before the end was decided.
+        listen::accept_waiting(&door.listener, door.address, &self.event_loop, &self.census);
+    }
+}
+
+async fn drain(event_loop: &EventLoop, at_most: Duration) {
+    let until = event_loop.clock.now().saturating_add(nanoseconds(at_most));
+    event_loop.drain();
+    while event_loop.figures.connections.get() > 0 && event_loop.clock.now() < until {
+        tokio::time::sleep(DRAIN_LOOK).await;
+    }
+}

@@ -1,0 +1,168 @@
+//! Two connections joined after an upgrade: bytes pass both ways, unread.
+
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use tokio::io::AsyncWrite as _;
+use tokio::net::TcpStream;
+
+use crate::client::{Client, Outgoing, poll_read, poll_write};
+use crate::event_loop::EventLoop;
+
+/// The server's end, and what is on its way.
+#[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each end ends, and is told of the other's end, by itself"
+)]
+pub(crate) struct Tunnel {
+    server: TcpStream,
+    to_server: Outgoing,
+    to_client: Outgoing,
+    client_ended: bool,
+    server_ended: bool,
+    /// The end was passed on.
+    server_told: bool,
+    client_told: bool,
+    idle_ticks: u64,
+    fresh: bool,
+}
+
+impl Tunnel {
+    /// `early` came from the client behind its request.
+    pub(crate) fn new(server: TcpStream, early: Vec<u8>, idle_ticks: u64) -> Self {
+        Self {
+            server,
+            to_server: Outgoing::from(early),
+            to_client: Outgoing::default(),
+            client_ended: false,
+            server_ended: false,
+            server_told: false,
+            client_told: false,
+            idle_ticks,
+            fresh: true,
+        }
+    }
+
+    /// Passes bytes until both ends have ended, or one is gone.
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        event_loop: &Rc<EventLoop>,
+        deadline: usize,
+    ) -> Poll<()> {
+        let mut moved = std::mem::take(&mut self.fresh);
+        loop {
+            let up = self.up(cx, client, event_loop);
+            let down = self.down(cx, client, event_loop);
+            match (up, down) {
+                (Err(()), _) | (_, Err(())) => return Poll::Ready(()),
+                (Ok(false), Ok(false)) => break,
+                _ => moved = true,
+            }
+        }
+        if let Poll::Ready(Err(_)) = client.poll_flush(cx) {
+            return Poll::Ready(());
+        }
+        if self.server_told && self.client_told {
+            return Poll::Ready(());
+        }
+        if moved {
+            event_loop.set_deadline(deadline, self.idle_ticks);
+        }
+        Poll::Pending
+    }
+
+    /// From the client to the server; whether anything moved.
+    fn up(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        event_loop: &EventLoop,
+    ) -> Result<bool, ()> {
+        if !self.to_server.is_empty() {
+            match poll_write(&mut self.server, cx, self.to_server.left(), &[]) {
+                Poll::Ready(Ok(count)) if count > 0 => self.to_server.advance(count),
+                Poll::Ready(_) => return Err(()),
+                Poll::Pending => return Ok(false),
+            }
+            release_if_written(&mut self.to_server);
+            return Ok(true);
+        }
+        if self.client_ended {
+            if self.server_told {
+                return Ok(false);
+            }
+            let told = std::pin::Pin::new(&mut self.server).poll_shutdown(cx);
+            self.server_told = told.is_ready();
+            return Ok(self.server_told);
+        }
+        let mut shared = event_loop.shared.borrow_mut();
+        match client.poll_read(cx, &mut shared) {
+            Poll::Ready(Ok(0)) => self.client_ended = true,
+            Poll::Ready(Ok(count)) => {
+                event_loop.figures.bytes_in.add(count as u64);
+                let bytes = &shared[..count];
+                let written = match poll_write(&mut self.server, cx, bytes, &[]) {
+                    Poll::Ready(Ok(written)) => written,
+                    Poll::Ready(Err(_)) => return Err(()),
+                    Poll::Pending => 0,
+                };
+                self.to_server.bytes.extend_from_slice(&bytes[written..]);
+            }
+            Poll::Ready(Err(_)) => return Err(()),
+            Poll::Pending => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// From the server to the client; whether anything moved.
+    fn down(
+        &mut self,
+        cx: &mut Context<'_>,
+        client: &mut Client,
+        event_loop: &EventLoop,
+    ) -> Result<bool, ()> {
+        if !self.to_client.is_empty() {
+            match client.poll_write(cx, self.to_client.left(), &[]) {
+                Poll::Ready(Ok(count)) if count > 0 => self.to_client.advance(count),
+                Poll::Ready(_) => return Err(()),
+                Poll::Pending => return Ok(false),
+            }
+            release_if_written(&mut self.to_client);
+            return Ok(true);
+        }
+        if self.server_ended {
+            if self.client_told {
+                return Ok(false);
+            }
+            self.client_told = client.poll_shutdown(cx).is_ready();
+            return Ok(self.client_told);
+        }
+        let mut shared = event_loop.shared.borrow_mut();
+        match poll_read(&mut self.server, cx, &mut shared) {
+            Poll::Ready(Ok(0)) => self.server_ended = true,
+            Poll::Ready(Ok(count)) => {
+                event_loop.figures.bytes_out.add(count as u64);
+                let bytes = &shared[..count];
+                let written = match client.poll_write(cx, bytes, &[]) {
+                    Poll::Ready(Ok(written)) => written,
+                    Poll::Ready(Err(_)) => return Err(()),
+                    Poll::Pending => 0,
+                };
+                self.to_client.bytes.extend_from_slice(&bytes[written..]);
+            }
+            Poll::Ready(Err(_)) => return Err(()),
+            Poll::Pending => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// A tunnel in which nothing moves holds no memory for bytes.
+fn release_if_written(outgoing: &mut Outgoing) {
+    if outgoing.is_empty() {
+        *outgoing = Outgoing::default();
+    }
+}

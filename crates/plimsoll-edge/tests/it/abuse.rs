@@ -1,0 +1,234 @@
+//! Requests that want to be read in two ways, or to last for ever: refused, and never seen by the server.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plimsoll_config::edge::{Edge, Limits};
+
+use crate::support::{Scripted, ask, before, connect, parts, plain, pool, read_all, start};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "a table of requests")]
+fn what_could_be_read_in_two_ways_is_refused() {
+    let server = Scripted::always(OK);
+    let edge = before(server.address);
+    let post =
+        |headers: &str, body: &str| format!("POST / HTTP/1.1\r\nHost: a\r\n{headers}\r\n{body}");
+    let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
+    let cases: Vec<(u16, String)> = vec![
+        (
+            400,
+            post(
+                "Content-Length: 6\r\nTransfer-Encoding: chunked\r\n",
+                &format!("0\r\n\r\n{hidden}"),
+            ),
+        ),
+        (
+            400,
+            post(
+                "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n",
+                hidden,
+            ),
+        ),
+        (
+            400,
+            post("Content-Length: 4\r\nContent-Length: 40\r\n", hidden),
+        ),
+        (
+            400,
+            post("Content-Length: 4\r\nContent-Length: 4\r\n", "abcd"),
+        ),
+        (400, post("Content-Length: 4, 4\r\n", "abcd")),
+        (400, post("Content-Length: +4\r\n", "abcd")),
+        (400, post("Content-Length: 0x4\r\n", "abcd")),
+        (400, post("Content-Length : 4\r\n", "abcd")),
+        (501, post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")),
+        (
+            501,
+            post("Transfer-Encoding: chunked, identity\r\n", "0\r\n\r\n"),
+        ),
+        (
+            400,
+            post(
+                "Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n",
+                "0\r\n\r\n",
+            ),
+        ),
+        (400, post("Transfer-Encoding:\x0bchunked\r\n", "0\r\n\r\n")),
+        (400, post("X: y\r\n Transfer-Encoding: chunked\r\n", hidden)),
+        (400, post("X: y\nTransfer-Encoding: chunked\r\n", hidden)),
+        (400, post("X: y\rTransfer-Encoding: chunked\r\n", hidden)),
+        (400, "GET / HTTP/1.1\nHost: a\n\n".to_owned()),
+        (
+            400,
+            "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n".to_owned(),
+        ),
+        (400, "GET / HTTP/1.1\r\n\r\n".to_owned()),
+        (400, "GET / HTTP/1.1\r\nHost: a b\r\n\r\n".to_owned()),
+        (
+            400,
+            "GET http://other/ HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
+        (
+            400,
+            "GET http://169.254.169.254/ HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
+        (
+            400,
+            "GET file:///etc/passwd HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
+        (
+            405,
+            "CONNECT 127.0.0.1:22 HTTP/1.1\r\nHost: 127.0.0.1:22\r\n\r\n".to_owned(),
+        ),
+        (405, "TRACE / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
+        (400, "GET /a/../b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
+        (
+            400,
+            "GET /a/%2e%2e/b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        ),
+        (400, "GET /a\\b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
+        (400, "GET /a%00b HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
+        (505, "GET / HTTP/3.0\r\nHost: a\r\n\r\n".to_owned()),
+        (400, "\x16\x03\x01\x02\x00\x01".to_owned()),
+        (400, "\r\n\r\n\r\n\r\n\r\n\r\n".to_owned()),
+        (414, format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000))),
+        (
+            431,
+            format!(
+                "GET / HTTP/1.1\r\nHost: a\r\nX: {}\r\n\r\n",
+                "x".repeat(40_000)
+            ),
+        ),
+        (
+            431,
+            format!(
+                "GET / HTTP/1.1\r\nHost: a\r\n{}\r\n",
+                "X: y\r\n".repeat(200)
+            ),
+        ),
+        (417, post("Expect: wonders\r\n", "")),
+        (413, post("Content-Length: 99999999999\r\n", "abcd")),
+    ];
+    for (status, request) in cases {
+        let said = ask(edge.address, &request);
+        assert_eq!(parts(&said).0, status, "{request:?}");
+        assert!(said.contains("X-Plimsoll: bad-request\r\n"), "{said:?}");
+        assert!(said.contains("Connection: close\r\n"), "{said:?}");
+        assert_eq!(said.matches("HTTP/1.1 ").count(), 1, "{said:?}");
+    }
+    assert_eq!(server.heard(), Vec::<String>::new());
+}
+
+#[test]
+fn a_broken_body_ends_the_connection_on_both_sides() {
+    let server = Scripted::start(|mut heard| {
+        if heard.head().is_some() {
+            // Reads to the end: a second request would be counted.
+            while heard.head().is_some() {}
+        }
+    });
+    let edge = before(server.address);
+    for body in [
+        "5\nhello\r\n0\r\n\r\nGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n",
+        "xyz\r\nGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n",
+        "5\r\nhelloGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n",
+        "ffffffffffffffffff\r\nGET /hidden HTTP/1.1\r\nHost: a\r\n\r\n",
+    ] {
+        let request =
+            format!("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n{body}");
+        assert_eq!(parts(&ask(edge.address, request)).0, 400, "{body:?}");
+    }
+    assert!(server.heard().iter().all(|head| head.starts_with("POST ")));
+}
+
+/// Short limits, so that a test need not be patient.
+fn impatient(server: SocketAddr) -> Edge {
+    let mut edge = plain(pool(&[server]));
+    edge.limits = Limits {
+        head_timeout: Duration::from_millis(200),
+        body_timeout: Duration::from_millis(200),
+        idle_timeout: Duration::from_millis(200),
+        write_timeout: Duration::from_millis(200),
+        ..edge.limits
+    };
+    edge
+}
+
+#[test]
+fn slow_clients_are_cut_off() {
+    let server = Scripted::start(|mut heard| while heard.head().is_some() {});
+    let edge = start(&impatient(server.address));
+    assert_eq!(ask(edge.address, ""), "");
+    let said = ask(edge.address, "GET / HTTP/1.1\r\nHos");
+    assert_eq!(parts(&said).0, 408);
+    let said = ask(
+        edge.address,
+        "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
+    );
+    assert_eq!(parts(&said).0, 408);
+    // A byte now and then does not buy time: the head has one deadline.
+    let mut stream = connect(edge.address);
+    let mut slow = stream.try_clone().unwrap();
+    let (enough, pace) = std::sync::mpsc::channel::<()>();
+    let writer = std::thread::spawn(move || {
+        let mut sent = 0;
+        while slow.write_all(b"G").is_ok() {
+            sent += 1;
+            // Nothing comes until it is enough: the time-out is the pace.
+            let told = pace.recv_timeout(Duration::from_millis(20));
+            if told != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+                break;
+            }
+        }
+        sent
+    });
+    let said = read_all(&mut stream);
+    drop(enough);
+    assert_eq!(parts(&said).0, 408);
+    assert!(writer.join().unwrap() < 100);
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_cut_off() {
+    let server = Scripted::start(|mut heard| {
+        if heard.head().is_some() {
+            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+            let piece = vec![b'x'; 100_000];
+            while std::io::Write::write_all(&mut heard.stream, &piece).is_ok() {}
+        }
+    });
+    let edge = start(&impatient(server.address));
+    let mut stream = connect(edge.address);
+    stream
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    let other = connect(edge.address);
+    // While nothing is read here, time passes there: the end of an idle connection says that it has.
+    assert_eq!(read_all(&mut { other }), "");
+    assert_eq!(ask(edge.address, ""), "");
+    let got = read_all(&mut stream);
+    assert!(got.len() < 100_000_000, "{}", got.len());
+}
+
+#[test]
+fn connections_have_a_limit_for_each_address() {
+    let server = Scripted::always(OK);
+    let mut edge = plain(pool(&[server.address]));
+    edge.limits.per_address_max = 2;
+    let edge = start(&edge);
+    let ask_on = |stream: &mut std::net::TcpStream| {
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
+        crate::support::read_until(stream, "\r\n\r\nok");
+    };
+    let (mut first, mut second) = (connect(edge.address), connect(edge.address));
+    ask_on(&mut first);
+    ask_on(&mut second);
+    assert_eq!(read_all(&mut connect(edge.address)), "");
+    ask_on(&mut first);
+}

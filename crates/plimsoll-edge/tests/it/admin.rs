@@ -1,0 +1,183 @@
+//! The admin address: figures for everyone who may ask, nothing for those who were sent.
+
+use std::net::SocketAddr;
+
+use plimsoll_config::edge::{Admin, Check, Edge, Pool};
+
+use crate::support::{Afloat, Scripted, ask, get, parts, plain, pool, start};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+fn with_admin(mut edge: Edge, token: Option<&str>) -> Afloat {
+    edge.admin = Some(Admin {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        must_bind: true,
+        token: token.map(str::to_owned),
+    });
+    start(&edge)
+}
+
+fn say(edge: &Afloat, request: &str) -> String {
+    let admin = edge.admin();
+    let request = request.replace("{admin}", &admin.to_string());
+    ask(admin, format!("{request}Connection: close\r\n\r\n"))
+}
+
+#[test]
+fn metrics_count_what_happened() {
+    let server = Scripted::always(OK);
+    let edge = with_admin(plain(pool(&[server.address])), None);
+    for _ in 0..3 {
+        assert_eq!(parts(&get(edge.address, "/")).0, 200);
+    }
+    ask(edge.address, "nonsense\r\n\r\n");
+    let said = say(&edge, "GET /metrics HTTP/1.1\r\nHost: {admin}\r\n");
+    let server = format!("{{pool=\"app\",server=\"{}\"}}", server.address);
+    for line in [
+        "plimsoll_edge_requests_total 4",
+        "plimsoll_edge_answers_total{class=\"2xx\"} 3",
+        "plimsoll_edge_answers_total{class=\"4xx\"} 1",
+        "plimsoll_edge_own_answers_total{reason=\"bad-request\"} 1",
+        "plimsoll_edge_answer_seconds_count 3",
+        "plimsoll_edge_server_connects_total 1",
+        &format!("plimsoll_edge_server_answers_total{server} 3"),
+        &format!("plimsoll_edge_server_in_flight{server} 0"),
+        &format!("plimsoll_edge_server_up{server} 1"),
+    ] {
+        assert!(
+            said.lines().any(|one| one == line),
+            "{line} is not in {said}"
+        );
+    }
+    let said = say(
+        &edge,
+        "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nAccept: application/openmetrics-text\r\n",
+    );
+    assert!(said.ends_with("# EOF\n"));
+    let said = say(&edge, "GET /figures HTTP/1.1\r\nHost: localhost:1\r\n");
+    assert_eq!(parts(&said).0, 421);
+    let said = say(&edge, "GET /figures HTTP/1.1\r\nHost: {admin}\r\n");
+    let figures: serde_json::Value = serde_json::from_str(parts(&said).1).unwrap();
+    assert_eq!(figures["statuses"], serde_json::json!([0, 3, 0, 1, 0]));
+    assert_eq!(
+        parts(&say(&edge, "GET /healthz HTTP/1.1\r\nHost: {admin}\r\n")),
+        (200, "ok\n")
+    );
+    let page = say(&edge, "GET / HTTP/1.1\r\nHost: {admin}\r\n");
+    assert!(page.contains("default-src 'none'") && page.contains("name=\"viewport\""));
+}
+
+#[test]
+fn who_was_sent_by_another_site_is_refused() {
+    let server = Scripted::always(OK);
+    let edge = with_admin(plain(pool(&[server.address])), None);
+    let reload = "POST /reload HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 2\r\n";
+    let cases = [
+        (
+            421,
+            "GET /metrics HTTP/1.1\r\nHost: evil.example\r\n".to_owned(),
+        ),
+        (
+            403,
+            "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nOrigin: http://evil.example\r\n".to_owned(),
+        ),
+        (
+            403,
+            "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nOrigin: null\r\n".to_owned(),
+        ),
+        (
+            200,
+            "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nOrigin: http://{admin}\r\n".to_owned(),
+        ),
+        (415, format!("{reload}Content-Type: text/plain\r\n")),
+        (
+            415,
+            format!("{reload}Content-Type: application/x-www-form-urlencoded\r\n"),
+        ),
+        (415, reload.to_owned()),
+        (405, "GET /reload HTTP/1.1\r\nHost: {admin}\r\n".to_owned()),
+        (
+            405,
+            "POST /metrics HTTP/1.1\r\nHost: {admin}\r\nContent-Length: 0\r\n".to_owned(),
+        ),
+        (
+            404,
+            "GET /etc/passwd HTTP/1.1\r\nHost: {admin}\r\n".to_owned(),
+        ),
+    ];
+    for (status, request) in cases {
+        let admin = edge.admin();
+        let request = request.replace("{admin}", &admin.to_string());
+        let said = ask(admin, format!("{request}Connection: close\r\n\r\n{{}}"));
+        assert_eq!(parts(&said).0, status, "{request}");
+    }
+}
+
+#[test]
+fn a_token_is_asked_for_where_others_can_reach_it() {
+    let server = Scripted::always(OK);
+    let edge = with_admin(plain(pool(&[server.address])), Some("a-long-token"));
+    for (status, line) in [
+        (401, ""),
+        (401, "Authorization: Bearer a-long-tokem\r\n"),
+        (200, "Authorization: Bearer a-long-token\r\n"),
+    ] {
+        let said = say(
+            &edge,
+            &format!("GET /metrics HTTP/1.1\r\nHost: {{admin}}\r\n{line}"),
+        );
+        assert_eq!(parts(&said).0, status);
+    }
+    let mut open = plain(pool(&[server.address]));
+    open.admin = Some(Admin {
+        address: SocketAddr::from(([0, 0, 0, 0], 0)),
+        must_bind: true,
+        token: None,
+    });
+    let refused = plimsoll_edge::start(&open, plimsoll_edge::Hooks::none());
+    assert!(matches!(refused, Err(plimsoll_edge::Fault::AdminOpen(_))));
+}
+
+#[test]
+fn checks_take_a_server_out_and_bring_it_back() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+    let well = Arc::new(AtomicBool::new(true));
+    let state = Arc::clone(&well);
+    let server = Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            let good = state.load(Ordering::SeqCst) || !head.starts_with("GET /health");
+            let status = if good { "200 OK" } else { "500 No" };
+            heard.say(format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\n\r\nok"));
+        }
+    });
+    let (sender, told) = std::sync::mpsc::channel();
+    let sender = std::sync::Mutex::new(sender);
+    let pool = Pool {
+        check: Some(Check {
+            path: Some("/health".to_owned()),
+            every: Duration::from_millis(50),
+            timeout: Duration::from_secs(5),
+            fall: 2,
+            rise: 2,
+        }),
+        ..pool(&[server.address])
+    };
+    let hooks = plimsoll_edge::Hooks {
+        tell: Arc::new(move |what: &str| sender.lock().unwrap().send(what.to_owned()).unwrap()),
+        ..plimsoll_edge::Hooks::none()
+    };
+    let running = plimsoll_edge::start(&plain(pool), hooks).unwrap();
+    let address = running.addresses()[0];
+    assert_eq!(parts(&get(address, "/")).0, 200);
+    well.store(false, Ordering::SeqCst);
+    assert!(told.recv().unwrap().contains("fails its checks"));
+    let said = get(address, "/");
+    assert_eq!(parts(&said).0, 503);
+    assert!(said.contains("X-Plimsoll: no-server"));
+    well.store(true, Ordering::SeqCst);
+    assert!(told.recv().unwrap().contains("is well again"));
+    assert_eq!(parts(&get(address, "/")).0, 200);
+    running.drain(Duration::ZERO);
+}

@@ -1,0 +1,41 @@
+//! The edge ends without losing what is on its way.
+
+use std::io::Write as _;
+use std::sync::Mutex;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use crate::support::{Scripted, before, connect, read_all, read_until};
+
+#[test]
+fn a_drain_answers_what_was_asked_and_closes_what_is_idle() {
+    let (came, waits) = channel();
+    let (go_on, may) = channel::<()>();
+    let may = Mutex::new(may);
+    let server = Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            if head.starts_with("GET /slow") {
+                came.send(()).unwrap();
+                may.lock().unwrap().recv().unwrap();
+            }
+            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let edge = before(server.address);
+    let mut idle = connect(edge.address);
+    idle.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    read_until(&mut idle, "ok");
+    let mut slow = connect(edge.address);
+    slow.write_all(b"GET /slow HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    waits.recv().unwrap();
+    let address = edge.address;
+    let draining = edge.drain(Duration::from_secs(10));
+    // The idle connection ends at once; the other has its answer first.
+    assert_eq!(read_all(&mut idle), "");
+    assert!(std::net::TcpStream::connect(address).is_err());
+    go_on.send(()).unwrap();
+    assert!(read_all(&mut slow).ends_with("\r\n\r\nok"));
+    draining.join().unwrap();
+}

@@ -1,0 +1,18 @@
+//! The edge against real sockets: scripted servers, servers with a known law, and real programs.
+#![expect(
+    clippy::unwrap_used,
+    clippy::disallowed_methods,
+    reason = "these are tests: they measure, and the lint sees only functions marked so"
+)]
+
+mod abuse;
+mod admin;
+mod ending;
+mod overload;
+mod pass;
+mod programs;
+mod reload;
+mod retry;
+mod support;
+mod tls;
+mod upgrade;

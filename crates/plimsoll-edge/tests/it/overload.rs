@@ -1,0 +1,227 @@
+//! More than the server can do: those it can serve are served in time, the others are answered at once.
+
+use std::io::Write as _;
+use std::num::NonZeroU32;
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use plimsoll_config::edge::{Ceiling, Edge, Fallback, Pool};
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+
+use crate::support::{Scripted, ask, connect, parts, plain, pool, read_all, read_until, start};
+
+fn with_fallback(mut edge: Edge) -> Edge {
+    edge.routes[0].fallback = Some(Fallback {
+        name: "shell.html".to_owned(),
+        content: b"<p>soon".to_vec(),
+        media_type: "text/html".to_owned(),
+    });
+    edge
+}
+
+/// Serves nobody until the test ends.
+fn busy(sender: Sender<()>) -> Scripted {
+    Scripted::start(move |mut heard| {
+        while heard.head().is_some() {
+            let _ = sender.send(());
+        }
+    })
+}
+
+fn narrow(server: &Scripted, queue: u32) -> Edge {
+    plain(Pool {
+        ceiling: Ceiling::Fixed(1),
+        queue: Some(queue),
+        queue_timeout: Duration::from_millis(500),
+        ..pool(&[server.address])
+    })
+}
+
+#[test]
+fn every_refusal_says_why() {
+    let (sender, came) = channel();
+    let server = busy(sender);
+    let edge = start(&narrow(&server, 1));
+    let mut first = connect(edge.address);
+    first
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    came.recv().unwrap();
+    // One waits in line, and longer than it may; the others find no place there.
+    let mut others: Vec<_> = (0..3).map(|_| connect(edge.address)).collect();
+    for stream in &mut others {
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            .unwrap();
+    }
+    let mut reasons: Vec<String> = others
+        .iter_mut()
+        .map(|stream| {
+            let said = read_all(stream);
+            assert_eq!(parts(&said).0, 503, "{said:?}");
+            assert!(said.contains("Retry-After: "), "{said:?}");
+            let reason = said
+                .lines()
+                .find_map(|line| line.strip_prefix("X-Plimsoll: "));
+            reason.expect("it says why").to_owned()
+        })
+        .collect();
+    reasons.sort();
+    assert_eq!(reasons, ["queue-full", "queue-full", "queue-timeout"]);
+}
+
+#[test]
+fn the_fallback_goes_to_browsers_only() {
+    let (sender, came) = channel();
+    let server = busy(sender);
+    let edge = start(&with_fallback(narrow(&server, 0)));
+    let mut first = connect(edge.address);
+    first
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    came.recv().unwrap();
+    let say = |line: &str| {
+        let request = format!("{line} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        ask(edge.address, request)
+    };
+    let page = say("GET /");
+    assert_eq!(parts(&page), (200, "<p>soon"));
+    for line in [
+        "X-Plimsoll: fallback",
+        "Cache-Control: no-store",
+        "Content-Type: text/html",
+    ] {
+        assert!(page.contains(line), "{page:?}");
+    }
+    assert_eq!(parts(&say("HEAD /")), (200, ""));
+    assert_eq!(parts(&say("POST /")).0, 503);
+    let other =
+        "GET / HTTP/1.1\r\nHost: a\r\nAccept: application/json\r\nConnection: close\r\n\r\n";
+    let other = ask(edge.address, other);
+    assert_eq!(parts(&other).0, 503);
+    assert!(other.contains("X-Plimsoll: queue-full\r\n"));
+    // A refusal keeps the connection: the next request of a browser costs no new one.
+    let mut stream = connect(edge.address);
+    for _ in 0..3 {
+        stream
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
+        read_until(&mut stream, "<p>soon");
+    }
+}
+
+#[test]
+fn a_client_that_leaves_the_line_makes_room() {
+    let (came, waits) = channel();
+    let (go_on, may) = channel::<()>();
+    let may = Mutex::new(may);
+    let server = Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            if head.starts_with("GET /1 ") {
+                came.send(()).unwrap();
+                may.lock().unwrap().recv().unwrap();
+            }
+            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let mut narrow = narrow(&server, 1);
+    narrow.pools[0].queue_timeout = Duration::from_mins(1);
+    let edge = start(&narrow);
+    let mut first = connect(edge.address);
+    first
+        .write_all(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    waits.recv().unwrap();
+    let mut second = connect(edge.address);
+    second
+        .write_all(b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    drop(second);
+    // Until the edge has seen that the second left, the others are refused; then one of them waits.
+    let waiting = loop {
+        let mut third = connect(edge.address);
+        third
+            .write_all(b"GET /3 HTTP/1.1\r\nHost: a\r\n\r\n")
+            .unwrap();
+        third
+            .set_read_timeout(Some(Duration::from_millis(100)))
+            .unwrap();
+        if third.peek(&mut [0]).is_err() {
+            break third;
+        }
+    };
+    go_on.send(()).unwrap();
+    let mut waiting = waiting;
+    waiting
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    read_until(&mut first, "\r\n\r\nok");
+    read_until(&mut waiting, "\r\n\r\nok");
+}
+
+/// Ten times what a serial server of 100 requests a second can do, from 200 clients that ask again at once or after
+/// a pause: the law says what it serves, the queue how long that takes.
+#[test]
+fn ten_times_the_load_line_is_survived() {
+    let law = KnownLaw::start(KnownLawPlan {
+        servers: NonZeroU32::MIN,
+        service: Service::Deterministic(Duration::from_millis(10)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let edge = start(&with_fallback(plain(Pool {
+        ceiling: Ceiling::Fixed(4),
+        queue: Some(20),
+        ..pool(&[law.address()])
+    })));
+    let address = edge.address;
+    let until = Instant::now() + Duration::from_secs(3);
+    let clients: Vec<_> = (0..50)
+        .map(|_| {
+            std::thread::spawn(move || {
+                let mut stream = connect(address);
+                let (mut pages, mut shells) = (Vec::new(), Vec::new());
+                while Instant::now() < until {
+                    let asked = Instant::now();
+                    stream
+                        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                        .unwrap();
+                    let head = read_until(&mut stream, "\r\n\r\n");
+                    if head.contains("X-Plimsoll: fallback") {
+                        read_until(&mut stream, "<p>soon");
+                        shells.push(asked.elapsed());
+                        // The pace of a client that was refused: nothing comes, so the time-out passes.
+                        stream
+                            .set_read_timeout(Some(Duration::from_millis(40)))
+                            .unwrap();
+                        let _ = stream.peek(&mut [0]);
+                        stream
+                            .set_read_timeout(Some(Duration::from_secs(10)))
+                            .unwrap();
+                    } else {
+                        let mut body = vec![0; 100];
+                        std::io::Read::read_exact(&mut stream, &mut body).unwrap();
+                        pages.push(asked.elapsed());
+                    }
+                }
+                (pages, shells)
+            })
+        })
+        .collect();
+    let (mut pages, mut shells) = (Vec::new(), Vec::new());
+    for client in clients {
+        let (some_pages, some_shells) = client.join().unwrap();
+        pages.extend(some_pages);
+        shells.extend(some_shells);
+    }
+    pages.sort();
+    shells.sort();
+    let served = law.counts().served;
+    assert!(served >= 285, "{served} of 300 pages");
+    assert!(law.counts().in_flight_max <= 4);
+    // 24 requests before one's own, 10 ms each.
+    let slowest = pages[pages.len() * 99 / 100];
+    assert!(slowest < Duration::from_millis(330), "{slowest:?}");
+    assert!(shells.len() > 200, "{}", shells.len());
+}

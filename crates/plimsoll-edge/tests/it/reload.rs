@@ -1,0 +1,129 @@
+//! A new configuration takes the place of the old one whole, and nobody who is being served notices.
+
+use std::io::{Read as _, Write as _};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_config::edge::{Edge, HeaderEdit, Listener};
+use plimsoll_edge::Hooks;
+
+use crate::support::{Scripted, connect, get, parts, plain, pool, read_until};
+
+fn marked(edge: &Edge, mark: &str) -> Edge {
+    let mut edge = edge.clone();
+    edge.routes[0].answer_headers = vec![HeaderEdit {
+        name: "X-Mark".to_owned(),
+        value: Some(mark.to_owned()),
+    }];
+    edge
+}
+
+#[test]
+#[expect(clippy::too_many_lines, reason = "one story from start to end")]
+fn twenty_reloads_lose_no_request_and_cut_no_tunnel() {
+    let server = Scripted::start(|mut heard| {
+        while let Some(head) = heard.head() {
+            if head.contains("Upgrade: websocket") {
+                heard.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: upgrade\r\n\r\n");
+                let mut piece = [0; 64];
+                while let Ok(count @ 1..) = heard.stream.read(&mut piece) {
+                    heard.say(&piece[..count]);
+                }
+                return;
+            }
+            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let mut first = plain(pool(&[server.address]));
+    first.cores = Some(2);
+    let next = Arc::new(Mutex::new(Ok(first.clone())));
+    let from = Arc::clone(&next);
+    let hooks = Hooks {
+        read_again: Arc::new(move || from.lock().unwrap().clone()),
+        ..Hooks::none()
+    };
+    let running = plimsoll_edge::start(&first, hooks).unwrap();
+    let address = running.addresses()[0];
+    let mut tunnels: Vec<_> = (0..50)
+        .map(|_| {
+            let mut stream = connect(address);
+            stream
+                .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n")
+                .unwrap();
+            read_until(&mut stream, "\r\n\r\n");
+            stream
+        })
+        .collect();
+    let (stop, stopped) = (Arc::new(Mutex::new(false)), Arc::new(Mutex::new(0_u64)));
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let (stop, count) = (Arc::clone(&stop), Arc::clone(&stopped));
+            std::thread::spawn(move || {
+                let mut stream = connect(address);
+                while !*stop.lock().unwrap() {
+                    stream
+                        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+                        .unwrap();
+                    let said = read_until(&mut stream, "\r\n\r\nok");
+                    assert!(said.starts_with("HTTP/1.1 200 OK\r\n"), "{said}");
+                    *count.lock().unwrap() += 1;
+                }
+            })
+        })
+        .collect();
+    for turn in 0..20 {
+        *next.lock().unwrap() = Ok(marked(&first, &turn.to_string()));
+        running.reload().unwrap();
+        // Each loop follows in its own time; a request that is answered with the mark has been told.
+        let mark = format!("X-Mark: {turn}\r\n");
+        for _ in 0..1000 {
+            if get(address, "/").contains(&mark) {
+                break;
+            }
+        }
+        assert!(get(address, "/").contains("X-Mark: "));
+    }
+    *stop.lock().unwrap() = true;
+    for client in clients {
+        client.join().unwrap();
+    }
+    assert!(*stopped.lock().unwrap() > 20);
+    for stream in &mut tunnels {
+        stream.write_all(b"still here").unwrap();
+        read_until(stream, "still here");
+    }
+    running.drain(Duration::ZERO);
+}
+
+#[test]
+fn a_broken_configuration_leaves_the_old_one() {
+    let server = Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let first = plain(pool(&[server.address]));
+    let next = Arc::new(Mutex::new(Err("edge.yaml:1:1: no".to_owned())));
+    let from = Arc::clone(&next);
+    let hooks = Hooks {
+        read_again: Arc::new(move || from.lock().unwrap().clone()),
+        ..Hooks::none()
+    };
+    let running = plimsoll_edge::start(&first, hooks).unwrap();
+    let address = running.addresses()[0];
+    assert_eq!(running.reload(), Err("edge.yaml:1:1: no".to_owned()));
+    // A port that somebody has: nothing of the new configuration is taken.
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut wrong = marked(&first, "new");
+    wrong.listen.push(Listener {
+        address: taken.local_addr().unwrap(),
+        tls: Vec::new(),
+        proxy_protocol: false,
+    });
+    *next.lock().unwrap() = Ok(wrong);
+    assert!(running.reload().unwrap_err().contains("cannot listen on"));
+    let mut cores = first.clone();
+    cores.cores = Some(3);
+    *next.lock().unwrap() = Ok(cores);
+    assert!(running.reload().unwrap_err().contains("restart"));
+    let said = get(address, "/");
+    assert_eq!(parts(&said), (200, "ok"));
+    assert!(!said.contains("X-Mark"));
+    running.drain(Duration::ZERO);
+}

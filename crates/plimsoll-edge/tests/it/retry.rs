@@ -1,0 +1,98 @@
+//! A request is sent again only when that does no harm, and not to a server that has just failed it.
+
+use std::time::Duration;
+
+use plimsoll_config::edge::{Chooser, Pool, Timeouts};
+
+use crate::support::{Scripted, ask, before, get, parts, plain, pool, server, start};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Answers the first request of each connection, and closes when the second comes.
+fn closes_in_between() -> Scripted {
+    Scripted::start(|mut heard| {
+        heard.head();
+        heard.say(OK);
+        heard.head();
+    })
+}
+
+#[test]
+fn an_idle_connection_that_was_closed_costs_nobody_a_request() {
+    let server = closes_in_between();
+    let edge = before(server.address);
+    for _ in 0..5 {
+        assert_eq!(parts(&get(edge.address, "/")), (200, "ok"));
+    }
+}
+
+#[test]
+fn a_post_is_never_sent_twice() {
+    let server = closes_in_between();
+    let edge = before(server.address);
+    assert_eq!(parts(&get(edge.address, "/")).0, 200);
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+    assert_eq!(parts(&ask(edge.address, post)).0, 502);
+    let posts = server.heard();
+    let posts = posts.iter().filter(|head| head.starts_with("POST"));
+    assert_eq!(posts.count(), 1);
+}
+
+#[test]
+fn a_server_that_is_not_there_is_passed_by() {
+    let good = Scripted::always(OK);
+    // A port that was free a moment ago.
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let pool = Pool {
+        chooser: Chooser::RoundRobin,
+        ..pool(&[nobody, good.address])
+    };
+    let edge = start(&plain(pool));
+    for _ in 0..10 {
+        let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+        assert_eq!(parts(&ask(edge.address, post)).0, 200);
+    }
+}
+
+#[test]
+fn a_server_with_two_addresses_is_reached_by_either() {
+    let good = Scripted::always(OK);
+    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let mut one = server(good.address);
+    one.addresses.insert(0, nobody);
+    let mut pool = pool(&[good.address]);
+    pool.servers = vec![one];
+    let edge = start(&plain(pool));
+    assert_eq!(parts(&get(edge.address, "/")).0, 200);
+}
+
+#[test]
+fn a_server_that_resets_or_hangs_is_told_of() {
+    let resets = Scripted::start(|mut heard| {
+        heard.head();
+    });
+    let edge = before(resets.address);
+    let said = get(edge.address, "/");
+    assert_eq!(parts(&said).0, 502);
+    assert!(said.contains("X-Plimsoll: no-server"));
+
+    let hangs = Scripted::start(|mut heard| {
+        heard.head();
+        heard.head();
+    });
+    let pool = Pool {
+        timeouts: Timeouts {
+            first_byte: Duration::from_millis(100),
+            ..Timeouts::default()
+        },
+        ..pool(&[hangs.address])
+    };
+    let edge = start(&plain(pool));
+    assert_eq!(parts(&get(edge.address, "/")).0, 504);
+}

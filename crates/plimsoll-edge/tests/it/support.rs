@@ -1,0 +1,204 @@
+//! An edge on a free port, servers that say what a test wants, and a client that says anything.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_config::edge::{Ceiling, Edge, Pool, Server};
+use plimsoll_edge::Running;
+
+/// Longest time a test waits for anything.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An edge that ends with the test.
+pub(crate) struct Afloat {
+    running: Option<Running>,
+    pub(crate) address: SocketAddr,
+}
+
+impl Drop for Afloat {
+    fn drop(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.drain(Duration::ZERO);
+        }
+    }
+}
+
+impl Afloat {
+    pub(crate) fn admin(&self) -> SocketAddr {
+        self.running.as_ref().and_then(Running::admin).unwrap()
+    }
+
+    /// Ends it in an orderly way; the thread ends when the edge has.
+    pub(crate) fn drain(mut self, at_most: Duration) -> std::thread::JoinHandle<()> {
+        let running = self.running.take().unwrap();
+        std::thread::spawn(move || running.drain(at_most))
+    }
+}
+
+pub(crate) fn server(address: SocketAddr) -> Server {
+    Server {
+        name: address.to_string(),
+        addresses: vec![address],
+        authority: address.to_string(),
+        max_in_flight: None,
+        weight: 1,
+    }
+}
+
+/// A pool without limits of its own.
+pub(crate) fn pool(servers: &[SocketAddr]) -> Pool {
+    Pool {
+        ceiling: Ceiling::Fixed(10_000),
+        ..Pool::new("app", servers.iter().copied().map(server).collect())
+    }
+}
+
+/// Everything to one pool, in one loop.
+pub(crate) fn plain(pool: Pool) -> Edge {
+    Edge {
+        cores: Some(1),
+        ..Edge::one_pool(SocketAddr::from(([127, 0, 0, 1], 0)), pool)
+    }
+}
+
+pub(crate) fn start(edge: &Edge) -> Afloat {
+    let running = plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap();
+    let address = running.addresses()[0];
+    Afloat {
+        running: Some(running),
+        address,
+    }
+}
+
+/// An edge before one server, with the defaults of everything.
+pub(crate) fn before(server: SocketAddr) -> Afloat {
+    start(&plain(pool(&[server])))
+}
+
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// Sends bytes and reads to the end of the connection.
+pub(crate) fn ask(address: SocketAddr, bytes: impl AsRef<[u8]>) -> String {
+    let mut stream = connect(address);
+    // Who is refused early may find the connection closed before all was said.
+    let _ = stream.write_all(bytes.as_ref());
+    read_all(&mut stream)
+}
+
+pub(crate) fn read_all(stream: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A GET on a connection of its own.
+pub(crate) fn get(address: SocketAddr, path: &str) -> String {
+    ask(
+        address,
+        format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"),
+    )
+}
+
+/// Reads up to where `end` stands; what was read.
+pub(crate) fn read_until(stream: &mut impl Read, end: &str) -> String {
+    let mut read = Vec::new();
+    let mut byte = [0];
+    while !read.ends_with(end.as_bytes()) {
+        match stream.read(&mut byte) {
+            Ok(1) => read.push(byte[0]),
+            other => panic!("{other:?} after {:?}", String::from_utf8_lossy(&read)),
+        }
+    }
+    String::from_utf8(read).unwrap()
+}
+
+/// A server that does with each connection what a test says.
+pub(crate) struct Scripted {
+    pub(crate) address: SocketAddr,
+    heard: Arc<Mutex<Vec<String>>>,
+}
+
+/// One connection of such a server.
+pub(crate) struct Heard {
+    pub(crate) stream: TcpStream,
+    /// How many came before it.
+    pub(crate) number: usize,
+    log: Arc<Mutex<Vec<String>>>,
+}
+
+impl Heard {
+    /// Reads the head of the next request; `None` at the end.
+    pub(crate) fn head(&mut self) -> Option<String> {
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") {
+            match self.stream.read(&mut byte) {
+                Ok(1) => head.push(byte[0]),
+                _ => return None,
+            }
+        }
+        let head = String::from_utf8(head).unwrap();
+        self.log.lock().unwrap().push(head.clone());
+        Some(head)
+    }
+
+    pub(crate) fn say(&mut self, bytes: impl AsRef<[u8]>) {
+        let _ = self.stream.write_all(bytes.as_ref());
+    }
+}
+
+impl Scripted {
+    /// Starts it; `serve` is given each connection, on a thread of its own.
+    pub(crate) fn start(serve: impl Fn(Heard) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let serve = Arc::new(serve);
+        let log = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            for (number, stream) in listener.incoming().flatten().enumerate() {
+                let (serve, log) = (Arc::clone(&serve), Arc::clone(&log));
+                stream.set_nodelay(true).unwrap();
+                std::thread::spawn(move || {
+                    serve(Heard {
+                        stream,
+                        number,
+                        log,
+                    });
+                });
+            }
+        });
+        Self { address, heard }
+    }
+
+    /// One that gives the same answer to every request without a body.
+    pub(crate) fn always(answer: &'static str) -> Self {
+        Self::start(move |mut heard| {
+            while heard.head().is_some() {
+                heard.say(answer);
+            }
+        })
+    }
+
+    /// The heads of all requests so far.
+    pub(crate) fn heard(&self) -> Vec<String> {
+        self.heard.lock().unwrap().clone()
+    }
+}
+
+/// The status of an answer, and what stands behind its head.
+pub(crate) fn parts(answer: &str) -> (u16, &str) {
+    let status = answer
+        .get(9..12)
+        .and_then(|status| status.parse().ok())
+        .unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    (status, body)
+}

@@ -1,0 +1,219 @@
+//! Encrypted clients, HTTP/2, and what a proxy in front says.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use plimsoll_config::edge::{Certificate, Edge, Network};
+use tempfile::TempDir;
+
+use crate::support::{Afloat, Scripted, connect, parts, plain, pool, read_all, start};
+
+fn certificate(folder: &TempDir, name: &str) -> Certificate {
+    let made = rcgen::generate_simple_self_signed([name.to_owned()]).unwrap();
+    let write = |ending: &str, content: String| -> PathBuf {
+        let path = folder.path().join(format!("{name}.{ending}"));
+        std::fs::write(&path, content).unwrap();
+        path
+    };
+    Certificate {
+        cert: write("pem", made.cert.pem()),
+        key: write("key", made.signing_key.serialize_pem()),
+    }
+}
+
+fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    edge.listen[0].tls = names
+        .iter()
+        .map(|name| certificate(&folder, name))
+        .collect();
+    (start(&edge), folder)
+}
+
+fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
+    let port = edge.address.port();
+    let output = Command::new("curl")
+        .args(["-sS", "--max-time", "20", "-k", "--resolve"])
+        .arg(format!("{host}:{port}:127.0.0.1"))
+        .args(arguments)
+        .output()
+        .expect("curl is installed: apt-get install curl");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Answers with the head it heard, after having read a body of the announced length.
+fn mirror() -> Scripted {
+    Scripted::start(|mut heard| {
+        while let Some(head) = heard.head() {
+            let length = head
+                .lines()
+                .find_map(|line| {
+                    line.to_ascii_lowercase()
+                        .strip_prefix("content-length: ")
+                        .map(str::to_owned)
+                })
+                .map_or(0, |length| length.parse::<usize>().unwrap());
+            let mut body = vec![0; length];
+            std::io::Read::read_exact(&mut heard.stream, &mut body).unwrap();
+            let said = format!("{head}{}", String::from_utf8_lossy(&body));
+            heard.say(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{said}",
+                said.len()
+            ));
+        }
+    })
+}
+
+#[test]
+fn curl_speaks_both_versions_over_tls() {
+    let server = mirror();
+    let (edge, _folder) = secure(plain(pool(&[server.address])), &["a.example"]);
+    let url = format!("https://a.example:{}/x?y=z", edge.address.port());
+    for (flag, version) in [("--http1.1", "1.1"), ("--http2", "2")] {
+        let said = curl(
+            &edge,
+            "a.example",
+            &[flag, "-w", "|%{http_version}", "-b", "c=d", &url],
+        );
+        assert!(said.ends_with(&format!("|{version}")), "{said}");
+        assert!(said.starts_with("GET /x?y=z HTTP/1.1\r\n"), "{said}");
+        let host = format!("ost: a.example:{}\r\n", edge.address.port());
+        for line in [&host, "ookie: c=d\r\n", "X-Forwarded-Proto: https\r\n"] {
+            assert!(said.contains(line), "{line} is not in {said}");
+        }
+        let said = curl(&edge, "a.example", &[flag, "-d", "hello", &url]);
+        assert!(said.ends_with("\r\n\r\nhello"), "{said}");
+        assert_eq!(
+            curl(
+                &edge,
+                "a.example",
+                &[flag, "-I", "-o", "/dev/null", "-w", "%{http_code}", &url]
+            ),
+            "200"
+        );
+    }
+}
+
+#[test]
+fn many_streams_share_a_connection() {
+    let big: &'static str = Box::leak(
+        format!(
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7a120\r\n{}\r\n0\r\n\r\n",
+            "x".repeat(500_000)
+        )
+        .into_boxed_str(),
+    );
+    let server = Scripted::always(big);
+    let (edge, _folder) = secure(plain(pool(&[server.address])), &["a.example"]);
+    let urls: Vec<String> = (0..30)
+        .map(|number| format!("https://a.example:{}/{number}", edge.address.port()))
+        .collect();
+    let mut arguments = vec!["--http2", "-Z", "--parallel-max", "30"];
+    arguments.extend(urls.iter().map(String::as_str));
+    let said = curl(&edge, "a.example", &arguments);
+    assert_eq!(said.len(), 30 * 500_000, "{}", said.replace('x', ""));
+}
+
+#[test]
+fn each_name_has_its_certificate() {
+    let server = mirror();
+    let (edge, folder) = secure(plain(pool(&[server.address])), &["a.example", "b.example"]);
+    for (name, shown) in [
+        ("a.example", "a.example"),
+        ("b.example", "b.example"),
+        ("c.example", "a.example"),
+    ] {
+        let url = format!("https://{name}:{}/", edge.address.port());
+        // A certificate of its own making vouches for itself: curl takes it for the names in it.
+        let ca = folder.path().join(format!("{shown}.pem"));
+        let strict = Command::new("curl")
+            .args(["-sS", "-o", "/dev/null", "--cacert"])
+            .arg(ca)
+            .args([
+                "--resolve",
+                &format!("{name}:{}:127.0.0.1", edge.address.port()),
+                &url,
+            ])
+            .status()
+            .unwrap();
+        assert_eq!(strict.success(), name == shown, "{name}");
+    }
+}
+
+#[test]
+fn a_key_that_is_not_the_certificates_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, other) = (
+        certificate(&folder, "a.example"),
+        certificate(&folder, "b.example"),
+    );
+    let mut edge = plain(pool(&["127.0.0.1:1".parse().unwrap()]));
+    let mut refused = |cert: &PathBuf, key: &PathBuf| {
+        edge.listen[0].tls = vec![Certificate {
+            cert: cert.clone(),
+            key: key.clone(),
+        }];
+        match plimsoll_edge::start(&edge, plimsoll_edge::Hooks::none()) {
+            Err(plimsoll_edge::Fault::Tls(fault)) => fault.to_string(),
+            _ => panic!("it started"),
+        }
+    };
+    assert!(refused(&one.cert, &other.key).contains("b.example.key"));
+    assert!(refused(&one.cert, &folder.path().join("none.key")).contains("none.key"));
+    assert!(refused(&one.key, &one.key).contains("holds no certificate"));
+}
+
+#[test]
+fn a_trusted_proxy_says_whom_it_speaks_for() {
+    let server = mirror();
+    let mut edge = plain(pool(&[server.address]));
+    edge.listen[0].proxy_protocol = true;
+    edge.trusted = vec![Network::parse("127.0.0.0/8").unwrap()];
+    let edge = start(&edge);
+    let request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let said = |start: &[u8]| {
+        let mut stream = connect(edge.address);
+        let _ = stream.write_all(&[start, request.as_bytes()].concat());
+        read_all(&mut stream)
+    };
+    let text = said(b"PROXY TCP4 192.0.2.7 192.0.2.1 5000 80\r\n");
+    assert!(text.contains("X-Forwarded-For: 192.0.2.7\r\n"), "{text}");
+    let binary = said(
+        b"\r\n\r\n\0\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x08\xc0\x00\x02\x01\x13\x88\x00\x50",
+    );
+    assert!(
+        binary.contains("X-Forwarded-For: 192.0.2.8\r\n"),
+        "{binary}"
+    );
+    assert_eq!(said(b""), "");
+    assert_eq!(said(b"PROXY nonsense\r\n"), "");
+}
+
+#[test]
+fn a_trusted_peer_is_believed_and_its_client_counted() {
+    let server = mirror();
+    let mut edge = plain(pool(&[server.address]));
+    edge.trusted = vec![Network::parse("127.0.0.1").unwrap()];
+    edge.routes[0].rate = Some(plimsoll_config::edge::Rate {
+        per_second: 0.001,
+        burst: 1,
+    });
+    let edge = start(&edge);
+    let ask = |client: &str| {
+        let request = format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 6.6.6.6, {client}\r\nConnection: close\r\n\r\n"
+        );
+        crate::support::ask(edge.address, request)
+    };
+    let said = ask("192.0.2.7");
+    assert!(
+        said.contains("X-Forwarded-For: 6.6.6.6, 192.0.2.7, 127.0.0.1\r\n"),
+        "{said}"
+    );
+    let again = ask("192.0.2.7");
+    assert_eq!(parts(&again).0, 429);
+    assert!(again.contains("X-Plimsoll: rate-limited\r\n"));
+    assert_eq!(parts(&ask("192.0.2.8")).0, 200);
+}

@@ -1,0 +1,132 @@
+//! Bodies on either side: what of the bytes belongs to one, and what of it is content.
+
+use crate::body::{Body, Content};
+use crate::fault::Fault;
+use crate::head::{Head, Length};
+use crate::response::Sink;
+
+/// Reads one body, in whatever pieces it comes.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyReader {
+    body: Body,
+    content: Content,
+}
+
+impl BodyReader {
+    /// A body of this length and of at most `len_max` bytes of content.
+    pub fn new(length: Length, len_max: u64) -> Self {
+        let body = match length {
+            Length::Sized(len) => Body::Sized(len),
+            Length::Chunked => Body::chunked(),
+            Length::Unsaid => Body::UntilClose,
+        };
+        let content = Content { len: 0, len_max };
+        Self { body, content }
+    }
+
+    /// No body.
+    pub fn none() -> Self {
+        Self::new(Length::Sized(0), 0)
+    }
+
+    /// Whether all of it has come. A body that lasts as long as its connection never is.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.body.is_complete()
+    }
+
+    /// Whether the end of the connection ends it.
+    #[inline]
+    pub fn ends_with_connection(&self) -> bool {
+        matches!(self.body, Body::UntilClose)
+    }
+
+    /// Whether its bytes are its content, without any framing.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        !matches!(self.body, Body::Chunked(_))
+    }
+
+    /// Bytes of content that have come.
+    #[inline]
+    pub fn content_len(&self) -> u64 {
+        self.content.len
+    }
+
+    /// Takes what belongs to the body from the start of `input` and says how much that was; `content` takes the
+    /// bytes without framing.
+    ///
+    /// # Errors
+    /// When the framing breaks the grammar, or the body is longer than its limit.
+    #[inline]
+    pub fn take(&mut self, input: &[u8], content: impl FnMut(&[u8])) -> Result<usize, Fault> {
+        self.body
+            .take(input, &mut self.content, &mut Pieces(content))
+    }
+}
+
+impl Default for BodyReader {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+/// A closure that takes pieces of content.
+struct Pieces<F>(F);
+
+impl<F: FnMut(&[u8])> Sink for Pieces<F> {
+    #[inline]
+    fn head(&mut self, _head: &Head, _bytes: &[u8]) {}
+
+    #[inline]
+    fn content(&mut self, bytes: &[u8]) {
+        if !bytes.is_empty() {
+            (self.0)(bytes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(length: Length, input: &[u8], taken: usize, content: &[u8], complete: bool) {
+        for piece in 1..=input.len() {
+            let mut reader = BodyReader::new(length, 100);
+            let mut got = Vec::new();
+            let mut at = 0;
+            for part in input.chunks(piece) {
+                at += reader
+                    .take(part, |bytes| got.extend_from_slice(bytes))
+                    .unwrap();
+                if reader.is_complete() {
+                    break;
+                }
+            }
+            assert_eq!((at, &*got), (taken, content), "in pieces of {piece}");
+            assert_eq!(reader.is_complete(), complete);
+            assert_eq!(reader.content_len(), content.len() as u64);
+        }
+    }
+
+    #[test]
+    fn content_is_told_from_framing_however_it_is_split() {
+        check(Length::Sized(5), b"helloNEXT", 5, b"hello", true);
+        check(
+            Length::Chunked,
+            b"3;a=b\r\nhel\r\n2\r\nlo\r\n0\r\nT: x\r\n\r\nNEXT",
+            30,
+            b"hello",
+            true,
+        );
+        check(Length::Unsaid, b"hello", 5, b"hello", false);
+    }
+
+    #[test]
+    fn a_body_has_a_limit() {
+        let mut reader = BodyReader::new(Length::Chunked, 3);
+        assert_eq!(reader.take(b"4\r\nabcd", |_| ()), Err(Fault::BodyTooLong));
+        assert!(BodyReader::none().is_complete());
+    }
+}

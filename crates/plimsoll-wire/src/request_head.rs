@@ -1,0 +1,396 @@
+//! The head of a request as a server reads it: found, checked, and what of it matters for framing and routing.
+//!
+//! A server that stands before another must not read a request differently from the one behind it. So what the
+//! grammar leaves to taste is refused here: repeated lengths, two framings, folded lines, bare line feeds, two hosts.
+
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Request};
+use thiserror::Error;
+
+use crate::head::{HEADERS_MAX, Length, decimal};
+
+/// Longest request line accepted, bytes.
+pub const LINE_LEN_MAX: usize = 16 * 1024;
+
+/// Most empty lines skipped before a request line.
+pub const EMPTY_LINES_MAX: usize = 4;
+
+/// Room for the headers of one head.
+pub type HeaderRoom<'b> = [MaybeUninit<Header<'b>>; HEADERS_MAX];
+
+/// Room that holds nothing yet.
+#[inline]
+pub fn header_room<'b>() -> HeaderRoom<'b> {
+    [const { MaybeUninit::uninit() }; HEADERS_MAX]
+}
+
+/// Why bytes are not an acceptable request. The connection they came on cannot be used any further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum RequestFault {
+    /// The first bytes cannot start a request.
+    #[error("the bytes do not start an HTTP request")]
+    NotHttp,
+    /// A line ends without a carriage return.
+    #[error("a line ends with a bare line feed")]
+    BareLineFeed,
+    /// The request line is longer than [`LINE_LEN_MAX`].
+    #[error("the request line is longer than {LINE_LEN_MAX} bytes")]
+    LineTooLong,
+    /// The head is longer than the limit handed in.
+    #[error("the head is too long")]
+    HeadTooLong,
+    /// More headers than [`HEADERS_MAX`].
+    #[error("the head has more than {HEADERS_MAX} headers")]
+    TooManyHeaders,
+    /// The request line or a header breaks the grammar; a folded header does too.
+    #[error("the head is not valid: {0}")]
+    Head(httparse::Error),
+    /// Neither HTTP/1.0 nor HTTP/1.1.
+    #[error("this version of HTTP is not spoken here")]
+    Version,
+    /// The target is none of the forms a server takes, or holds bytes that no target may.
+    #[error("the target is not valid")]
+    Target,
+    /// `CONNECT`, which asks for a tunnel to elsewhere, or `TRACE`.
+    #[error("the method is not served")]
+    Method,
+    /// No `Host`, more than one, or one that is not valid.
+    #[error("there is not exactly one valid Host")]
+    Host,
+    /// The host in the target is not the one in `Host`.
+    #[error("the target names another host than Host does")]
+    HostsDiffer,
+    /// A `Content-Length` is not a number, or stands there twice.
+    #[error("there is not at most one valid Content-Length")]
+    ContentLength,
+    /// Both `Content-Length` and `Transfer-Encoding` are present.
+    #[error("both Content-Length and Transfer-Encoding are present")]
+    TwoFramings,
+    /// `Transfer-Encoding` twice, in HTTP/1.0, or not ending in `chunked`.
+    #[error("the Transfer-Encoding is not valid")]
+    TransferEncoding,
+    /// A transfer coding other than `chunked`.
+    #[error("the transfer coding is not known")]
+    UnknownCoding,
+    /// An expectation other than `100-continue`.
+    #[error("the expectation is not known")]
+    Expectation,
+}
+
+impl RequestFault {
+    /// The status that answers it.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::LineTooLong => 414,
+            Self::HeadTooLong | Self::TooManyHeaders => 431,
+            Self::Version => 505,
+            Self::Method => 405,
+            Self::UnknownCoding => 501,
+            Self::Expectation => 417,
+            _ => 400,
+        }
+    }
+}
+
+/// What matters of one head; borrowed from its bytes.
+#[derive(Clone, Copy, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one head, never passed on together"
+)]
+pub struct RequestHead<'h, 'b> {
+    /// As written; methods are told apart by case.
+    pub method: &'b str,
+    /// Path and query, starting with a slash; or `*`. Empty stands for `/`.
+    pub target: &'b str,
+    /// The host asked for, with its port; `None` only in HTTP/1.0.
+    pub host: Option<&'b str>,
+    /// Whether the version is 1.1.
+    pub is_1_1: bool,
+    /// Whether the client will use the connection again.
+    pub keep_alive: bool,
+    /// Length of the body; [`Length::Unsaid`] stands for none.
+    pub length: Length,
+    /// Whether the client waits for `100 Continue`.
+    pub expects_continue: bool,
+    /// Whether another protocol is asked for, and `Connection` says so too.
+    pub upgrade: bool,
+    /// Whether `Connection` names headers that end here.
+    pub names_hop_headers: bool,
+    /// All headers in order.
+    pub headers: &'h [Header<'b>],
+}
+
+/// How many empty lines stand before the head; in bytes.
+///
+/// # Errors
+/// When there are more than [`EMPTY_LINES_MAX`].
+#[inline]
+pub fn skip_empty_lines(bytes: &[u8]) -> Result<usize, RequestFault> {
+    let mut at = 0;
+    while bytes[at..].starts_with(b"\r\n") {
+        at += 2;
+        if at > 2 * EMPTY_LINES_MAX {
+            return Err(RequestFault::NotHttp);
+        }
+    }
+    Ok(at)
+}
+
+/// Length of the head at the start of `bytes`, its empty line included; `None` while it is incomplete.
+///
+/// The first `scanned` bytes were seen before and held no end. A head is at most `len_max` bytes long.
+///
+/// # Errors
+/// When the bytes can no longer become a head, at the first byte that says so.
+#[inline]
+pub fn find_end(
+    bytes: &[u8],
+    scanned: usize,
+    len_max: usize,
+) -> Result<Option<usize>, RequestFault> {
+    match bytes.first() {
+        None => return Ok(None),
+        Some(first) if !first.is_ascii_alphanumeric() && !b"!#$%&'*+-.^_`|~\r".contains(first) => {
+            return Err(RequestFault::NotHttp);
+        }
+        Some(_) => {}
+    }
+    let within = &bytes[..bytes.len().min(len_max)];
+    for line_feed in memchr::memchr_iter(b'\n', &within[scanned.min(within.len())..]) {
+        let end = scanned + line_feed;
+        if end == 0 || within[end - 1] != b'\r' {
+            return Err(RequestFault::BareLineFeed);
+        }
+        if end >= 2 && within[end - 2] == b'\n' {
+            return Ok(Some(end + 1));
+        }
+    }
+    let first_line = memchr::memchr(b'\n', &within[..within.len().min(LINE_LEN_MAX)]);
+    if first_line.is_none() && within.len() >= LINE_LEN_MAX {
+        return Err(RequestFault::LineTooLong);
+    }
+    if within.len() == len_max {
+        return Err(RequestFault::HeadTooLong);
+    }
+    Ok(None)
+}
+
+/// Parses a complete head, as delimited by [`find_end`].
+///
+/// # Errors
+/// When the head breaks the grammar or a limit, or could be read in two ways.
+#[inline]
+pub fn parse<'h, 'b>(
+    bytes: &'b [u8],
+    room: &'h mut HeaderRoom<'b>,
+) -> Result<RequestHead<'h, 'b>, RequestFault> {
+    let mut request = Request::new(&mut []);
+    let parsed =
+        ParserConfig::default().parse_request_with_uninit_headers(&mut request, bytes, room);
+    match parsed {
+        Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
+        Ok(_) => return Err(RequestFault::Head(httparse::Error::NewLine)),
+        Err(httparse::Error::TooManyHeaders) => return Err(RequestFault::TooManyHeaders),
+        Err(httparse::Error::Version) => return Err(RequestFault::Version),
+        Err(error) => return Err(RequestFault::Head(error)),
+    }
+    let (Some(method), Some(target)) = (request.method, request.path) else {
+        return Err(RequestFault::Head(httparse::Error::Token));
+    };
+    let headers: &'h [Header<'b>] = request.headers;
+    let is_1_1 = request.version == Some(1);
+    let mut found = Found::default();
+    for header in headers {
+        found.take(header)?;
+    }
+    let (target, authority) = split_target(method, target)?;
+    let host = found.host(authority, is_1_1)?;
+    let length = found.length(is_1_1)?;
+    if found.unknown_expectation {
+        return Err(RequestFault::Expectation);
+    }
+    Ok(RequestHead {
+        method,
+        target,
+        host,
+        is_1_1,
+        keep_alive: !found.close && (is_1_1 || found.keep_alive),
+        length,
+        expects_continue: found.expects_continue && is_1_1,
+        upgrade: is_1_1 && found.upgrade && found.upgrade_named,
+        names_hop_headers: found.names_hop_headers,
+        headers,
+    })
+}
+
+/// What the headers said so far.
+#[derive(Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent facts of one head, never passed on together"
+)]
+struct Found<'b> {
+    sized: Option<u64>,
+    chunked: bool,
+    host: Option<&'b [u8]>,
+    close: bool,
+    keep_alive: bool,
+    upgrade: bool,
+    upgrade_named: bool,
+    names_hop_headers: bool,
+    expects_continue: bool,
+    unknown_expectation: bool,
+}
+
+impl<'b> Found<'b> {
+    #[inline]
+    fn take(&mut self, header: &Header<'b>) -> Result<(), RequestFault> {
+        let (name, value) = (header.name, header.value);
+        // The length sorts out nearly every header without comparing letters.
+        match name.len() {
+            4 if name.eq_ignore_ascii_case("host") && self.host.replace(value).is_some() => {
+                return Err(RequestFault::Host);
+            }
+            6 if name.eq_ignore_ascii_case("expect") => {
+                if value.trim_ascii().eq_ignore_ascii_case(b"100-continue") {
+                    self.expects_continue = true;
+                } else {
+                    self.unknown_expectation = true;
+                }
+            }
+            7 if name.eq_ignore_ascii_case("upgrade") => self.upgrade = true,
+            10 if name.eq_ignore_ascii_case("connection") => self.take_connection(value),
+            14 if name.eq_ignore_ascii_case("content-length") => {
+                let length = decimal(value.trim_ascii()).ok_or(RequestFault::ContentLength)?;
+                if self.sized.replace(length).is_some() {
+                    return Err(RequestFault::ContentLength);
+                }
+            }
+            17 if name.eq_ignore_ascii_case("transfer-encoding") => {
+                let value = value.trim_ascii();
+                if self.chunked || value.is_empty() {
+                    return Err(RequestFault::TransferEncoding);
+                }
+                if !value.eq_ignore_ascii_case(b"chunked") {
+                    return Err(RequestFault::UnknownCoding);
+                }
+                self.chunked = true;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_connection(&mut self, value: &[u8]) {
+        for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            if token.eq_ignore_ascii_case(b"close") {
+                self.close = true;
+            } else if token.eq_ignore_ascii_case(b"keep-alive") {
+                self.keep_alive = true;
+            } else if token.eq_ignore_ascii_case(b"upgrade") {
+                self.upgrade_named = true;
+            } else if !token.is_empty() {
+                self.names_hop_headers = true;
+            }
+        }
+    }
+
+    fn length(&self, is_1_1: bool) -> Result<Length, RequestFault> {
+        match (self.sized, self.chunked) {
+            (Some(_), true) => Err(RequestFault::TwoFramings),
+            (None, true) if !is_1_1 => Err(RequestFault::TransferEncoding),
+            (None, true) => Ok(Length::Chunked),
+            (Some(length), false) => Ok(Length::Sized(length)),
+            (None, false) => Ok(Length::Unsaid),
+        }
+    }
+
+    /// The host asked for. A target's own host counts before the header (RFC 9112, 3.2.2); that both name the same
+    /// is asked besides, for whoever sends two different ones wants to be read in two ways.
+    fn host(
+        &self,
+        authority: Option<&'b str>,
+        is_1_1: bool,
+    ) -> Result<Option<&'b str>, RequestFault> {
+        let named = match self.host {
+            None if is_1_1 => return Err(RequestFault::Host),
+            None => None,
+            Some(value) => Some(valid_host(value.trim_ascii()).ok_or(RequestFault::Host)?),
+        };
+        match (authority, named) {
+            (None, named) => Ok(named),
+            (Some(authority), None) => Ok(Some(authority)),
+            (Some(authority), Some(named)) if authority.eq_ignore_ascii_case(named) => {
+                Ok(Some(authority))
+            }
+            _ => Err(RequestFault::HostsDiffer),
+        }
+    }
+}
+
+/// Path with query, and the authority of an absolute target.
+fn split_target<'b>(
+    method: &str,
+    target: &'b str,
+) -> Result<(&'b str, Option<&'b str>), RequestFault> {
+    if matches!(method, "CONNECT" | "TRACE") {
+        return Err(RequestFault::Method);
+    }
+    // A fragment is never sent, and bytes beyond ASCII are not part of a target; who sends them is read differently
+    // by different servers. So is a backslash, which some take for a slash.
+    if target
+        .bytes()
+        .any(|byte| !(0x21..0x7f).contains(&byte) || matches!(byte, b'#' | b'\\'))
+    {
+        return Err(RequestFault::Target);
+    }
+    if target.starts_with('/') {
+        return Ok((target, None));
+    }
+    if target == "*" && method == "OPTIONS" {
+        return Ok((target, None));
+    }
+    let (scheme, rest) = target.split_once("://").ok_or(RequestFault::Target)?;
+    if !scheme.eq_ignore_ascii_case("http") && !scheme.eq_ignore_ascii_case("https") {
+        return Err(RequestFault::Target);
+    }
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let authority = valid_host(&rest.as_bytes()[..end]).ok_or(RequestFault::Target)?;
+    match &rest[end..] {
+        // A query without a path cannot be handed on as it is.
+        path if path.starts_with('?') => Err(RequestFault::Target),
+        path => Ok((path, Some(authority))),
+    }
+}
+
+/// A host with or without port: a name, an IPv4 address or an IPv6 address in brackets.
+fn valid_host(host: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(host).ok()?;
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (address, after) = rest.split_once(']')?;
+            address.parse::<std::net::Ipv6Addr>().ok()?;
+            (
+                address,
+                if after.is_empty() {
+                    None
+                } else {
+                    Some(after.strip_prefix(':')?)
+                },
+            )
+        }
+        None => match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        },
+    };
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:%!$&'()*+,;=".contains(&byte);
+    let is_port = |port: &str| port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    (!name.is_empty() && name.len() <= 255 && name.bytes().all(is_name) && port.is_none_or(is_port))
+        .then_some(text)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,108 @@
+//! What a person types for the edge.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use plimsoll_config::edge::Ceiling;
+
+use super::duration_above_zero;
+
+/// What the edge stands in front of, and how.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, group = ArgGroup::new("servers").args(["to", "config"]))]
+pub(crate) struct EdgeArguments {
+    #[command(subcommand)]
+    pub(crate) command: Option<EdgeCommand>,
+    /// A configuration file (YAML): listeners, pools, routes
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "fallback", "tls_cert", "max_in_flight", "queue", "queue_timeout"])]
+    pub(crate) config: Option<PathBuf>,
+    /// Address to take requests at [default: 127.0.0.1:8080]; in place of the file's
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) listen: Option<SocketAddr>,
+    /// A server to pass requests to; several share the load
+    #[arg(long, value_name = "URL")]
+    pub(crate) to: Vec<String>,
+    /// Certificates for clients that come by TLS (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// The private key of the certificate (PEM)
+    #[arg(long, value_name = "FILE", requires = "tls_cert")]
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Event loops, one core each [default: one for each core]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) cores: Option<u32>,
+    /// Who the process becomes once everything is bound (when started as root)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Requests that may be with one server at once: a number, or `adaptive` to learn it [default: adaptive]
+    #[arg(long, value_name = "N|adaptive", value_parser = ceiling, help_heading = "Overload")]
+    pub(crate) max_in_flight: Option<Ceiling>,
+    /// Requests that may wait for a server [default: as many as will be served in time]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000), help_heading = "Overload")]
+    pub(crate) queue: Option<u32>,
+    /// How long a request may wait for a server [default: 500ms]
+    #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Overload")]
+    pub(crate) queue_timeout: Option<Duration>,
+    /// A page that browsers get when no server has room
+    #[arg(long, value_name = "FILE", help_heading = "Overload")]
+    pub(crate) fallback: Option<PathBuf>,
+    /// Where the edge itself is asked: metrics, health, a page of live figures [default: 127.0.0.1:9191 if free]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Seeing it")]
+    pub(crate) admin: Option<SocketAddr>,
+    /// A file that holds the token for the admin address; needed where others reach it
+    #[arg(long, value_name = "FILE", help_heading = "Seeing it")]
+    pub(crate) admin_token_file: Option<PathBuf>,
+    /// Where finished requests are written: a file, `-` for the standard output, or `off`
+    #[arg(long, value_name = "FILE|-|off", help_heading = "Seeing it")]
+    pub(crate) access_log: Option<String>,
+    /// How a line of the access log looks
+    #[arg(long, value_enum, default_value_t = LogFormatArgument::Json, help_heading = "Seeing it")]
+    pub(crate) log_format: LogFormatArgument,
+    /// Keep copies of answers: `off` passes every request on
+    #[arg(long, value_enum, default_value_t = CacheArgument::Off, help_heading = "Cache")]
+    pub(crate) cache: CacheArgument,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EdgeCommand {
+    /// Check a configuration file: all its problems are named, exit 0 or 2
+    Check {
+        /// The file
+        file: PathBuf,
+    },
+    /// Let a running edge read its configuration again; it keeps the old one when the new has problems
+    Reload {
+        /// Its admin address
+        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9191")]
+        admin: SocketAddr,
+        /// A file that holds the token for it
+        #[arg(long, value_name = "FILE")]
+        admin_token_file: Option<PathBuf>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CacheArgument {
+    /// No copies
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormatArgument {
+    /// One JSON object a line, with phases and reasons
+    Json,
+    /// As web servers have always written it
+    Combined,
+}
+
+fn ceiling(text: &str) -> Result<Ceiling, String> {
+    if text == "adaptive" {
+        return Ok(Ceiling::Adaptive);
+    }
+    match text.parse() {
+        Ok(limit @ 1..=1_000_000) => Ok(Ceiling::Fixed(limit)),
+        _ => Err("valid: a number from 1 to 1000000, or `adaptive`".to_owned()),
+    }
+}

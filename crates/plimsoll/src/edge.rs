@@ -1,0 +1,109 @@
+//! `plimsoll edge`: stands in front of a service until it is told to end.
+
+mod flags;
+mod orders;
+
+use std::sync::Arc;
+
+use plimsoll_config::edge::Edge;
+use plimsoll_edge::{Fault as EdgeFault, Hooks, Running};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::arguments::{EdgeArguments, EdgeCommand};
+use crate::exit::Exit;
+use crate::explain::{Fault, chain};
+use crate::screen::tell;
+
+/// Runs an edge until a signal ends it, or gives an order to one that runs.
+pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
+    match &arguments.command {
+        Some(EdgeCommand::Check { file }) => return orders::check(file),
+        Some(EdgeCommand::Reload {
+            admin,
+            admin_token_file,
+        }) => return orders::reload(*admin, admin_token_file.as_deref()),
+        None => {}
+    }
+    let edge = flags::configuration(&arguments)?;
+    // Before the loops start, so that no signal falls between.
+    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let arguments = Arc::new(arguments);
+    let hooks = Hooks {
+        tell: Arc::new(tell),
+        read_again: Arc::new(move || {
+            flags::configuration(&arguments).map_err(|fault| fault.to_string())
+        }),
+    };
+    let running = plimsoll_edge::start(&edge, hooks).map_err(|fault| explain(&fault))?;
+    introduce(&edge, &running);
+    for signal in signals.forever() {
+        if signal != SIGHUP {
+            break;
+        }
+        if let Err(why) = running.reload() {
+            tell(&format!("the old configuration stays in use: {why}"));
+        }
+    }
+    tell("ending: requests on their way are answered; once more ends at once");
+    end(running, &edge, signals)
+}
+
+fn end(running: Running, edge: &Edge, mut signals: Signals) -> Result<Exit, Fault> {
+    let handle = signals.handle();
+    let at_most = edge.drain;
+    let draining = std::thread::Builder::new()
+        .name("edge-drain".to_owned())
+        .spawn(move || {
+            running.drain(at_most);
+            handle.close();
+        })?;
+    // The signals end when the drain does; one before that is impatience.
+    if signals.forever().any(|signal| signal != SIGHUP) {
+        return Ok(Exit::Interrupted);
+    }
+    let _ = draining.join();
+    Ok(Exit::Met)
+}
+
+fn introduce(edge: &Edge, running: &Running) {
+    let servers: Vec<&str> = edge
+        .pools
+        .iter()
+        .flat_map(|pool| &pool.servers)
+        .map(|server| server.name.as_str())
+        .collect();
+    for (listener, address) in edge.listen.iter().zip(running.addresses()) {
+        let scheme = if listener.tls.is_empty() {
+            "http"
+        } else {
+            "https"
+        };
+        tell(&format!(
+            "edge at {scheme}://{address}, to {}",
+            servers.join(", ")
+        ));
+    }
+    if let Some(address) = running.admin() {
+        tell(&format!("admin at http://{address}: /, /metrics, /healthz"));
+    }
+}
+
+fn explain(fault: &EdgeFault) -> Fault {
+    let remedy = match fault {
+        EdgeFault::Listen { .. } => "choose a free address of this host with --listen",
+        EdgeFault::Admin { .. } => "choose a free address of this host with --admin",
+        EdgeFault::AdminOpen(_) => "give it a token with --admin-token-file, or a loopback address",
+        EdgeFault::AccessLog { .. } => {
+            "choose a file in a folder that can be written, `-` or `off`"
+        }
+        EdgeFault::Tls(_) => "give a PEM file with the chain and one with its private key",
+        EdgeFault::User { .. } => "name a user of this host, and start as root",
+        EdgeFault::Expression(_) => "see the syntax of regular expressions in the reference",
+        EdgeFault::Loops(_) => "restart the edge; it lets requests end",
+        EdgeFault::Loop(_) | EdgeFault::LoopGone => {
+            "raise the limits of threads and descriptors (ulimit -u, -n)"
+        }
+    };
+    Fault::usage(chain(fault)).remedy(remedy)
+}

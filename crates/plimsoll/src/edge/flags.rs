@@ -1,0 +1,155 @@
+//! From flags, or a file and flags, to the configuration of an edge.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+
+use plimsoll_config::edge::{
+    AccessLog, Admin, Certificate, Edge, Fallback, LogFormat, Pool, Server,
+};
+
+use crate::arguments::{CacheArgument, EdgeArguments, LogFormatArgument};
+use crate::explain::Fault;
+use crate::target;
+
+/// Longest fallback, bytes.
+const FALLBACK_LEN_MAX: u64 = 16 << 20;
+/// Longest token file, bytes.
+const TOKEN_LEN_MAX: u64 = 4096;
+/// Where the edge is asked when nothing else is said and the port is free.
+const ADMIN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9191);
+/// Where it listens when nothing else is said.
+const LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+
+/// The configuration that the arguments describe.
+pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
+    let mut edge = match &arguments.config {
+        Some(file) => super::orders::read(file)?,
+        None => one_pool(arguments)?,
+    };
+    if let Some(address) = arguments.listen
+        && let [only] = edge.listen.as_mut_slice()
+    {
+        only.address = address;
+    }
+    if arguments.cores.is_some() {
+        edge.cores = arguments.cores;
+    }
+    if arguments.user.is_some() {
+        edge.user.clone_from(&arguments.user);
+    }
+    if let Some(log) = &arguments.access_log {
+        edge.access_log = access_log(log, arguments.log_format);
+    }
+    if let Some(address) = arguments.admin {
+        let token = edge.admin.and_then(|admin| admin.token);
+        edge.admin = Some(Admin {
+            address,
+            must_bind: true,
+            token,
+        });
+    }
+    let admin = edge.admin.get_or_insert(Admin {
+        address: ADMIN,
+        must_bind: false,
+        token: None,
+    });
+    if let Some(file) = &arguments.admin_token_file {
+        admin.token = Some(token(file)?);
+    }
+    match arguments.cache {
+        CacheArgument::Off => {}
+    }
+    Ok(edge)
+}
+
+fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
+    if arguments.to.is_empty() {
+        return Err(Fault::usage("it is not said where requests go")
+            .remedy("plimsoll edge --to http://127.0.0.1:3000, or --config edge.yaml"));
+    }
+    let servers = arguments.to.iter().map(|url| server(url));
+    let mut pool = Pool::new("app", servers.collect::<Result<_, _>>()?);
+    pool.ceiling = arguments.max_in_flight.unwrap_or(pool.ceiling);
+    pool.queue = arguments.queue;
+    pool.queue_timeout = arguments.queue_timeout.unwrap_or(pool.queue_timeout);
+    let mut edge = Edge::one_pool(arguments.listen.unwrap_or(LISTEN), pool);
+    if let Some(path) = &arguments.fallback {
+        edge.routes[0].fallback = Some(fallback(path)?);
+    }
+    if let (Some(cert), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+        edge.listen[0].tls.push(Certificate {
+            cert: cert.clone(),
+            key: key.clone(),
+        });
+    }
+    Ok(edge)
+}
+
+/// A server as a URL names it.
+pub(super) fn server(text: &str) -> Result<Server, Fault> {
+    let url = target::parse(text)?;
+    if url.scheme() != "http" {
+        return Err(
+            Fault::usage(format!("`{text}`: servers are spoken to in plain HTTP"))
+                .remedy("give the http:// address of the application itself"),
+        );
+    }
+    if !matches!(url.path(), "" | "/") || url.query().is_some() || !url.username().is_empty() {
+        return Err(Fault::usage(format!("`{text}` holds more than a server"))
+            .remedy("write it as http://host:port; paths go on as clients ask for them"));
+    }
+    let host = url.host_str().unwrap_or_default();
+    let port = url.port_or_known_default().unwrap_or(80);
+    let authority = match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    };
+    Ok(Server {
+        name: format!("{host}:{port}"),
+        addresses: target::look_up(host.trim_matches(['[', ']']), port, false, false)?,
+        authority,
+        max_in_flight: None,
+        weight: 1,
+    })
+}
+
+fn access_log(text: &str, format: LogFormatArgument) -> Option<AccessLog> {
+    let path = match text {
+        "off" => return None,
+        "-" => None,
+        path => Some(path.into()),
+    };
+    let format = match format {
+        LogFormatArgument::Json => LogFormat::Json,
+        LogFormatArgument::Combined => LogFormat::Combined,
+    };
+    Some(AccessLog { path, format })
+}
+
+fn fallback(path: &Path) -> Result<Fallback, Fault> {
+    let content = bounded(path, "fallback", FALLBACK_LEN_MAX)?;
+    let name = path.display().to_string();
+    Ok(Fallback::new(&name, content))
+}
+
+/// The token in a file, without the line end that editors leave.
+pub(super) fn token(path: &Path) -> Result<String, Fault> {
+    let content = bounded(path, "token", TOKEN_LEN_MAX)?;
+    let token = String::from_utf8_lossy(&content).trim().to_owned();
+    let is_plain = token.bytes().all(|byte| byte.is_ascii_graphic());
+    if token.len() < 8 || !is_plain {
+        return Err(Fault::usage(format!("{} holds no token", path.display()))
+            .remedy("write at least 8 visible ASCII characters into it"));
+    }
+    Ok(token)
+}
+
+fn bounded(path: &Path, what: &str, len_max: u64) -> Result<Vec<u8>, Fault> {
+    crate::plan_file::bounded(path, len_max).map_err(|fault| {
+        Fault::usage(format!(
+            "cannot read the {what} {}: {fault}",
+            path.display()
+        ))
+        .remedy(format!("a file of at most {} KiB", len_max >> 10))
+    })
+}

@@ -1,0 +1,243 @@
+//! The edge as people start it: flags, file, orders and signals.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use crate::support::Place;
+
+/// Answers every request on every connection with `ok`.
+fn origin() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                let mut stream = stream;
+                while lines
+                    .by_ref()
+                    .map_while(Result::ok)
+                    .any(|line| line.is_empty())
+                {
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+                }
+            });
+        }
+    });
+    address
+}
+
+/// An edge, and where it says that it is.
+struct Edge {
+    process: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    address: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Edge {
+    fn start(place: &Place, arguments: &[&str]) -> Self {
+        let mut all = vec![
+            "edge",
+            "--listen",
+            "127.0.0.1:0",
+            "--admin",
+            "127.0.0.1:0",
+            "--cores",
+            "1",
+        ];
+        all.extend(arguments);
+        let mut process = place.start(&all);
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut told = |start: &str| -> SocketAddr {
+            let line = lines
+                .by_ref()
+                .map_while(Result::ok)
+                .find(|line| line.contains(start));
+            let line = line.unwrap_or_else(|| panic!("it does not say `{start}`"));
+            let rest = line.split(start).nth(1).unwrap();
+            let end = rest.find([',', ':']).map_or(rest.len(), |at| {
+                at + 1
+                    + rest[at + 1..]
+                        .find([',', ':'])
+                        .unwrap_or(rest.len() - at - 1)
+            });
+            rest[..end].trim().parse().unwrap()
+        };
+        let address = told("edge at http://");
+        let admin = told("admin at http://");
+        Self {
+            process,
+            lines,
+            address,
+            admin,
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args(["-s", name, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+    }
+
+    fn told(&mut self, words: &str) -> String {
+        let found = self
+            .lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find(|line| line.contains(words));
+        found.unwrap_or_else(|| panic!("it does not say `{words}`"))
+    }
+
+    fn end(mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.process.wait().unwrap()
+    }
+}
+
+fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(10)))
+        .unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn one_line_is_enough() {
+    let place = Place::new();
+    let to = format!("http://{}", origin());
+    let log = place.path().join("access.log");
+    let edge = Edge::start(
+        &place,
+        &[
+            "--to",
+            &to,
+            "--cache",
+            "off",
+            "--access-log",
+            log.to_str().unwrap(),
+        ],
+    );
+    assert!(get(edge.address, "/page").ends_with("\r\n\r\nok"));
+    assert!(get(edge.admin, "/metrics").contains("plimsoll_edge_requests_total 1\n"));
+    assert!(get(edge.admin, "/healthz").ends_with("\r\n\r\nok\n"));
+    assert_eq!(edge.end().code(), Some(0));
+    let lines = std::fs::read_to_string(&log).unwrap();
+    let line: serde_json::Value = serde_json::from_str(lines.trim()).unwrap();
+    assert_eq!(line["target"], "/page");
+    assert_eq!(line["status"], 200);
+    assert_eq!(line["reason"], "origin");
+}
+
+#[test]
+fn a_file_is_checked_followed_and_followed_again() {
+    let place = Place::new();
+    let write = |mark: &str| {
+        let to = origin();
+        let text = format!(
+            "pools: {{ app: {{ servers: [\"http://{to}\"], max_in_flight: 20 }} }}\n\
+             routes: [{{ pool: app, answer_headers: {{ X-Mark: {mark} }} }}]\n"
+        );
+        std::fs::write(place.path().join("edge.yaml"), text).unwrap();
+    };
+    write("one");
+    let checked = place.run(&["edge", "check", "edge.yaml"]);
+    assert_eq!(checked.code, 0, "{checked:?}");
+    assert_eq!(
+        checked.stdout,
+        "edge.yaml is a valid configuration: 1 listener, 1 pool, 1 server, 1 route\n"
+    );
+    let mut edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    assert!(get(edge.address, "/").contains("X-Mark: one\r\n"));
+    write("two");
+    let admin = edge.admin.to_string();
+    let told = place.run(&["edge", "reload", "--admin", &admin]);
+    assert_eq!(told.code, 0, "{told:?}");
+    while !get(edge.address, "/").contains("X-Mark: two\r\n") {}
+    std::fs::write(
+        place.path().join("edge.yaml"),
+        "pools: { app: { servrs: [] } }",
+    )
+    .unwrap();
+    let refused = place.run(&["edge", "reload", "--admin", &admin]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    assert!(refused.stderr.contains("servrs") && refused.stderr.contains("old configuration"));
+    edge.signal("HUP");
+    edge.told("the old configuration stays in use");
+    assert!(get(edge.address, "/").contains("X-Mark: two\r\n"));
+    let checked = place.run(&["edge", "check", "edge.yaml"]);
+    assert_eq!(checked.code, 2);
+    assert!(
+        checked
+            .stderr
+            .contains("edge.yaml:1:17: the word `servrs` is not known"),
+        "{checked:?}"
+    );
+    assert_eq!(edge.end().code(), Some(0));
+}
+
+#[test]
+fn what_cannot_start_says_why() {
+    let place = Place::new();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let said = |arguments: &[&str]| {
+        let said = place.run(arguments);
+        assert_eq!(said.code, 2, "{said:?}");
+        said.stderr
+    };
+    let to = "http://127.0.0.1:1";
+    assert!(said(&["edge"]).contains("--to"));
+    let in_use = said(&["edge", "--to", to, "--listen", &address]);
+    assert!(
+        in_use.contains(&address) && in_use.contains("--listen"),
+        "{in_use}"
+    );
+    assert!(said(&["edge", "--to", "https://127.0.0.1"]).contains("plain HTTP"));
+    assert!(said(&["edge", "--to", "http://127.0.0.1/path"]).contains("more than a server"));
+    assert!(said(&["edge", "--to", to, "--fallback", "gone.html"]).contains("gone.html"));
+    assert!(said(&["edge", "--to", to, "--max-in-flight", "0"]).contains("adaptive"));
+    assert!(
+        said(&[
+            "edge",
+            "--to",
+            to,
+            "--listen",
+            "127.0.0.1:0",
+            "--admin",
+            &address
+        ])
+        .contains("--admin")
+    );
+    assert!(
+        said(&[
+            "edge",
+            "--to",
+            to,
+            "--listen",
+            "127.0.0.1:0",
+            "--admin",
+            "0.0.0.0:0"
+        ])
+        .contains("token")
+    );
+}
