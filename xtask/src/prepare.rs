@@ -19,7 +19,11 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 11] = [
+const TOOLS: [Tool; 12] = [
+    Tool {
+        program: "curl",
+        package: "curl",
+    },
     Tool {
         program: "nginx",
         package: "nginx-light",
