@@ -339,7 +339,9 @@ impl<'a> Desk<'a> {
         fields: &Fields<'n>,
         names: &[&str],
     ) -> Option<(&'n Key, &'n Node)> {
-        let found = fields.among(names);
+        let mut found = fields.among(names);
+        // A word that is written twice has its own fault.
+        found.dedup_by(|later, first| later.0.text == first.0.text);
         match found.as_slice() {
             [one] => Some(*one),
             [] if fields.misspells(names) => None,

@@ -106,7 +106,7 @@ pub(crate) struct ConnectionArguments {
     /// Speak HTTP/2 to http:// targets as well, without asking
     #[arg(long, conflicts_with = "http1_1")]
     pub(crate) http2_prior_knowledge: bool,
-    /// Speak HTTP/1.1 alone, whatever the plan says [default]
+    /// Speak HTTP/1.1 alone, whatever the plan says; the default
     #[arg(long = "http1.1")]
     pub(crate) http1_1: bool,
     /// Requests under way on one connection of HTTP/2 at once, at most [default: 1; 100 for journeys]
