@@ -127,7 +127,7 @@ pub struct Posterior {
 
 impl Posterior {
     /// A prior over the line after a bracket between `passed` and `failed`, both in 1/s. `allowed` are the bad requests
-    /// that a full trial may have. See [`Prior`].
+    /// that a full trial may have. `Prior` has the formula.
     pub fn new(passed: f64, failed: f64, allowed: f64) -> Self {
         let (low_ln, high_ln) = ((passed / 2.0).ln(), (failed * 6.0).ln());
         let step = (high_ln - low_ln) / (CELLS - 1) as f64;
