@@ -1,7 +1,7 @@
 //! The edge: it stands in front of a service and keeps it afloat beyond its load line.
 //!
-//! A request's way is listen → admit → look up → pick → exchange. [`connection`] takes it along; [`route`] and
-//! [`bucket`] admit, [`pool`] picks and lets wait, [`exchange`] moves bytes, [`own`] answers when no server does.
+//! A request's way is listen → admit → look up → pick → exchange. `connection` takes it along; `route` and
+//! `bucket` admit, `pool` picks and lets wait, `exchange` moves bytes, `own` answers when no server does.
 //! Everything that decides is pure and told the time; what does I/O is thin around it. One loop per core, each with
 //! its own connections on both sides; loops share only what a pool must know as a whole.
 
