@@ -22,7 +22,7 @@ pub use recovery::recovered;
 pub(crate) use validity::cut_short;
 pub use validity::lag_bound_us;
 
-use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::objective::{Answers, Objective};
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict, VoidReason};
@@ -207,25 +207,21 @@ fn failure(
     facts: &TrialFacts,
 ) -> Option<FailReason> {
     let spec = &trial.spec;
-    if spec.kind == TrialKind::Soak {
-        return soak::failure(spec, objective, judged);
-    }
-    let answers = judged.answers();
     if windows
         .iter()
         .any(|window| window.in_flight > spec.in_flight_cap)
     {
         return Some(FailReason::InFlightCap);
     }
-    if !objective.errors_hold(answers) || too_many_lost(spec, objective, windows) {
+    if too_many_lost(spec, objective, windows) {
         return Some(FailReason::Errors);
     }
-    if !objective
-        .latency
-        .iter()
-        .all(|bound: &LatencyBound| bound.holds(answers))
-    {
-        return Some(FailReason::Latency);
+    let broken = match spec.kind {
+        TrialKind::Soak => soak::broken(objective, judged.windows),
+        _ => broken(objective, judged.answers()),
+    };
+    if broken.is_some() {
+        return broken;
     }
     let mut parts = facts.parts.iter();
     if !parts.all(|part| part.holds(windows, judged.windows)) {
@@ -233,6 +229,15 @@ fn failure(
     }
     (spec.kind != TrialKind::Single && backlog_grows(spec.requests_per_second(), judged))
         .then_some(FailReason::Backlog)
+}
+
+/// The bound that answers broke, if any.
+fn broken(objective: &Objective, answers: Answers<'_>) -> Option<FailReason> {
+    if !objective.errors_hold(answers) {
+        return Some(FailReason::Errors);
+    }
+    let holds = objective.latency.iter().all(|bound| bound.holds(answers));
+    (!holds).then_some(FailReason::Latency)
 }
 
 /// Users that left for good, because a login failed or their data ran out, are a load that was not there. As many may be

@@ -162,16 +162,13 @@ impl Confirm {
 
 /// The lowest rate from the line on at which a trial failed, with all trials at about that rate.
 fn broken(known: &Known, line: f64) -> Option<(f64, u32, u32)> {
-    let failed = known
-        .evidence
-        .iter()
-        .filter(|evidence| evidence.failed && evidence.rate >= line);
+    // What a robbed trial tells of was never offered.
+    let offered = || known.evidence.iter().filter(|evidence| evidence.calm);
+    let failed = offered().filter(|evidence| evidence.failed && evidence.rate >= line);
     let rate = failed
         .map(|evidence| evidence.rate)
         .min_by(f64::total_cmp)?;
-    let near: Vec<bool> = known
-        .evidence
-        .iter()
+    let near: Vec<bool> = offered()
         .filter(|evidence| (rate..=rate * (1.0 + NEAR)).contains(&evidence.rate))
         .map(|evidence| evidence.failed)
         .collect();

@@ -30,6 +30,11 @@ pub(super) struct Theft {
 }
 
 impl Theft {
+    fn observe(&mut self, trial: &Trial) {
+        self.trials += u32::from(!is_calm(trial));
+        self.share_max = self.share_max.max(trial.stolen_share);
+    }
+
     fn remark(self) -> Option<Remark> {
         (self.trials > 0).then(|| Remark::Note {
             text: format!(
@@ -55,6 +60,8 @@ pub(super) struct Evidence {
     ratio: Option<f64>,
     /// Whether chance can hardly explain the failure.
     plain: bool,
+    /// Whether the trial had the CPU that it wanted, so that `rate` was offered.
+    pub(super) calm: bool,
 }
 
 /// What is known.
@@ -252,34 +259,21 @@ impl Known {
         if !trial.spec.kind.counts_for_line() {
             return;
         }
+        self.theft.observe(trial);
         let evidence = Evidence {
-            rate: self.rate_told(trial),
+            rate: rate_told(trial),
             failed: trial.verdict.is_fail(),
             measure_s: trial.spec.measure_s,
             in_flight_mean: trial.in_flight_mean,
             allowed: self.allowed(trial.spec.rate, trial.spec.measure_s),
             ratio: self.ratio(trial),
-            plain: trial.stolen_share <= 0.0 && is_plain(trial),
+            plain: is_calm(trial) && is_plain(trial),
+            calm: is_calm(trial),
         };
         self.evidence.push(evidence);
         let observation = self.observation(evidence);
         if let Some(posterior) = &mut self.posterior {
             posterior.observe(observation);
-        }
-    }
-
-    /// The load of which a verdict tells. A trial that failed while the hypervisor took a share of the CPU says that
-    /// the line lies below the load which that share would have carried too.
-    fn rate_told(&mut self, trial: &Trial) -> f64 {
-        if trial.stolen_share <= 0.0 {
-            return trial.spec.rate;
-        }
-        self.theft.trials += 1;
-        self.theft.share_max = self.theft.share_max.max(trial.stolen_share);
-        if trial.verdict.is_fail() {
-            trial.spec.rate / (1.0 - trial.stolen_share)
-        } else {
-            trial.spec.rate
         }
     }
 
@@ -308,7 +302,7 @@ impl Known {
         if self.policy.has_parts {
             return None;
         }
-        if trial.stolen_share > 0.0 && trial.verdict.is_fail() {
+        if trial.verdict.is_fail() && !is_calm(trial) {
             return None;
         }
         let ratio = trial.bad as f64 / bound.bad_allowed(trial.requests as f64);
@@ -423,6 +417,20 @@ impl Known {
         let alone = rate * self.per_unit() * self.alone_s();
         near.map_or(alone, |evidence| evidence.in_flight_mean.max(alone))
     }
+}
+
+/// The load of which a verdict tells. A trial that failed while the hypervisor took a share of the CPU says that the line
+/// lies below the load which that share would have carried too.
+fn rate_told(trial: &Trial) -> f64 {
+    if trial.verdict.is_fail() {
+        trial.spec.rate / (1.0 - trial.stolen_share)
+    } else {
+        trial.spec.rate
+    }
+}
+
+fn is_calm(trial: &Trial) -> bool {
+    trial.stolen_share <= 0.0
 }
 
 /// Whether chance can hardly explain a failure: even the median broke the objective.

@@ -131,25 +131,19 @@ impl Posterior {
     pub fn new(passed: f64, failed: f64, allowed: f64) -> Self {
         let (low_ln, high_ln) = ((passed / 2.0).ln(), (failed * 6.0).ln());
         let step = (high_ln - low_ln) / (CELLS - 1) as f64;
+        let prior = Prior {
+            inside_ln: (passed.ln(), failed.ln()),
+            allowed,
+        };
+        let weights = prior.weights(low_ln, step);
         Self {
             low_ln,
             step,
-            weights: Vec::new(),
-            masses: Vec::new(),
-            prior: Prior {
-                inside_ln: (passed.ln(), failed.ln()),
-                allowed,
-            },
+            masses: masses(&weights),
+            weights,
+            prior,
             observations: Vec::new(),
         }
-        .forgotten()
-    }
-
-    /// With the prior's weights, on the grid as it is.
-    fn forgotten(mut self) -> Self {
-        self.weights = self.prior.weights(self.low_ln, self.step);
-        self.masses = masses(&self.weights);
-        self
     }
 
     /// Takes a trial in. The grid grows where mass gathers at an end.

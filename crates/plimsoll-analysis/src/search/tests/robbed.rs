@@ -21,6 +21,7 @@ fn the_interval_reaches_from_what_was_carried_to_what_the_cpu_taken_would_have_c
         line.low <= 333.0 * 0.7 && line.high >= 333.0 * 0.97,
         "{line:?}"
     );
+    assert_eq!(line.broken, None, "the loads told of were never offered");
     let remarks = format!("{:?}", result.remarks);
     assert!(remarks.contains("took up to 30 %"), "{remarks}");
 }
