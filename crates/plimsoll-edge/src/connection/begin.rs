@@ -34,6 +34,10 @@ impl Connection {
             Ok((_, None)) => return false,
             Ok((skip, Some(end))) => {
                 let end = skip + end;
+                if self.requests == 0 && self.speaks_frames(&bytes[..end]) {
+                    self.speak_frames(bytes);
+                    return true;
+                }
                 self.held.clear();
                 self.held.extend_from_slice(&bytes[end..]);
                 self.begin(&bytes[skip..end]);

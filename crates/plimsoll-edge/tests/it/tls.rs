@@ -22,7 +22,7 @@ fn certificate(folder: &TempDir, name: &str) -> Certificate {
     }
 }
 
-fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
+pub(crate) fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     edge.listen[0].tls = names
         .iter()

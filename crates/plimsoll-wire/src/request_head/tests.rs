@@ -190,7 +190,15 @@ fn the_connection_is_kept_as_version_and_header_say() {
     assert!(upgrade(
         "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
     ));
-    assert!(!upgrade("Upgrade: h2c\r\n"));
+    assert!(!upgrade("Upgrade: websocket\r\n"));
+    for barred in ["h2c", "H2C", "websocket, h2c", "HTTP/2.0", "h2"] {
+        assert!(!upgrade(&format!(
+            "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: {barred}\r\nHTTP2-Settings: AAMAAABk\r\n"
+        )));
+    }
+    assert!(!upgrade(
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n"
+    ));
     assert!(with("Connection: x-private\r\n", |head| head.names_hop_headers).unwrap());
     assert_eq!(
         with("Expect: 100-continue\r\n", |head| head.expects_continue),

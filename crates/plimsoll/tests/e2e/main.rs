@@ -5,6 +5,7 @@
 mod bad_input;
 mod disk;
 mod edge;
+mod edge_memory;
 mod http2;
 mod import;
 mod kill;
