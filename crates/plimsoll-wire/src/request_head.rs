@@ -46,6 +46,9 @@ pub enum RequestFault {
     /// The request line or a header breaks the grammar; a folded header does too.
     #[error("the head is not valid: {0}")]
     Head(httparse::Error),
+    /// The line does not end as one of HTTP does: something else is spoken, and no answer would be understood.
+    #[error("the first line is none of HTTP")]
+    Foreign,
     /// Neither HTTP/1.0 nor HTTP/1.1.
     #[error("this version of HTTP is not spoken here")]
     Version,
@@ -200,6 +203,7 @@ pub fn parse<'h, 'b>(
         Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
         Ok(_) => return Err(RequestFault::Head(httparse::Error::NewLine)),
         Err(httparse::Error::TooManyHeaders) => return Err(RequestFault::TooManyHeaders),
+        Err(httparse::Error::Version) if is_foreign(bytes) => return Err(RequestFault::Foreign),
         Err(httparse::Error::Version) => return Err(RequestFault::Version),
         Err(error) => return Err(RequestFault::Head(error)),
     }
@@ -247,6 +251,13 @@ fn asks_for_http2(value: &[u8]) -> bool {
                 .iter()
                 .any(|barred| name.eq_ignore_ascii_case(barred))
         })
+}
+
+/// Whether the first line names no version of HTTP.
+fn is_foreign(bytes: &[u8]) -> bool {
+    let end = memchr::memchr(b'\r', bytes).unwrap_or(bytes.len());
+    let last = bytes[..end].rsplit(|&byte| byte == b' ').next();
+    !last.is_some_and(|word| word.starts_with(b"HTTP/"))
 }
 
 /// What the headers said so far.

@@ -15,6 +15,7 @@ use crate::arguments::{EdgeArguments, EdgeCommand};
 use crate::exit::Exit;
 use crate::explain::{Fault, chain};
 use crate::screen::tell;
+pub(crate) use orders::read;
 
 /// Runs an edge until a signal ends it, or gives an order to one that runs.
 pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {

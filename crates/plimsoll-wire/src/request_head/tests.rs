@@ -208,6 +208,18 @@ fn the_connection_is_kept_as_version_and_header_say() {
 }
 
 #[test]
+fn what_is_not_http_is_told_from_what_is_of_another_version() {
+    let fault = |line: &str| read(&format!("{line}\r\nHost: a\r\n\r\n"), |_| ()).unwrap_err();
+    assert_eq!(fault("GET / HTTP/3.0"), RequestFault::Version);
+    assert_eq!(
+        fault("GET / HTTP/1.10"),
+        RequestFault::Head(httparse::Error::NewLine)
+    );
+    assert_eq!(fault("INVALID CONNECTION PREFACE"), RequestFault::Foreign);
+    assert_eq!(fault("GET / SIP/2.0"), RequestFault::Foreign);
+}
+
+#[test]
 fn heads_have_limits() {
     let line = format!("GET /{} HTTP/1.1\r\n", "x".repeat(LINE_LEN_MAX));
     assert_eq!(

@@ -16,3 +16,4 @@ mod process;
 mod record;
 mod run;
 mod support;
+mod through;

@@ -37,7 +37,7 @@ impl Study {
 }
 
 /// The study's table from its load line on.
-pub(super) const FACTORS: [Study; 8] = [
+pub(super) static FACTORS: [Study; 8] = [
     Study::new(80.0, 88.0, None),
     Study::new(100.0, 71.0, Some(7.0)),
     Study::new(200.0, 34.0, Some(10.0)),
