@@ -6,7 +6,6 @@ use std::ffi::CString;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -25,7 +24,7 @@ use crate::log::{Lines, Writer};
 use crate::overview::Watch;
 use crate::pool::chooser::mix;
 use crate::pool::lock;
-use crate::settings::{Settings, Shared};
+use crate::settings::{Settings, Shared, loops};
 use crate::tls::TlsFault;
 use event_loops::{ORDERS_MAX, Order, Parts};
 
@@ -380,13 +379,6 @@ fn become_user(name: &str) -> Result<(), Fault> {
     initgroups(&name, user.gid).map_err(system)?;
     setgid(user.gid).map_err(system)?;
     setuid(user.uid).map_err(system)
-}
-
-fn loops(edge: &Edge) -> usize {
-    match edge.cores {
-        Some(cores) => cores.max(1) as usize,
-        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-    }
 }
 
 fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {
