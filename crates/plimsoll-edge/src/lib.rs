@@ -23,6 +23,8 @@ mod metrics;
 mod overview;
 mod own;
 mod pool;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod properties;
 mod proxy_header;
 mod record;
 mod route;

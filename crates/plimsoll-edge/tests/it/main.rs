@@ -7,12 +7,17 @@
 
 mod abuse;
 mod admin;
+mod conformance;
+mod confusion;
+mod crowd;
 mod ending;
+mod frames;
 mod overload;
 mod pass;
 mod programs;
 mod reload;
 mod retry;
+mod sick;
 mod support;
 mod tls;
 mod upgrade;

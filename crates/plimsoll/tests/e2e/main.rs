@@ -5,6 +5,7 @@
 mod bad_input;
 mod disk;
 mod edge;
+mod edge_memory;
 mod http2;
 mod import;
 mod kill;
@@ -15,3 +16,4 @@ mod process;
 mod record;
 mod run;
 mod support;
+mod through;
