@@ -1,5 +1,6 @@
 //! An edge that runs: its loops, its log, and how it is told to change or to end.
 
+pub(crate) mod control;
 mod event_loops;
 
 use std::ffi::CString;
@@ -13,7 +14,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::unistd::{User, initgroups, setgid, setuid};
-use plimsoll_config::edge::{AccessLog, Admin, Edge, Listener};
+use plimsoll_config::edge::{AccessLog, Admin, Edge};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admin;
@@ -22,11 +23,13 @@ use crate::clock::Clock;
 use crate::figures::Figures;
 use crate::listen::{self, Census};
 use crate::log::{Lines, Writer};
+use crate::names;
 use crate::overview::Watch;
 use crate::pool::chooser::mix;
-use crate::pool::lock;
-use crate::settings::{Settings, Shared};
+use crate::roster::Roster;
+use crate::settings::{Before, Settings, Shared};
 use crate::tls::TlsFault;
+use control::{Control, Followed};
 use event_loops::{ORDERS_MAX, Order, Parts};
 
 /// Why an edge did not start, or did not follow a new configuration.
@@ -121,17 +124,6 @@ struct AdminDesk {
     end: oneshot::Sender<()>,
 }
 
-/// What a reload needs.
-struct Control {
-    clock: Clock,
-    loops: usize,
-    orders: Vec<mpsc::Sender<Order>>,
-    watch: Arc<Watch>,
-    hooks: Hooks,
-    /// Listeners as configured, and where they were bound.
-    listening: Mutex<Vec<(Listener, SocketAddr)>>,
-}
-
 /// Starts an edge. Whatever can fail has failed or succeeded when this returns.
 ///
 /// # Errors
@@ -151,7 +143,8 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
     let admin = edge.admin.as_ref().map(|admin| bind_admin(admin, &hooks));
     let admin = admin.transpose()?.flatten();
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
-    let shared = Shared::new(edge, &[], clock)?;
+    let roster = Roster::new(&edge.pools);
+    let shared = Shared::new(edge, &roster.pools(), Before::default(), clock)?;
     if let Some(name) = &edge.user {
         become_user(name)?;
     }
@@ -179,18 +172,20 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
         })?);
         orders.push(sender);
     }
-    let control = Arc::new(Control {
+    let watch = Watch {
         clock,
-        loops: count,
-        orders,
-        watch: Arc::new(Watch {
-            clock,
-            loops: figures,
-            pools: Mutex::new(shared.pools),
-        }),
-        hooks,
-        listening: Mutex::new(listening),
-    });
+        loops: figures,
+        pools: Mutex::new(shared.pools.clone()),
+    };
+    let followed = Followed {
+        listening,
+        doors: shared.doors,
+        roster,
+        resolvers: edge.resolvers.clone(),
+    };
+    let control = Control::new(watch, hooks, orders, followed);
+    control.warn(edge);
+    let control = Arc::new(control);
     let writer = log
         .map(|(writer, out)| write_log(writer, out, &control.hooks))
         .transpose()?;
@@ -211,8 +206,7 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
 impl Running {
     /// Where clients come in, with ports that the system chose filled in.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        let listening = lock(&self.control.listening);
-        listening.iter().map(|(_, bound)| *bound).collect()
+        self.control.addresses()
     }
 
     /// Where the edge itself is asked.
@@ -246,68 +240,6 @@ impl Running {
             let _ = admin.thread.join();
         }
     }
-}
-
-impl Control {
-    fn reload(&self) -> Result<String, String> {
-        let edge = (self.hooks.read_again)()?;
-        self.follow(&edge).map_err(|fault| explain(&fault))?;
-        let done = "the new configuration is in use".to_owned();
-        (self.hooks.tell)(&done);
-        Ok(done)
-    }
-
-    /// Everything that can fail is done before anything changes.
-    fn follow(&self, edge: &Edge) -> Result<(), Fault> {
-        if loops(edge) != self.loops {
-            return Err(Fault::Loops(self.loops));
-        }
-        let mut listening = lock(&self.listening);
-        let mut kept = Vec::new();
-        let mut added: Vec<Vec<(SocketAddr, TcpListener)>> =
-            (0..self.loops).map(|_| Vec::new()).collect();
-        for listener in &edge.listen {
-            let before = listening
-                .iter()
-                .find(|(one, _)| one.address == listener.address);
-            if let Some((_, bound)) = before {
-                kept.push((listener.clone(), *bound));
-                continue;
-            }
-            let (sockets, bound) = bind(listener.address, self.loops)?;
-            kept.push((listener.clone(), bound));
-            for (part, socket) in added.iter_mut().zip(sockets) {
-                part.push((listener.address, socket));
-            }
-        }
-        let mut in_use = lock(&self.watch.pools);
-        let shared = Shared::new(edge, &in_use, self.clock)?;
-        let settings: Vec<Settings> = (0..self.loops)
-            .map(|_| Settings::new(edge, &shared))
-            .collect::<Result<_, _>>()?;
-        for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
-            let order = Order::Follow {
-                settings: Box::new(settings),
-                added,
-            };
-            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
-        }
-        *in_use = shared.pools;
-        *listening = kept;
-        Ok(())
-    }
-}
-
-/// A fault and its causes in one line.
-fn explain(fault: &Fault) -> String {
-    let mut text = fault.to_string();
-    let mut source = std::error::Error::source(fault);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 fn bind(address: SocketAddr, loops: usize) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {
@@ -347,7 +279,7 @@ fn open_admin(
     let desk = admin::Desk {
         watch: Arc::clone(&control.watch),
         token: config.token.clone(),
-        reload: Arc::new(move || orders.reload()),
+        control: orders,
         address,
     };
     let body = move || admin::serve(&runtime, listener, desk, ended);
@@ -359,11 +291,21 @@ fn open_admin(
     })
 }
 
-fn open_checks(control: &Control) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
+fn open_checks(control: &Arc<Control>) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
     let runtime = event_loops::runtime().map_err(Fault::Loop)?;
     let (end, ended) = oneshot::channel();
-    let (watch, tell) = (Arc::clone(&control.watch), Arc::clone(&control.hooks.tell));
-    let body = move || check::run(&runtime, watch, tell, ended);
+    let control = Arc::clone(control);
+    let body = move || {
+        runtime.block_on(async move {
+            let (watch, tell) = (Arc::clone(&control.watch), Arc::clone(&control.hooks.tell));
+            tokio::select! {
+                () = check::keep(watch, tell) => {}
+                () = names::keep(Arc::clone(&control)) => {}
+                () = control.watch_certificates() => {}
+                _ = ended => {}
+            }
+        });
+    };
     Ok((spawn("edge-check".to_owned(), body)?, end))
 }
 

@@ -6,7 +6,7 @@ mod orders;
 use std::sync::Arc;
 
 use plimsoll_config::edge::Edge;
-use plimsoll_edge::{Fault as EdgeFault, Hooks, Running};
+use plimsoll_edge::{Fault as EdgeFault, Hooks, Running, TlsFault};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -96,6 +96,9 @@ fn explain(fault: &EdgeFault) -> Fault {
         EdgeFault::AdminOpen(_) => "give it a token with --admin-token-file, or a loopback address",
         EdgeFault::AccessLog { .. } => {
             "choose a file in a folder that can be written, `-` or `off`"
+        }
+        EdgeFault::Tls(TlsFault::Authorities { .. } | TlsFault::NoRoots | TlsFault::Name(_)) => {
+            "name who vouches for the servers: `tls: { ca: FILE, name: HOST }` of the pool, or --to-cacert"
         }
         EdgeFault::Tls(_) => "give a PEM file with the chain and one with its private key",
         EdgeFault::User { .. } => "name a user of this host, and start as root",

@@ -7,12 +7,15 @@
 
 mod abuse;
 mod admin;
+mod dns;
 mod ending;
+mod origins;
 mod overload;
 mod pass;
 mod programs;
 mod reload;
 mod retry;
+mod servers;
 mod support;
 mod tls;
 mod upgrade;
