@@ -19,7 +19,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 12] = [
+const TOOLS: [Tool; 14] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -47,6 +47,14 @@ const TOOLS: [Tool; 12] = [
     Tool {
         program: "python3",
         package: "python3",
+    },
+    Tool {
+        program: "dnsmasq",
+        package: "dnsmasq-base",
+    },
+    Tool {
+        program: "systemd-socket-activate",
+        package: "systemd",
     },
     Tool {
         program: "ip",

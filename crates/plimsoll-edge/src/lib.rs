@@ -35,5 +35,5 @@ mod tunnel;
 mod upstream;
 
 pub use names::look_up;
-pub use running::{Fault, Hooks, Running, start};
+pub use running::{Fault, Handed, Hooks, Phase, Running, start, start_with};
 pub use tls::{Examined, TlsFault, examine};

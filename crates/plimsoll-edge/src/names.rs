@@ -80,6 +80,7 @@ pub(crate) async fn keep(control: Arc<Control>) {
 async fn keep_one(control: &Control, name: &Name) {
     let mut finder = Finder::new(control.resolvers());
     let mut seen: Vec<IpAddr> = Vec::new();
+    let mut addresses: Vec<SocketAddr> = Vec::new();
     let mut failing: Option<Duration> = None;
     // Whoever read the configuration has just looked it up, and did not say for how long that holds.
     let mut wait = AGAIN.0;
@@ -96,10 +97,11 @@ async fn keep_one(control: &Control, name: &Name) {
                 }
                 if seen != found.addresses {
                     let family = control.family(name);
-                    let addresses = one_family(&found.addresses, name.1, family).await;
-                    control.moved(name, addresses);
+                    addresses = one_family(&found.addresses, name.1, family).await;
                     seen = found.addresses;
                 }
+                // A reload may have looked it up meanwhile, and found another part of the answer.
+                control.moved(name, &addresses);
                 wait = found.lasting.clamp(AGAIN.0, AGAIN.1);
             }
             Err(why) => {

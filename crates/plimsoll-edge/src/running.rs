@@ -2,6 +2,7 @@
 
 pub(crate) mod control;
 mod event_loops;
+mod sockets;
 
 use std::ffi::CString;
 use std::fs::OpenOptions;
@@ -21,7 +22,7 @@ use crate::admin;
 use crate::check;
 use crate::clock::Clock;
 use crate::figures::Figures;
-use crate::listen::{self, Census};
+use crate::listen::Census;
 use crate::log::{Lines, Writer};
 use crate::names;
 use crate::overview::Watch;
@@ -31,6 +32,8 @@ use crate::settings::{Before, Settings, Shared};
 use crate::tls::TlsFault;
 use control::{Control, Followed};
 use event_loops::{ORDERS_MAX, Order, Parts};
+pub use sockets::Handed;
+use sockets::Sockets;
 
 /// Why an edge did not start, or did not follow a new configuration.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +57,16 @@ pub enum Fault {
     /// The admin address can be reached by others, and asks for no token.
     #[error("the admin address {0} can be reached by others, and there is no token")]
     AdminOpen(SocketAddr),
+    /// A socket that was handed over cannot be used.
+    #[error("the socket `{name}` at {address} that was handed over cannot be used: {why}")]
+    Handed {
+        /// Its name.
+        name: String,
+        /// Where it is bound.
+        address: String,
+        /// Why not.
+        why: String,
+    },
     /// The access log cannot be written.
     #[error("cannot write the access log {}", path.display())]
     AccessLog {
@@ -97,6 +110,19 @@ pub struct Hooks {
     pub tell: Tell,
     /// Reads the configuration again, for a reload.
     pub read_again: ReadAgain,
+    /// Is told how far it is, as service managers want to know.
+    pub phase: Arc<dyn Fn(Phase) + Send + Sync>,
+}
+
+/// How far an edge is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It takes requests; after a reload again, whether that changed anything or not.
+    Ready,
+    /// It reads its configuration again, and takes requests meanwhile.
+    Reloading,
+    /// It takes no new connections.
+    Stopping,
 }
 
 impl Hooks {
@@ -105,6 +131,7 @@ impl Hooks {
         Self {
             tell: Arc::new(|_| ()),
             read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
+            phase: Arc::new(|_| ()),
         }
     }
 }
@@ -129,19 +156,32 @@ struct AdminDesk {
 /// # Errors
 /// When an address, a file or a thread is not to be had.
 pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
+    start_with(edge, hooks, Vec::new())
+}
+
+/// Starts an edge with sockets that whoever started the process has bound already.
+///
+/// # Errors
+/// When an address, a file or a thread is not to be had, or nobody wants a socket.
+pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Running, Fault> {
     let clock = Clock::start();
     let count = loops(edge);
+    let mut handed = Sockets::new(handed)?;
     let mut by_loop: Vec<Vec<(SocketAddr, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
     let mut listening = Vec::new();
     for listener in &edge.listen {
-        let (bound, address) = bind(listener.address, count)?;
+        let (bound, address) = handed.take_or_bind(listener.address, count)?;
         listening.push((listener.clone(), address));
         for (part, socket) in by_loop.iter_mut().zip(bound) {
             part.push((listener.address, socket));
         }
     }
-    let admin = edge.admin.as_ref().map(|admin| bind_admin(admin, &hooks));
+    let admin = edge
+        .admin
+        .as_ref()
+        .map(|admin| sockets::of_admin(admin, &mut handed, &hooks));
     let admin = admin.transpose()?.flatten();
+    handed.must_be_taken()?;
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
     let roster = Roster::new(&edge.pools);
     let shared = Shared::new(edge, &roster.pools(), Before::default(), clock)?;
@@ -194,6 +234,7 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
         _ => None,
     };
     let checks = open_checks(&control)?;
+    (control.hooks.phase)(Phase::Ready);
     Ok(Running {
         control,
         admin,
@@ -224,6 +265,7 @@ impl Running {
 
     /// Takes no new connections, lets requests and tunnels end for at most so long, and ends.
     pub fn drain(self, at_most: Duration) {
+        (self.control.hooks.phase)(Phase::Stopping);
         for orders in &self.control.orders {
             // A loop that takes no orders has ended.
             let _ = orders.blocking_send(Order::Drain(at_most));
@@ -238,31 +280,6 @@ impl Running {
         if let Some(admin) = self.admin {
             let _ = admin.end.send(());
             let _ = admin.thread.join();
-        }
-    }
-}
-
-fn bind(address: SocketAddr, loops: usize) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {
-    let fault = |source| Fault::Listen { address, source };
-    let bound = listen::bind(address, loops).map_err(fault)?;
-    let real = bound[0].local_addr().map_err(fault)?;
-    Ok((bound, real))
-}
-
-/// The admin socket; `None` when it may be missing and is.
-fn bind_admin(admin: &Admin, hooks: &Hooks) -> Result<Option<TcpListener>, Fault> {
-    let address = admin.address;
-    if !address.ip().is_loopback() && admin.token.is_none() {
-        return Err(Fault::AdminOpen(address));
-    }
-    match listen::bind(address, 1) {
-        Ok(mut bound) => Ok(bound.pop()),
-        Err(source) if admin.must_bind => Err(Fault::Admin { address, source }),
-        Err(error) => {
-            (hooks.tell)(&format!(
-                "warning: no admin address: {address}: {error}; choose a free one with --admin"
-            ));
-            Ok(None)
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod flags;
 mod orders;
+mod service;
 
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
         }) => return orders::reload(*admin, admin_token_file.as_deref()),
         None => {}
     }
+    let handed = service::handed()?;
     let edge = flags::configuration(&arguments)?;
     // Before the loops start, so that no signal falls between.
     let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
@@ -34,8 +36,10 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
         read_again: Arc::new(move || {
             flags::configuration(&arguments).map_err(|fault| fault.to_string())
         }),
+        phase: Arc::new(service::notify),
     };
-    let running = plimsoll_edge::start(&edge, hooks).map_err(|fault| explain(&fault))?;
+    let running =
+        plimsoll_edge::start_with(&edge, hooks, handed).map_err(|fault| explain(&fault))?;
     introduce(&edge, &running);
     for signal in signals.forever() {
         if signal != SIGHUP {
@@ -93,6 +97,9 @@ fn explain(fault: &EdgeFault) -> Fault {
     let remedy = match fault {
         EdgeFault::Listen { .. } => "choose a free address of this host with --listen",
         EdgeFault::Admin { .. } => "choose a free address of this host with --admin",
+        EdgeFault::Handed { .. } => {
+            "give a listener this address, or take it out of the .socket unit"
+        }
         EdgeFault::AdminOpen(_) => "give it a token with --admin-token-file, or a loopback address",
         EdgeFault::AccessLog { .. } => {
             "choose a file in a folder that can be written, `-` or `off`"

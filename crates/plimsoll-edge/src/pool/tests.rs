@@ -171,7 +171,7 @@ fn a_new_configuration_keeps_servers_and_those_who_wait() {
     assert_eq!(after.servers[0].id, before.servers[0].id);
     assert_eq!(
         (after.servers[0].in_flight(), after.servers[0].limit()),
-        (1, 3)
+        (3, 3)
     );
     // Two more places with a, one with c: those who waited have them. What b gives back goes to nobody.
     let granted = [&ticket, &second, &last].map(|ticket| ticket.taken().unwrap().name.clone());

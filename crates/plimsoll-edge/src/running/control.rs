@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
 use super::event_loops::Order;
-use super::{Fault, Hooks, bind, loops};
+use super::sockets::bind;
+use super::{Fault, Hooks, Phase, loops};
 use crate::clock;
 use crate::overview::Watch;
 use crate::pool::{Pool, lock};
@@ -66,6 +67,13 @@ impl Control {
 
     /// Reads the configuration again and follows it.
     pub(crate) fn reload(&self) -> Result<String, String> {
+        (self.hooks.phase)(Phase::Reloading);
+        let done = self.read_and_follow();
+        (self.hooks.phase)(Phase::Ready);
+        done
+    }
+
+    fn read_and_follow(&self) -> Result<String, String> {
         let edge = (self.hooks.read_again)()?;
         let told = self.follow(&edge).map_err(|fault| explain(&fault))?;
         self.warn(&edge);
@@ -232,15 +240,18 @@ impl Control {
     }
 
     /// A name was found somewhere.
-    pub(crate) fn moved(&self, name: &Name, addresses: Vec<SocketAddr>) {
+    pub(crate) fn moved(&self, name: &Name, addresses: &[SocketAddr]) {
         let show = |addresses: &[SocketAddr]| {
             let all: Vec<String> = addresses.iter().map(|one| one.ip().to_string()).collect();
             all.join(", ")
         };
         let mut state = lock(&self.state);
+        if state.roster.addresses(name) == addresses {
+            return;
+        }
         let before = show(state.roster.addresses(name));
         let mut roster = state.roster.clone();
-        if !roster.found(name, addresses) {
+        if !roster.found(name, addresses.to_vec()) {
             return;
         }
         let after = show(roster.addresses(name));

@@ -7,6 +7,7 @@
 
 mod abuse;
 mod admin;
+mod certificates;
 mod dns;
 mod ending;
 mod origins;

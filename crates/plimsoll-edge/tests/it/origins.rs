@@ -39,7 +39,9 @@ fn certified(name: &str) -> (Authorities, TempDir) {
 /// An nginx that speaks TLS with the certificate in its folder.
 fn nginx(folder: TempDir, locations: &str) -> Nginx {
     let at = folder.path().display().to_string();
-    let certificate = format!("ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem;");
+    let certificate = format!(
+        "ssl_certificate {at}/cert.pem; ssl_certificate_key {at}/key.pem; ssl_protocols TLSv1.2 TLSv1.3;"
+    );
     Nginx::in_folder(folder, "ssl", &format!("{certificate} {locations}"))
 }
 
@@ -199,12 +201,15 @@ fn who_is_not_vouched_for_gets_no_requests_and_it_is_said() {
     let checked = secure(nginx.address, trusting(&others, "app.example"));
     telling.reload(&checked).unwrap();
     telling.told("the new configuration is in use");
-    telling.answers("<html>");
+    telling.answers_with(502);
 }
 
 #[test]
 fn a_server_without_encryption_is_named() {
-    let server = Scripted::always("HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n");
+    let server = Scripted::start(|mut heard| {
+        heard.say("HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n");
+        while let Ok(1..) = std::io::Read::read(&mut heard.stream, &mut [0; 1024]) {}
+    });
     let telling = Telling::start(&secure(server.address, ServerTls::default()));
     assert_eq!(parts(&get(telling.edge.address, "/")).0, 502);
     assert!(telling.told("no encrypted connection").contains("https?"));

@@ -83,6 +83,7 @@ impl Telling {
                 let _ = sender.send(what.to_owned());
             }),
             read_again: Arc::new(move || from.lock().unwrap().clone()),
+            ..plimsoll_edge::Hooks::none()
         };
         let running = plimsoll_edge::start(edge, hooks).unwrap();
         let address = running.addresses()[0];
@@ -119,6 +120,12 @@ impl Telling {
             }
         }
         panic!("nobody answers `{body}`");
+    }
+
+    /// Asks until an answer has this status.
+    pub(crate) fn answers_with(&self, status: u16) {
+        let answered = (0..2000).any(|_| parts(&get(self.edge.address, "/")).0 == status);
+        assert!(answered, "nobody answers with {status}");
     }
 }
 

@@ -32,7 +32,10 @@ pub(super) fn check(path: &Path) -> Result<Exit, Fault> {
     }
     if !examined.faults.is_empty() {
         let file = path.display();
-        let faults = examined.faults.iter().map(plimsoll_edge::TlsFault::in_words);
+        let faults = examined
+            .faults
+            .iter()
+            .map(plimsoll_edge::TlsFault::in_words);
         let count = examined.faults.len();
         let problems = if count == 1 { "problem" } else { "problems" };
         return Err(Fault::usage(format!("{file} has {count} {problems}"))

@@ -5,6 +5,7 @@
 mod bad_input;
 mod disk;
 mod edge;
+mod edge_service;
 mod http2;
 mod import;
 mod kill;
