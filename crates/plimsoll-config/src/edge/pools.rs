@@ -121,7 +121,7 @@ fn server(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server> 
     let max_in_flight = max_in_flight.and_then(|node| desk.count32(node, 1..=1_000_000));
     let weight = fields
         .get("weight")
-        .and_then(|node| desk.count32(node, 1..=1000));
+        .and_then(|node| desk.count32(node, 0..=1000));
     let zone = fields
         .get("zone")
         .and_then(|node| desk.word(node, "a name"));

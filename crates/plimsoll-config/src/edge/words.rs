@@ -195,7 +195,11 @@ pub(crate) static SERVER: Table = Table {
             Count(1, 1_000_000),
             "Requests that may be with it; before the pool's."
         ),
-        word!("weight", Count(1, 1000), "Share beside the others; 1."),
+        word!(
+            "weight",
+            Count(0, 1000),
+            "Share beside the others; 1. With 0 it gets no new requests."
+        ),
         word!("zone", Text, "Where it stands."),
     ],
 };
