@@ -188,30 +188,11 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
     if let Some(name) = &edge.user {
         become_user(name)?;
     }
-    let figures: Vec<Arc<Figures>> = (0..count).map(|_| Arc::default()).collect();
-    let census = Arc::new(Census::default());
-    let mut threads = Vec::new();
-    let mut orders = Vec::new();
-    for (number, listeners) in by_loop.into_iter().enumerate() {
-        let runtime = event_loops::runtime().map_err(Fault::Loop)?;
-        let (sender, inbox) = mpsc::channel(ORDERS_MAX);
-        let parts = Parts {
-            clock,
-            seed: mix(number as u64 ^ u64::from(std::process::id()) << 32),
-            settings: Settings::new(edge, &shared)?,
-            figures: Arc::clone(&figures[number]),
-            log: log
-                .as_ref()
-                .map_or_else(Lines::default, |(writer, _)| writer.lines()),
-            listeners,
-            census: Arc::clone(&census),
-            inbox,
-        };
-        threads.push(spawn(format!("edge-{number}"), move || {
-            parts.run(&runtime);
-        })?);
-        orders.push(sender);
-    }
+    let Started {
+        threads,
+        orders,
+        figures,
+    } = start_loops(edge, &shared, clock, by_loop, log.as_ref())?;
     let watch = Watch {
         clock,
         loops: figures,
@@ -242,6 +223,51 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         loops: threads,
         writer,
     })
+}
+
+/// Loops that run.
+struct Started {
+    threads: Vec<JoinHandle<()>>,
+    orders: Vec<mpsc::Sender<Order>>,
+    figures: Vec<Arc<Figures>>,
+}
+
+fn start_loops(
+    edge: &Edge,
+    shared: &Shared,
+    clock: Clock,
+    by_loop: Vec<Vec<(SocketAddr, TcpListener)>>,
+    log: Option<&(Writer, Out)>,
+) -> Result<Started, Fault> {
+    let census = Arc::new(Census::default());
+    let mut started = Started {
+        threads: Vec::new(),
+        orders: Vec::new(),
+        figures: Vec::new(),
+    };
+    for (number, listeners) in by_loop.into_iter().enumerate() {
+        let runtime = event_loops::runtime().map_err(Fault::Loop)?;
+        let (sender, inbox) = mpsc::channel(ORDERS_MAX);
+        let figures: Arc<Figures> = Arc::default();
+        let parts = Parts {
+            clock,
+            seed: mix(number as u64 ^ u64::from(std::process::id()) << 32),
+            settings: Settings::new(edge, shared)?,
+            figures: Arc::clone(&figures),
+            log: log.map_or_else(Lines::default, |(writer, _)| writer.lines()),
+            listeners,
+            census: Arc::clone(&census),
+            inbox,
+        };
+        started
+            .threads
+            .push(spawn(format!("edge-{number}"), move || {
+                parts.run(&runtime);
+            })?);
+        started.orders.push(sender);
+        started.figures.push(figures);
+    }
+    Ok(started)
 }
 
 impl Running {
