@@ -20,7 +20,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 13] = [
+const TOOLS: [Tool; 15] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -52,6 +52,14 @@ const TOOLS: [Tool; 13] = [
     Tool {
         program: "go",
         package: "golang-go",
+    },
+    Tool {
+        program: "dnsmasq",
+        package: "dnsmasq-base",
+    },
+    Tool {
+        program: "systemd-socket-activate",
+        package: "systemd",
     },
     Tool {
         program: "ip",

@@ -21,6 +21,7 @@ use crate::forward;
 use crate::pool::server::Server;
 use crate::pool::{Asker, Permit};
 use crate::settings::{Settings, ticks};
+use crate::upstream::Upstream;
 use answer::Answer;
 pub(crate) use link::Link;
 
@@ -205,6 +206,10 @@ impl Exchange {
                     if is_flushed && self.answer.is_complete() && self.to_client.is_empty() {
                         return Poll::Ready(self.done());
                     }
+                    if let Poll::Ready(Err(_)) = self.link.poll_flush(cx) {
+                        // It may have answered before it closed; what it said is still to be read.
+                        self.deaf = true;
+                    }
                     self.keep_deadline(side, moved);
                     return Poll::Pending;
                 }
@@ -343,9 +348,9 @@ impl Exchange {
                 self.pass(cx, side, &shared[direct])?;
                 Ok(true)
             }
-            Poll::Ready(_) => {
+            Poll::Ready(end) => {
                 drop(shared);
-                self.server_ended(side)?;
+                self.server_ended(side, end.is_ok())?;
                 Ok(true)
             }
             Poll::Pending => Ok(false),
@@ -390,7 +395,7 @@ impl Exchange {
     }
 
     /// Both ends, for a tunnel.
-    pub(crate) fn take_link(&mut self) -> Option<(tokio::net::TcpStream, Option<Permit>)> {
+    pub(crate) fn take_link(&mut self) -> Option<(Upstream, Option<Permit>)> {
         Some((self.link.take()?, self.permit.take()))
     }
 

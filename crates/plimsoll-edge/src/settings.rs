@@ -5,19 +5,19 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::edge::{Edge, Limits, Network};
+use plimsoll_config::edge::{self, Edge, Limits, Network};
 
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::deadline::TICK_MS;
 use crate::pool::Pool;
 use crate::route::Routes;
-use crate::tls::{self, TlsFault};
+use crate::tls::{self, ByName, TlsFault};
 use tokio_rustls::TlsAcceptor;
 
 /// What loops look things up in.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) routes: Routes,
+    pub(crate) routes: Arc<Routes>,
     pub(crate) pools: Vec<Arc<Pool>>,
     pub(crate) limits: Limits,
     pub(crate) trusted: Vec<Network>,
@@ -31,6 +31,7 @@ pub(crate) struct Settings {
 pub(crate) struct DoorSettings {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) certificates: Option<Arc<ByName>>,
     /// Trusted peers begin with a PROXY header.
     pub(crate) proxy_protocol: bool,
 }
@@ -47,29 +48,56 @@ impl std::fmt::Debug for DoorSettings {
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) pools: Vec<Arc<Pool>>,
-    doors: Vec<Arc<DoorSettings>>,
+    pub(crate) doors: Vec<Arc<DoorSettings>>,
+}
+
+/// What a configuration goes on from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before<'a> {
+    pub(crate) pools: &'a [Arc<Pool>],
+    pub(crate) doors: &'a [Arc<DoorSettings>],
 }
 
 impl Shared {
-    /// Builds it; pools of the same name go on from earlier ones.
-    pub(crate) fn new(edge: &Edge, before: &[Arc<Pool>], clock: Clock) -> Result<Self, TlsFault> {
+    /// Builds it; `servers` are the configuration's pools with the servers that they have now.
+    pub(crate) fn new(
+        edge: &Edge,
+        servers: &[edge::Pool],
+        before: Before<'_>,
+        clock: Clock,
+    ) -> Result<Self, TlsFault> {
+        let now = clock::wall();
         let doors = edge.listen.iter().map(|listener| {
+            let mut doors = before.doors.iter();
+            let before = doors.find(|door| door.address == listener.address);
+            let before = before.and_then(|door| door.certificates.as_deref());
+            let ending = tls::ending(listener, before, now)?;
             Ok(Arc::new(DoorSettings {
                 address: listener.address,
-                tls: tls::acceptor(listener)?,
+                tls: ending.as_ref().map(|ending| ending.acceptor.clone()),
+                certificates: ending.map(|ending| ending.certificates),
                 proxy_protocol: listener.proxy_protocol,
             }))
         });
         let doors = doors.collect::<Result<_, TlsFault>>()?;
-        let pools = edge.pools.iter().map(|pool| {
-            let before = before.iter().find(|one| one.config.name == pool.name);
-            Arc::new(Pool::new(pool, before.map(|pool| &**pool), clock))
-        });
         Ok(Self {
-            pools: pools.collect(),
+            pools: pools(servers, before.pools, clock)?,
             doors,
         })
     }
+}
+
+/// Builds pools; those of the same name go on from earlier ones.
+pub(crate) fn pools(
+    configs: &[edge::Pool],
+    before: &[Arc<Pool>],
+    clock: Clock,
+) -> Result<Vec<Arc<Pool>>, TlsFault> {
+    let pools = configs.iter().map(|config| {
+        let before = before.iter().find(|one| one.config.name == config.name);
+        Pool::new(config, before.map(|pool| &**pool), clock).map(Arc::new)
+    });
+    pools.collect()
 }
 
 /// Time-outs in ticks of the deadlines.
@@ -89,7 +117,7 @@ impl Settings {
     pub(crate) fn new(edge: &Edge, shared: &Shared) -> Result<Self, regex::Error> {
         let limits = edge.limits;
         Ok(Self {
-            routes: Routes::new(&edge.routes)?,
+            routes: Arc::new(Routes::new(&edge.routes)?),
             pools: shared.pools.clone(),
             doors: shared.doors.clone(),
             limits,
@@ -106,6 +134,18 @@ impl Settings {
 }
 
 impl Settings {
+    /// The same with other servers.
+    pub(crate) fn with_pools(&self, pools: Vec<Arc<Pool>>) -> Self {
+        Self {
+            routes: Arc::clone(&self.routes),
+            pools,
+            limits: self.limits,
+            trusted: self.trusted.clone(),
+            ticks: self.ticks,
+            doors: self.doors.clone(),
+        }
+    }
+
     /// How clients of a listener are met; `None` when the configuration no longer has it.
     pub(crate) fn listener(&self, address: SocketAddr) -> Option<&Arc<DoorSettings>> {
         self.doors.iter().find(|door| door.address == address)

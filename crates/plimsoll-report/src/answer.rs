@@ -82,7 +82,7 @@ fn unreachable(run: &Run) -> String {
         (
             Outcome::Tls,
             "TLS handshakes failed",
-            "trust its certificate with --cacert FILE, or accept any with --insecure",
+            "does it speak TLS on this port? then trust its certificate with --cacert FILE, or accept any with --insecure",
         ),
     ]
     .into_iter()

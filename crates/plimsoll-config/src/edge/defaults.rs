@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     Action, Ceiling, Chooser, Class, Edge, Eject, Fallback, Limits, Listener, Match, Pool, Route,
-    Server, Timeouts,
+    Server, ServerTls, Timeouts,
 };
 
 impl Fallback {
@@ -81,6 +81,8 @@ impl Pool {
             slow_start: Duration::from_secs(30),
             retry_share: 0.1,
             objective: Duration::from_millis(500),
+            tls: ServerTls::default(),
+            zone: None,
         }
     }
 }
@@ -120,6 +122,8 @@ impl Edge {
             limits: Limits::default(),
             user: None,
             drain: Duration::from_secs(30),
+            resolvers: Vec::new(),
+            zone: None,
         }
     }
 }

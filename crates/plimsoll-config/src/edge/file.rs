@@ -33,17 +33,17 @@ pub fn reference() -> String {
     page
 }
 
-/// Looks up the server that a URL names: what it is, or what is wrong with it.
-pub(crate) type Resolve<'a> = dyn Fn(&str) -> Result<Server, String> + 'a;
+/// Looks up the addresses of a server that is given by name, at these name servers if there are any.
+pub type LookUp<'a> = dyn Fn(&Server, &[SocketAddr]) -> Result<Vec<SocketAddr>, String> + 'a;
 
-/// Reads a configuration. `resolve` looks servers up.
+/// Reads a configuration. `look_up` looks servers up.
 ///
 /// # Errors
 /// All faults of the file together.
 pub fn read(
     text: &str,
     surroundings: &dyn Surroundings,
-    resolve: &Resolve<'_>,
+    look_up: &LookUp<'_>,
 ) -> Result<Edge, Faults> {
     let source = Source::new(text);
     let desk = Desk::new(&source, surroundings);
@@ -52,7 +52,7 @@ pub fn read(
         desk.note(fault.span.start, fault.fault, fault.valid, None);
     }
     let edge = match &root {
-        Some(root) if !root.is_null() => edge(&desk, root, resolve),
+        Some(root) if !root.is_null() => edge(&desk, root, look_up),
         // A tree that was refused has its fault noted.
         None if desk.has_faults() => None,
         _ => {
@@ -72,13 +72,22 @@ pub fn read(
     }
 }
 
-fn edge(desk: &Desk<'_>, root: &Node, resolve: &Resolve<'_>) -> Option<Edge> {
+fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
     let fields = desk.fields(root, &EDGE)?;
     let listen = listeners(desk, &fields);
-    let pools = match fields.get("pools") {
-        Some(node) => pools::pools(desk, node, resolve),
+    let resolvers = fields
+        .get("resolver")
+        .map_or_else(Vec::new, |node| resolvers(desk, node));
+    let zone = fields
+        .get("zone")
+        .and_then(|node| desk.word(node, "a name"));
+    let mut pools = match fields.get("pools") {
+        Some(node) => pools::pools(desk, node, &|server| look_up(server, &resolvers)),
         None => Vec::new(),
     };
+    for pool in &mut pools {
+        pool.zone.clone_from(&zone);
+    }
     if pools.is_empty() && !fields.misspells(&["pools"]) {
         desk.fault(
             root,
@@ -120,6 +129,8 @@ fn edge(desk: &Desk<'_>, root: &Node, resolve: &Resolve<'_>) -> Option<Edge> {
             .get("user")
             .and_then(|node| desk.word(node, "the name of a user")),
         drain: duration("drain").unwrap_or(defaults.drain),
+        resolvers,
+        zone,
     })
 }
 
@@ -228,6 +239,23 @@ fn networks(desk: &Desk<'_>, node: &Node) -> Vec<Network> {
             desk.fault(item, format!("`{text}` is not a range of addresses"), valid);
         }
         network
+    };
+    desk.one_or_more(node).iter().filter_map(read).collect()
+}
+
+fn resolvers(desk: &Desk<'_>, node: &Node) -> Vec<SocketAddr> {
+    let valid = "the address of a name server, such as 127.0.0.1:53";
+    let read = |item| {
+        let text = desk.word(item, valid)?;
+        let plain = text
+            .parse()
+            .ok()
+            .map(|address| SocketAddr::new(address, 53));
+        let address = text.parse().ok().or(plain);
+        if address.is_none() {
+            desk.fault(item, format!("`{text}` is not an address"), valid);
+        }
+        address
     };
     desk.one_or_more(node).iter().filter_map(read).collect()
 }

@@ -56,6 +56,16 @@ pub(crate) static EDGE: Table = Table {
             Duration,
             "Longest time that requests on their way have at the end; 30s."
         ),
+        word!(
+            "resolver",
+            OneOrMore(&Text),
+            "Name servers (`127.0.0.1:53`) that know the servers' names; by default those of the system."
+        ),
+        word!(
+            "zone",
+            Text,
+            "Where this edge stands: servers of the same zone come first."
+        ),
     ],
 };
 
@@ -119,6 +129,11 @@ pub(crate) static POOL: Table = Table {
             Duration,
             "What an adaptive limit keeps: 95 % of answers within this; 500ms."
         ),
+        word!(
+            "tls",
+            Of(&SERVER_TLS),
+            "How servers behind `https://` are spoken to."
+        ),
         word!("timeouts", Of(&TIMEOUTS), "How long an exchange may take."),
         word!(
             "keep_idle",
@@ -170,13 +185,45 @@ pub(crate) static SERVER: Table = Table {
     name: "server",
     meaning: "One server.",
     words: &[
-        word!("url", Text, "`http://host:port`."),
+        word!(
+            "url",
+            Text,
+            "`http://host:port` or `https://host:port`; each address of a name is a server, looked up by its TTL."
+        ),
         word!(
             "max_in_flight",
             Count(1, 1_000_000),
             "Requests that may be with it; before the pool's."
         ),
-        word!("weight", Count(1, 1000), "Share beside the others; 1."),
+        word!(
+            "weight",
+            Count(0, 1000),
+            "Share beside the others; 1. With 0 it gets no new requests."
+        ),
+        word!("zone", Text, "Where it stands."),
+    ],
+};
+
+/// Encryption towards servers.
+pub(crate) static SERVER_TLS: Table = Table {
+    name: "server_tls",
+    meaning: "How servers behind `https://` are spoken to.",
+    words: &[
+        word!(
+            "ca",
+            Text,
+            "PEM file of who vouches for them; by default the roots of the system."
+        ),
+        word!(
+            "name",
+            Text,
+            "The name that is asked for and that their certificates must have; the URL's host."
+        ),
+        word!(
+            "insecure",
+            Switch,
+            "Their certificates are not checked: whoever stands between can read and change everything; false."
+        ),
     ],
 };
 
@@ -428,13 +475,14 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 18] = [
+pub(crate) static TABLES: [&Table; 19] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
     &POOL,
     &BALANCE,
     &SERVER,
+    &SERVER_TLS,
     &TIMEOUTS,
     &CHECK,
     &EJECT,

@@ -302,9 +302,11 @@ impl Exchange {
         }
     }
 
-    /// The connection ended after the answer had begun.
-    pub(super) fn answer_ended(&mut self, side: &Side<'_>) -> Result<(), End> {
-        if self.answer.state == State::Body && self.answer.body.ends_with_connection() {
+    /// The connection ended after the answer had begun. One that was reset, or whose encryption does not say that
+    /// this is the end, may have been cut by anybody: it ends no answer.
+    pub(super) fn answer_ended(&mut self, side: &Side<'_>, is_clean: bool) -> Result<(), End> {
+        let is_end = is_clean && self.answer.body.ends_with_connection();
+        if self.answer.state == State::Body && is_end {
             self.complete(side);
             return Ok(());
         }

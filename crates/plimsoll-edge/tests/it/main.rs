@@ -7,16 +7,20 @@
 
 mod abuse;
 mod admin;
+mod certificates;
 mod conformance;
 mod confusion;
 mod crowd;
+mod dns;
 mod ending;
 mod frames;
+mod origins;
 mod overload;
 mod pass;
 mod programs;
 mod reload;
 mod retry;
+mod servers;
 mod sick;
 mod support;
 mod tls;

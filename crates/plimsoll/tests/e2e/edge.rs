@@ -212,7 +212,9 @@ fn what_cannot_start_says_why() {
         in_use.contains(&address) && in_use.contains("--listen"),
         "{in_use}"
     );
-    assert!(said(&["edge", "--to", "https://127.0.0.1"]).contains("plain HTTP"));
+    let nobody = place.run(&["edge", "--to", "http://nobody.invalid"]);
+    assert_eq!(nobody.code, 5, "{nobody:?}");
+    assert!(nobody.stderr.contains("`nobody.invalid` cannot be found"));
     assert!(said(&["edge", "--to", "http://127.0.0.1/path"]).contains("more than a server"));
     assert!(said(&["edge", "--to", to, "--fallback", "gone.html"]).contains("gone.html"));
     assert!(said(&["edge", "--to", to, "--max-in-flight", "0"]).contains("adaptive"));

@@ -6,6 +6,7 @@ mod bad_input;
 mod disk;
 mod edge;
 mod edge_memory;
+mod edge_service;
 mod http2;
 mod import;
 mod kill;
