@@ -61,11 +61,11 @@ impl Edge {
         let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        write!(
-            stream,
+        let request = format!(
             "GET /metrics HTTP/1.0\r\nHost: {}\r\nConnection: close\r\n\r\n",
             self.address
-        )?;
+        );
+        stream.write_all(request.as_bytes())?;
         let mut answer = String::new();
         stream.take(ANSWER_LEN_MAX).read_to_string(&mut answer)?;
         let (head, body) = answer

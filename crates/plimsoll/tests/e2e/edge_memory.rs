@@ -132,6 +132,8 @@ fn origin(body_len: usize) -> SocketAddr {
 }
 
 fn serve(stream: TcpStream, body_len: usize) {
+    // Two writes make an answer: the second must not wait for the other side.
+    let _ = stream.set_nodelay(true);
     let mut lines = BufReader::with_capacity(1024, &stream).lines();
     let mut writing = &stream;
     while let Some(Ok(first)) = lines.next() {
