@@ -59,13 +59,9 @@ impl Reader {
             }
             return asked.is_whole;
         }
-        match self.head(seen) {
-            Ok(found) => found,
-            Err(_) => {
-                self.is_refused = true;
-                false
-            }
-        }
+        let found = self.head(seen);
+        self.is_refused = found.is_err();
+        found.unwrap_or(false)
     }
 
     fn head(&mut self, seen: usize) -> Result<bool, RequestFault> {
