@@ -9,8 +9,6 @@ use plimsoll_config::edge::Check;
 use plimsoll_wire::head;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::runtime::Runtime;
-use tokio::sync::oneshot;
 
 use crate::clock::{Nanoseconds, nanoseconds};
 use crate::overview::Watch;
@@ -25,17 +23,8 @@ const HEAD_LEN_MAX: usize = 16 * 1024;
 /// Is told when a server goes or comes back.
 pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Checks until `end` is told or dropped.
-pub(crate) fn run(runtime: &Runtime, watch: Arc<Watch>, tell: Tell, end: oneshot::Receiver<()>) {
-    runtime.block_on(async move {
-        tokio::select! {
-            () = keep_checking(watch, tell) => {}
-            _ = end => {}
-        }
-    });
-}
-
-async fn keep_checking(watch: Arc<Watch>, tell: Tell) {
+/// Checks for ever.
+pub(crate) async fn keep_checking(watch: Arc<Watch>, tell: Tell) {
     let mut asked: HashMap<usize, Nanoseconds> = HashMap::new();
     loop {
         let now = watch.clock.now();

@@ -5,6 +5,7 @@
 
 mod begin;
 mod own_answer;
+mod particulars;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -21,6 +22,7 @@ use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
 use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
+use particulars::Particulars;
 
 /// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
 const LINGER_LEN_MAX: usize = 256 * 1024;
@@ -67,6 +69,8 @@ pub(crate) struct Connection {
     /// The first head has longer than those that follow: it has the time of a head, they have that of an idle client.
     requests: u32,
     is_polled: bool,
+    /// What only some requests carry.
+    particulars: Option<Box<Particulars>>,
     /// A connection of its own; a stream of HTTP/2 is counted with its connection.
     is_counted: bool,
 }
@@ -124,6 +128,7 @@ impl Connection {
             stage: Stage::Head,
             requests: 0,
             is_polled: false,
+            particulars: None,
             is_counted: false,
         }
     }
@@ -280,6 +285,7 @@ impl Connection {
         let settings = self.event_loop.settings();
         self.event_loop
             .set_deadline(self.deadline, settings.ticks.idle);
+        self.particulars = None;
         self.stage = Stage::Head;
     }
 

@@ -5,13 +5,17 @@
 //! Everything that decides is pure and told the time; what does I/O is thin around it. One loop per core, each with
 //! its own connections on both sides; loops share only what a pool must know as a whole.
 
+mod access;
 mod admin;
+mod alarm;
 mod bucket;
 mod check;
 mod client;
 mod clock;
+mod compress;
 mod connection;
 mod deadline;
+mod errands;
 mod event_loop;
 mod exchange;
 mod figures;
@@ -20,6 +24,7 @@ mod http2;
 mod listen;
 mod log;
 mod metrics;
+mod outbound;
 mod overview;
 mod own;
 mod pool;
@@ -28,8 +33,11 @@ mod record;
 mod route;
 mod running;
 mod settings;
+mod shell;
 mod tls;
+mod trace;
 mod tunnel;
+mod waiting;
 
 pub use running::{Fault, Hooks, Running, start};
 pub use tls::TlsFault;

@@ -3,11 +3,11 @@
 mod event_loops;
 
 use std::ffi::CString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -17,16 +17,17 @@ use plimsoll_config::edge::{AccessLog, Admin, Edge, Listener};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admin;
-use crate::check;
 use crate::clock::Clock;
+use crate::errands::{self, Errands};
 use crate::figures::Figures;
 use crate::listen::{self, Census};
-use crate::log::{Lines, Writer};
-use crate::overview::Watch;
+use crate::log::{Lines, Reopener, Writer};
+use crate::overview::{Told, Watch};
 use crate::pool::chooser::mix;
 use crate::pool::lock;
-use crate::settings::{Settings, Shared};
+use crate::settings::{self, Settings, Shared};
 use crate::tls::TlsFault;
+use crate::trace::{Span, Spans};
 use event_loops::{ORDERS_MAX, Order, Parts};
 
 /// Why an edge did not start, or did not follow a new configuration.
@@ -79,9 +80,25 @@ pub enum Fault {
     /// The system gave no thread or no event queue.
     #[error("cannot start an event loop")]
     Loop(#[source] io::Error),
+    /// A database of countries that is none.
+    #[error("a database of countries cannot be used: {0}")]
+    Countries(String),
+    /// The system gave no random bytes.
+    #[error("the system gives no random bytes")]
+    NoRandom,
     /// A loop has ended.
     #[error("an event loop has ended")]
     LoopGone,
+}
+
+impl From<settings::Fault> for Fault {
+    fn from(fault: settings::Fault) -> Self {
+        match fault {
+            settings::Fault::Tls(fault) => Self::Tls(fault),
+            settings::Fault::Countries(error) => Self::Countries(error.to_string()),
+            settings::Fault::NoRandom => Self::NoRandom,
+        }
+    }
 }
 
 type Tell = Arc<dyn Fn(&str) + Send + Sync>;
@@ -110,9 +127,10 @@ impl Hooks {
 pub struct Running {
     control: Arc<Control>,
     admin: Option<AdminDesk>,
-    checks: (JoinHandle<()>, oneshot::Sender<()>),
+    errands: (JoinHandle<()>, oneshot::Sender<()>),
     loops: Vec<JoinHandle<()>>,
     writer: Option<JoinHandle<()>>,
+    reopener: Option<Reopener>,
 }
 
 struct AdminDesk {
@@ -127,6 +145,7 @@ struct Control {
     loops: usize,
     orders: Vec<mpsc::Sender<Order>>,
     watch: Arc<Watch>,
+    errands: Arc<Errands>,
     hooks: Hooks,
     /// Listeners as configured, and where they were bound.
     listening: Mutex<Vec<(Listener, SocketAddr)>>,
@@ -151,12 +170,13 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
     let admin = edge.admin.as_ref().map(|admin| bind_admin(admin, &hooks));
     let admin = admin.transpose()?.flatten();
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
-    let shared = Shared::new(edge, &[], clock)?;
+    let shared = Shared::new(edge, &[], &[], count, clock)?;
     if let Some(name) = &edge.user {
         become_user(name)?;
     }
     let figures: Vec<Arc<Figures>> = (0..count).map(|_| Arc::default()).collect();
     let census = Arc::new(Census::default());
+    let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
     let mut threads = Vec::new();
     let mut orders = Vec::new();
     for (number, listeners) in by_loop.into_iter().enumerate() {
@@ -164,12 +184,13 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
         let (sender, inbox) = mpsc::channel(ORDERS_MAX);
         let parts = Parts {
             clock,
-            seed: mix(number as u64 ^ u64::from(std::process::id()) << 32),
-            settings: Settings::new(edge, &shared)?,
+            seed: seed(number)?,
+            settings: Settings::new(edge, &shared, number)?,
             figures: Arc::clone(&figures[number]),
             log: log
                 .as_ref()
                 .map_or_else(Lines::default, |(writer, _)| writer.lines()),
+            spans: Spans::new(spans.clone()),
             listeners,
             census: Arc::clone(&census),
             inbox,
@@ -187,24 +208,30 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
             clock,
             loops: figures,
             pools: Mutex::new(shared.pools),
+            routes: Mutex::new(shared.routes),
+            alarms: Mutex::default(),
+            told: Told::default(),
         }),
+        errands: Arc::new(Errands::new(edge)),
         hooks,
         listening: Mutex::new(listening),
     });
+    let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
     let writer = log
-        .map(|(writer, out)| write_log(writer, out, &control.hooks))
+        .map(|(writer, out)| write_log(writer, out, edge.access_log.clone(), &control.hooks))
         .transpose()?;
     let admin = match (admin, &edge.admin) {
         (Some(listener), Some(config)) => Some(open_admin(listener, config, &control)?),
         _ => None,
     };
-    let checks = open_checks(&control)?;
+    let errands = open_errands(&control, spans_taken)?;
     Ok(Running {
         control,
         admin,
-        checks,
+        errands,
         loops: threads,
         writer,
+        reopener,
     })
 }
 
@@ -228,17 +255,26 @@ impl Running {
         self.control.reload()
     }
 
+    /// Opens the access log again, when somebody has moved it away to make room.
+    pub fn reopen_log(&self) {
+        if let Some(reopener) = &self.reopener {
+            reopener.reopen();
+        }
+    }
+
     /// Takes no new connections, lets requests and tunnels end for at most so long, and ends.
     pub fn drain(self, at_most: Duration) {
         for orders in &self.control.orders {
             // A loop that takes no orders has ended.
             let _ = orders.blocking_send(Order::Drain(at_most));
         }
+        // The writer ends with the last who might give it something.
+        drop(self.reopener);
         for thread in self.loops.into_iter().chain(self.writer) {
             // A thread that died has told so on stderr; the others end all the same.
             let _ = thread.join();
         }
-        let (thread, end) = self.checks;
+        let (thread, end) = self.errands;
         let _ = end.send(());
         let _ = thread.join();
         if let Some(admin) = self.admin {
@@ -281,9 +317,10 @@ impl Control {
             }
         }
         let mut in_use = lock(&self.watch.pools);
-        let shared = Shared::new(edge, &in_use, self.clock)?;
+        let mut routes = lock(&self.watch.routes);
+        let shared = Shared::new(edge, &in_use, &routes, self.loops, self.clock)?;
         let settings: Vec<Settings> = (0..self.loops)
-            .map(|_| Settings::new(edge, &shared))
+            .map(|number| Settings::new(edge, &shared, number))
             .collect::<Result<_, _>>()?;
         for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
             let order = Order::Follow {
@@ -293,6 +330,8 @@ impl Control {
             orders.try_send(order).map_err(|_| Fault::LoopGone)?;
         }
         *in_use = shared.pools;
+        *routes = shared.routes;
+        self.errands.follow(edge);
         *listening = kept;
         Ok(())
     }
@@ -359,12 +398,23 @@ fn open_admin(
     })
 }
 
-fn open_checks(control: &Control) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
+fn open_errands(
+    control: &Control,
+    spans: mpsc::Receiver<Vec<Span>>,
+) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
     let runtime = event_loops::runtime().map_err(Fault::Loop)?;
     let (end, ended) = oneshot::channel();
     let (watch, tell) = (Arc::clone(&control.watch), Arc::clone(&control.hooks.tell));
-    let body = move || check::run(&runtime, watch, tell, ended);
-    Ok((spawn("edge-check".to_owned(), body)?, end))
+    let errands = Arc::clone(&control.errands);
+    let body = move || errands::run(&runtime, &watch, &errands, &tell, spans, ended);
+    Ok((spawn("edge-errands".to_owned(), body)?, end))
+}
+
+/// What the numbers of a loop grow from; nobody shall foresee them, or get the same ones after a restart.
+fn seed(number: usize) -> Result<u64, Fault> {
+    let random = ring::rand::SystemRandom::new();
+    let bytes = ring::rand::generate::<[u8; 8]>(&random).map_err(|_| Fault::NoRandom)?;
+    Ok(mix(u64::from_le_bytes(bytes.expose()) ^ number as u64))
 }
 
 /// Becomes another user. Nothing but this thread runs yet, and what needs rights is bound and open.
@@ -402,8 +452,7 @@ fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
     let out: Out = match &log.path {
         None => Box::new(io::stdout()),
         Some(path) => {
-            let opened = OpenOptions::new().create(true).append(true).open(path);
-            let file = opened.map_err(|source| Fault::AccessLog {
+            let file = open_for_lines(path).map_err(|source| Fault::AccessLog {
                 path: path.clone(),
                 source,
             })?;
@@ -413,8 +462,22 @@ fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
     Ok((Writer::new(log.format), out))
 }
 
-fn write_log(writer: Writer, out: Out, hooks: &Hooks) -> Result<JoinHandle<()>, Fault> {
+fn open_for_lines(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+fn write_log(
+    writer: Writer,
+    out: Out,
+    log: Option<AccessLog>,
+    hooks: &Hooks,
+) -> Result<JoinHandle<()>, Fault> {
     let tell = Arc::clone(&hooks.tell);
     let told = move |error: &io::Error| tell(&format!("the access log is not written: {error}"));
-    spawn("edge-log".to_owned(), move || writer.run(out, told))
+    let path = log.and_then(|log| log.path);
+    let open = move || -> io::Result<Option<Out>> {
+        let file = path.as_deref().map(open_for_lines).transpose()?;
+        Ok(file.map(|file| Box::new(file) as Out))
+    };
+    spawn("edge-log".to_owned(), move || writer.run(out, open, told))
 }

@@ -6,13 +6,18 @@
 )]
 
 mod abuse;
+mod access;
 mod admin;
+mod compress;
 mod ending;
+mod fallback;
 mod overload;
 mod pass;
 mod programs;
 mod reload;
 mod retry;
 mod support;
+mod telling;
 mod tls;
 mod upgrade;
+mod waiting;

@@ -9,10 +9,10 @@ use tempfile::TempDir;
 use crate::support::{before, get, parts};
 
 /// A real nginx on a free port.
-struct Nginx {
+pub(crate) struct Nginx {
     process: Child,
-    address: SocketAddr,
-    folder: TempDir,
+    pub(crate) address: SocketAddr,
+    pub(crate) folder: TempDir,
 }
 
 impl Drop for Nginx {
@@ -25,7 +25,7 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    fn start(locations: &str) -> Self {
+    pub(crate) fn start(locations: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let address = TcpListener::bind("127.0.0.1:0")
             .unwrap()
@@ -62,7 +62,7 @@ impl Nginx {
     }
 }
 
-fn curl(arguments: &[&str]) -> String {
+pub(crate) fn curl(arguments: &[&str]) -> String {
     let output = Command::new("curl")
         .args(["-sS", "--max-time", "20"])
         .args(arguments)

@@ -5,7 +5,7 @@ use super::*;
 use crate::edge::{Ceiling, Chooser, HashKey, Match, PathMatch, Rewrite};
 use crate::plan::FileFault;
 
-struct Folder(BTreeMap<&'static str, &'static [u8]>);
+pub(super) struct Folder(pub(super) BTreeMap<&'static str, &'static [u8]>);
 
 impl Surroundings for Folder {
     fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileFault> {
@@ -18,7 +18,7 @@ impl Surroundings for Folder {
     }
 }
 
-fn resolve(url: &str) -> Result<Server, String> {
+pub(super) fn resolve(url: &str) -> Result<Server, String> {
     let authority = url.strip_prefix("http://").ok_or("error: this is no URL")?;
     Ok(Server {
         name: authority.to_owned(),
