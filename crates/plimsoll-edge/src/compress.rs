@@ -31,10 +31,10 @@ pub(crate) fn name(coding: Coding) -> &'static str {
 pub(crate) fn accepted(headers: &[Header<'_>], ours: &[Coding]) -> Option<Coding> {
     let mut likes = [None; 3];
     let (mut identity, mut star) = (None, None);
-    let lines = headers
+    let said = headers
         .iter()
         .filter(|header| header.name.eq_ignore_ascii_case("accept-encoding"));
-    for item in lines.flat_map(|line| line.value.split(|&byte| byte == b',')) {
+    for item in said.flat_map(|line| line.value.split(|&byte| byte == b',')) {
         let (coding, q) = weighed(item)?;
         match coding.to_ascii_lowercase().as_slice() {
             b"zstd" => likes[Coding::Zstd as usize] = Some(q),

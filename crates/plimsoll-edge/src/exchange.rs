@@ -140,6 +140,8 @@ pub(crate) struct Exchange {
     pub(crate) line: Vec<u8>,
     /// Somebody will be told which server it was.
     pub(crate) is_told_of: bool,
+    /// Its place in line, of which it is the turn; and whether the client came by TLS.
+    pub(crate) turn: Option<(u64, bool)>,
     /// A cookie that lets the client past the line.
     pub(crate) pass: Option<String>,
     pub(crate) bytes_out: u64,
@@ -163,6 +165,7 @@ impl Exchange {
         self.to_client.clear();
         self.answer.clear();
         self.line.clear();
+        self.turn = None;
         self.pass = None;
         self.moments = Moments::default();
         self.bytes_out = 0;

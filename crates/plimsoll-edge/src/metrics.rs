@@ -34,6 +34,7 @@ pub(crate) fn render(seen: &Overview, format: Format) -> String {
         format,
     };
     totals(&mut page, seen);
+    further_totals(&mut page, seen);
     page.family(
         "answers",
         "counter",
@@ -99,6 +100,28 @@ fn totals(page: &mut Page, seen: &Overview) {
             "Lines of the access log that were dropped",
             seen.log_lines_dropped,
         ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
+    }
+    let gauges = [
+        (
+            "connections",
+            "Connections of clients now",
+            seen.connections,
+        ),
+        ("tunnels", "Upgraded connections now", seen.tunnels),
+    ];
+    for (name, help, count) in gauges {
+        page.family(name, "gauge", help);
+        page.line(name, &[], count);
+    }
+}
+
+/// What was done to answers, and what was told to others.
+fn further_totals(page: &mut Page, seen: &Overview) {
+    let counters = [
         (
             "compressed_answers",
             "Answers that were compressed",
@@ -153,18 +176,6 @@ fn totals(page: &mut Page, seen: &Overview) {
     for (name, help, count) in counters {
         page.family(name, "counter", help);
         page.line(&format!("{name}_total"), &[], count);
-    }
-    let gauges = [
-        (
-            "connections",
-            "Connections of clients now",
-            seen.connections,
-        ),
-        ("tunnels", "Upgraded connections now", seen.tunnels),
-    ];
-    for (name, help, count) in gauges {
-        page.family(name, "gauge", help);
-        page.line(name, &[], count);
     }
 }
 

@@ -156,7 +156,7 @@ pub(crate) fn words(
 }
 
 /// Writes the page of somebody who waits. It is no answer to what was asked, so its status is that of a refusal.
-pub(crate) fn waiting(out: &mut Vec<u8>, page: &WaitingPage, secure: bool, manner: Manner<'_>) {
+pub(crate) fn waiting(out: &mut Vec<u8>, page: &WaitingPage, manner: Manner<'_>) {
     let retry = page.retry_s.to_string();
     let len = page.content.len().to_string();
     for part in [
@@ -174,8 +174,7 @@ pub(crate) fn waiting(out: &mut Vec<u8>, page: &WaitingPage, secure: bool, manne
         }
     }
     if let Some(cookie) = &page.cookie {
-        let secure = if secure { "; Secure" } else { "" };
-        for part in ["Set-Cookie: ", cookie, secure, "\r\n"] {
+        for part in ["Set-Cookie: ", cookie, "\r\n"] {
             out.extend_from_slice(part.as_bytes());
         }
     }

@@ -158,15 +158,7 @@ struct Control {
 pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
     let clock = Clock::start();
     let count = loops(edge);
-    let mut by_loop: Vec<Vec<(SocketAddr, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
-    let mut listening = Vec::new();
-    for listener in &edge.listen {
-        let (bound, address) = bind(listener.address, count)?;
-        listening.push((listener.clone(), address));
-        for (part, socket) in by_loop.iter_mut().zip(bound) {
-            part.push((listener.address, socket));
-        }
-    }
+    let (listening, by_loop) = bind_all(edge, count)?;
     let admin = edge.admin.as_ref().map(|admin| bind_admin(admin, &hooks));
     let admin = admin.transpose()?.flatten();
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
@@ -347,6 +339,24 @@ fn explain(fault: &Fault) -> String {
         source = cause.source();
     }
     text
+}
+
+/// Listeners as configured and where they were bound.
+type Listening = Vec<(Listener, SocketAddr)>;
+/// The sockets of each loop.
+type ByLoop = Vec<Vec<(SocketAddr, TcpListener)>>;
+
+fn bind_all(edge: &Edge, count: usize) -> Result<(Listening, ByLoop), Fault> {
+    let mut by_loop: ByLoop = (0..count).map(|_| Vec::new()).collect();
+    let mut listening = Vec::new();
+    for listener in &edge.listen {
+        let (bound, address) = bind(listener.address, count)?;
+        listening.push((listener.clone(), address));
+        for (part, socket) in by_loop.iter_mut().zip(bound) {
+            part.push((listener.address, socket));
+        }
+    }
+    Ok((listening, by_loop))
 }
 
 fn bind(address: SocketAddr, loops: usize) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {

@@ -145,7 +145,9 @@ fn unit(random: u64) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Span {
     pub(crate) context: Context,
-    pub(crate) span: u64,
+    /// Its own identity.
+    pub(crate) id: u64,
+    /// That of its exchange with a server.
     pub(crate) exchange: u64,
     pub(crate) request: Box<Request>,
     pub(crate) status: u16,

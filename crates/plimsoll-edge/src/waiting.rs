@@ -7,6 +7,7 @@
 mod line;
 mod page;
 
+use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -98,12 +99,18 @@ impl WaitingRoom {
     }
 
     /// What somebody at the door of a line that is not empty is told. `places` is how many the servers have.
-    pub(crate) fn turn(&self, head: &RequestHead<'_, '_>, now: Nanoseconds, places: u32) -> Turn {
+    pub(crate) fn turn(
+        &self,
+        head: &RequestHead<'_, '_>,
+        now: Nanoseconds,
+        secure: bool,
+        places: u32,
+    ) -> Turn {
         match self.claim(head, now) {
             Some(Claim::Pass(until)) => {
                 let left = until - now;
                 let is_old = u128::from(left) < self.config.stay.as_nanos() / 2;
-                Turn::Past(is_old.then(|| self.pass(now)))
+                Turn::Past(is_old.then(|| self.pass(now, secure)))
             }
             claim => self.in_line(claim, now, places),
         }
@@ -130,13 +137,13 @@ impl WaitingRoom {
         turn
     }
 
-    /// Somebody got in; the cookie that lets it go past the line from now on.
-    pub(crate) fn got_in(&self, number: u64, now: Nanoseconds) -> String {
+    /// Somebody was answered; the cookie that lets it go past the line from now on.
+    pub(crate) fn got_in(&self, number: u64, now: Nanoseconds, secure: bool) -> String {
         let mut line = lock(&self.line);
         line.got_in(number, now);
         self.len.store(line.len(), Ordering::Relaxed);
         drop(line);
-        self.pass(now)
+        self.pass(now, secure)
     }
 
     /// There was no room for somebody in line.
@@ -161,10 +168,10 @@ impl WaitingRoom {
     }
 
     /// The page for a place.
-    pub(crate) fn page(&self, place: &Place, now: Nanoseconds) -> WaitingPage {
+    pub(crate) fn page(&self, place: &Place, now: Nanoseconds, secure: bool) -> WaitingPage {
         let cookie = place.is_new.then(|| {
             let until = now.saturating_add(PLACE_LIFE_NS);
-            self.cookie(b'w', place.number, until, PLACE_LIFE_NS / SECOND_NS)
+            self.cookie(b'w', place.number, until, PLACE_LIFE_NS / SECOND_NS, secure)
         });
         self.fill(place.before + 1, place.wait_s, place.retry_s, cookie)
     }
@@ -190,21 +197,32 @@ impl WaitingRoom {
         }
     }
 
-    fn pass(&self, now: Nanoseconds) -> String {
+    fn pass(&self, now: Nanoseconds, secure: bool) -> String {
         let stay = crate::clock::nanoseconds(self.config.stay);
-        self.cookie(b'p', 0, now.saturating_add(stay), stay / SECOND_NS)
+        self.cookie(b'p', 0, now.saturating_add(stay), stay / SECOND_NS, secure)
     }
 
-    fn cookie(&self, kind: u8, number: u64, until: Nanoseconds, max_age_s: u64) -> String {
+    fn cookie(
+        &self,
+        kind: u8,
+        number: u64,
+        until: Nanoseconds,
+        max_age_s: u64,
+        secure: bool,
+    ) -> String {
         let said = format!("{}{number:x}.{until:x}", char::from(kind));
         let tag = hmac::sign(&self.key, said.as_bytes());
         let mut cookie = format!("{}={said}.", self.cookie);
         for byte in tag.as_ref() {
-            cookie.push_str(&format!("{byte:02x}"));
+            let _ = write!(cookie, "{byte:02x}");
         }
-        cookie.push_str(&format!(
+        let _ = write!(
+            cookie,
             "; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Lax"
-        ));
+        );
+        if secure {
+            cookie.push_str("; Secure");
+        }
         cookie
     }
 

@@ -201,7 +201,7 @@ impl Connection {
         self.begin_line(&mut exchange.line, head, client);
         exchange.settings = Some(Rc::clone(settings));
         exchange.is_told_of = !exchange.line.is_empty() || self.trace().is_some();
-        exchange.pass = self.got_in(settings, own.facts.route, own.moments.began);
+        self.hand_over(&mut exchange);
         Some(exchange)
     }
 

@@ -58,9 +58,7 @@ impl Connection {
 
     /// Refuses a request that was on its way.
     pub(super) fn refuse_exchange(&mut self, exchange: &Exchange, status: u16, reason: Reason) {
-        if let Some(pass) = &exchange.pass {
-            self.keep_pass(pass);
-        }
+        self.take_back(exchange);
         let own = Own {
             facts: exchange.facts,
             has_body: !exchange.body_done,
@@ -106,7 +104,6 @@ impl Connection {
         own::waiting(
             &mut bytes,
             page,
-            self.peer.secure,
             manner(own, after, &date),
         );
         drop(date);

@@ -9,9 +9,8 @@ use plimsoll_wire::request_head::RequestHead;
 use super::Connection;
 use super::own_answer::Own;
 use crate::client::Client;
-use crate::clock::Nanoseconds;
 use crate::compress;
-use crate::exchange::Facts;
+use crate::exchange::{Exchange, Facts};
 use crate::own::Reason;
 use crate::record::Outcome;
 use crate::route::shared::path;
@@ -83,7 +82,7 @@ impl Connection {
             return true;
         }
         let now = own.moments.began;
-        let turn = room.turn(head, now, places(settings, own.facts.route));
+        let turn = room.turn(head, now, self.peer.secure, places(settings, own.facts.route));
         match turn {
             Turn::Past(pass) => {
                 let particulars = self.particulars();
@@ -96,7 +95,7 @@ impl Connection {
                 true
             }
             Turn::Wait(place) => {
-                let page = room.page(&place, now);
+                let page = room.page(&place, now, self.peer.secure);
                 let mut line = Vec::new();
                 self.begin_line(&mut line, head, client);
                 self.answer_waiting(own, &page, &line);
@@ -115,41 +114,23 @@ impl Connection {
         }
     }
 
-    /// The request has a place with a server or in its queue: the cookie that says so from now on.
-    pub(super) fn got_in(
-        &mut self,
-        settings: &Settings,
-        route: usize,
-        now: Nanoseconds,
-    ) -> Option<String> {
-        let particulars = self.particulars.as_mut()?;
-        match particulars.turn.take() {
-            Some(number) => {
-                let room = settings.routes.get(route).shared.room.as_ref()?;
-                particulars.past = true;
-                Some(self.secured(room.got_in(number, now)))
-            }
-            None => {
-                let pass = particulars.pass.take()?;
-                Some(self.secured(pass))
-            }
+    /// What the exchange must know of the line.
+    pub(super) fn hand_over(&mut self, exchange: &mut Exchange) {
+        if let Some(particulars) = &mut self.particulars {
+            let secure = self.peer.secure;
+            exchange.turn = particulars.turn.take().map(|number| (number, secure));
+            exchange.pass = particulars.pass.take();
         }
     }
 
-    fn secured(&self, cookie: String) -> String {
-        if self.peer.secure {
-            cookie + "; Secure"
-        } else {
-            cookie
+    /// What it still holds when it is refused after all.
+    pub(super) fn take_back(&mut self, exchange: &Exchange) {
+        if let Some((number, _)) = exchange.turn {
+            self.particulars().turn = Some(number);
         }
-    }
-
-    /// A request that had got in is refused after all; it keeps what it got.
-    pub(super) fn keep_pass(&mut self, pass: &str) {
-        let pass = pass.strip_suffix("; Secure").unwrap_or(pass).to_owned();
-        let particulars = self.particulars();
-        particulars.past = true;
-        particulars.pass = Some(pass);
+        if exchange.pass.is_some() {
+            self.particulars().pass.clone_from(&exchange.pass);
+        }
     }
 
     /// The page for a browser that finds no room, on a route with a line.
@@ -168,7 +149,7 @@ impl Connection {
             None => room.join(now, places),
         };
         match turn {
-            Turn::Wait(place) => Some(room.page(&place, now)),
+            Turn::Wait(place) => Some(room.page(&place, now, self.peer.secure)),
             Turn::Past(_) | Turn::Try(_) | Turn::Full => None,
         }
     }
@@ -218,7 +199,7 @@ impl Connection {
         };
         let span = Span {
             context: trace.context,
-            span: trace.span,
+            id: trace.span,
             exchange: trace.exchange,
             request,
             status: outcome.status,

@@ -241,6 +241,7 @@ impl Exchange {
                 Ok(())
             }
             _ => {
+                self.got_in(side);
                 let (coded, coding) = self.coded(head, headers, side);
                 let way = Way::of(head, &self.facts).coded(coded, self.facts.is_head);
                 let (framing, connection) = (way.framing, way.connection);
@@ -290,6 +291,18 @@ impl Exchange {
             dropped: shell.and_then(|shell| shell.header.as_deref()),
         };
         forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);
+    }
+
+    /// A server has answered whoever had a place in line: it is in, and goes past the line from now on.
+    fn got_in(&mut self, side: &Side<'_>) {
+        let (Some((number, secure)), Some(settings)) = (self.turn.take(), &self.settings) else {
+            return;
+        };
+        let route = settings.routes.get(self.facts.route);
+        if let Some(room) = &route.shared.room {
+            let now = side.event_loop.clock.now();
+            self.pass = Some(room.got_in(number, now, secure));
+        }
     }
 
     /// The cookie that keeps a client with its server, when it has none that does.

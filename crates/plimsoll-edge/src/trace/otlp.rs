@@ -98,7 +98,7 @@ fn server(span: &Span) -> Value {
     put_error(&mut attributes, span, failed);
     json!({
         "traceId": format!("{:032x}", span.context.trace),
-        "spanId": format!("{:016x}", span.span),
+        "spanId": format!("{:016x}", span.id),
         "parentSpanId": parent(span.context.parent),
         "flags": FLAGS_SAMPLED | remote,
         "name": name,
@@ -139,7 +139,7 @@ fn client(span: &Span) -> Value {
     json!({
         "traceId": format!("{:032x}", span.context.trace),
         "spanId": format!("{:016x}", span.exchange),
-        "parentSpanId": format!("{:016x}", span.span),
+        "parentSpanId": format!("{:016x}", span.id),
         "flags": FLAGS_SAMPLED | FLAG_HAS_IS_REMOTE,
         "name": method,
         "kind": KIND_CLIENT,

@@ -22,7 +22,7 @@ fn turn(room: &WaitingRoom, cookie: Option<&str>, now: Nanoseconds) -> Turn {
     let request = format!("GET / HTTP/1.1\r\nHost: a\r\n{cookie}\r\n");
     let mut headers = header_room();
     let head = parse(request.as_bytes(), &mut headers).unwrap();
-    room.turn(&head, now, 1)
+    room.turn(&head, now, false, 1)
 }
 
 fn place(turn: Turn) -> Place {
@@ -37,10 +37,11 @@ fn a_place_is_kept_by_its_cookie_and_by_no_other() {
     let (room, other) = (room(), room());
     let now = SECOND_NS;
     let first = place(room.join(now, 1));
-    let first = room.page(&first, now).cookie.unwrap();
+    let first = room.page(&first, now, true).cookie.unwrap();
+    assert!(first.ends_with("; Secure"));
     let second = place(turn(&room, None, now));
     assert_eq!(second.before, 1);
-    let page = room.page(&second, now);
+    let page = room.page(&second, now, false);
     assert!(page.content.contains(">2<") && page.retries_itself);
     let second = page.cookie.unwrap();
     assert!(second.contains("HttpOnly; SameSite=Lax"));
@@ -51,10 +52,10 @@ fn a_place_is_kept_by_its_cookie_and_by_no_other() {
     let forged = second.replacen("=w2.", "=w1.", 1);
     assert_eq!(place(turn(&room, Some(&forged), now)).before, 2);
     let foreign = place(other.join(now, 1));
-    let foreign = other.page(&foreign, now).cookie.unwrap();
+    let foreign = other.page(&foreign, now, false).cookie.unwrap();
     assert_eq!(turn(&room, Some(&foreign), now), Turn::Full);
     // Whoever got in goes past the line for as long as it may, and gets a new cookie in time.
-    let pass = room.got_in(1, now);
+    let pass = room.got_in(1, now, false);
     assert_eq!(turn(&room, Some(&pass), now + SECOND_NS), Turn::Past(None));
     let later = now + 400 * SECOND_NS;
     assert!(matches!(

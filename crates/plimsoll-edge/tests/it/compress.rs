@@ -4,11 +4,11 @@ use std::io::{Read as _, Write as _};
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use plimsoll_config::edge::{Coding, Compress, Edge};
+use plimsoll_config::edge::{Certificate, Coding, Compress, Edge};
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 
 use crate::programs::{Nginx, curl};
-use crate::support::{Scripted, ask, connect, parts, plain, pool, read_until, start};
+use crate::support::{Afloat, Scripted, ask, connect, parts, plain, pool, read_until, start};
 
 fn compressing(mut edge: Edge) -> Edge {
     edge.routes[0].compress = Some(Compress {
@@ -26,132 +26,109 @@ fn page() -> String {
     lines.join("\n")
 }
 
+/// A real nginx with a page, behind an edge that compresses.
+struct Site {
+    nginx: Nginx,
+    page: String,
+    plain: Afloat,
+    secure: Afloat,
+}
+
+impl Site {
+    fn start() -> Self {
+        let nginx = Nginx::start(
+            "location = /own { default_type text/html; gzip on; gzip_min_length 1; gzip_http_version 1.0; \
+             gzip_proxied any; try_files /page.html =404; }",
+        );
+        let page = page();
+        let file = |name: &str| nginx.folder.path().join(name);
+        std::fs::write(file("page.html"), &page).unwrap();
+        let CertifiedKey { cert, signing_key } =
+            generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        std::fs::write(file("cert"), cert.pem()).unwrap();
+        std::fs::write(file("key"), signing_key.serialize_pem()).unwrap();
+        let edge = compressing(plain(pool(&[nginx.address])));
+        let mut secure = edge.clone();
+        secure.listen[0].tls.push(Certificate {
+            cert: file("cert"),
+            key: file("key"),
+        });
+        Self {
+            plain: start(&edge),
+            secure: start(&secure),
+            nginx,
+            page,
+        }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.plain.address)
+    }
+
+    fn secure_url(&self, path: &str) -> String {
+        format!("https://localhost:{}{path}", self.secure.address.port())
+    }
+
+    /// The head of an answer and its body as it came.
+    fn get(&self, arguments: &[&str]) -> (String, Vec<u8>) {
+        let body = self.nginx.folder.path().join("body");
+        let mut all = vec!["-k", "-sD", "-", "-o", body.to_str().unwrap()];
+        all.extend(arguments);
+        let head = curl(&all).to_ascii_lowercase();
+        (head, std::fs::read(&body).unwrap_or_default())
+    }
+}
+
 #[test]
 fn curl_gets_the_same_bytes_in_every_coding_and_protocol() {
-    let nginx = Nginx::start(
-        "location = /page.html { chunked_transfer_encoding on; }\n\
-         location = /own { default_type text/html; gzip on; gzip_min_length 1; gzip_http_version 1.0; \
-         gzip_proxied any; try_files /page.html =404; }",
-    );
-    let page = page();
-    std::fs::write(nginx.folder.path().join("page.html"), &page).unwrap();
-    let CertifiedKey { cert, signing_key } =
-        generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let (chain, key) = (
-        nginx.folder.path().join("cert"),
-        nginx.folder.path().join("key"),
-    );
-    std::fs::write(&chain, cert.pem()).unwrap();
-    std::fs::write(&key, signing_key.serialize_pem()).unwrap();
-    let plain_edge = start(&compressing(plain(pool(&[nginx.address]))));
-    let mut secure = compressing(plain(pool(&[nginx.address])));
-    secure.listen[0]
-        .tls
-        .push(plimsoll_config::edge::Certificate { cert: chain, key });
-    let secure_edge = start(&secure);
-    let urls = [
-        ("--http1.1", format!("http://{}", plain_edge.address)),
-        ("--http1.0", format!("http://{}", plain_edge.address)),
-        (
-            "--http1.1",
-            format!("https://localhost:{}", secure_edge.address.port()),
-        ),
-        (
-            "--http2",
-            format!("https://localhost:{}", secure_edge.address.port()),
-        ),
-    ];
-    for (protocol, url) in &urls {
-        let url = format!("{url}/page.html");
+    let site = Site::start();
+    for (protocol, url) in [
+        ("--http1.1", site.url("/page.html")),
+        ("--http1.0", site.url("/page.html")),
+        ("--http1.1", site.secure_url("/page.html")),
+        ("--http2", site.secure_url("/page.html")),
+    ] {
         for coding in ["gzip", "br", "zstd", "identity"] {
             let header = format!("Accept-Encoding: {coding}");
-            let head = curl(&[
-                "-k",
-                protocol,
-                "-H",
-                &header,
-                "-sD",
-                "-",
-                "-o",
-                "/dev/null",
-                &url,
-            ]);
-            let head = head.to_ascii_lowercase();
-            let is_coded = coding != "identity" && *protocol != "--http1.0";
+            let (head, body) = site.get(&[protocol, "-H", &header, &url]);
+            let is_coded = coding != "identity" && protocol != "--http1.0";
             let said = format!("content-encoding: {coding}");
             assert_eq!(head.contains(&said), is_coded, "{protocol} {head}");
             assert!(head.contains("vary: accept-encoding"), "{protocol} {head}");
             assert_eq!(head.contains("etag: w/"), is_coded, "{head}");
             assert_eq!(head.contains("content-length"), !is_coded, "{head}");
             assert_eq!(head.contains("accept-ranges"), !is_coded, "{head}");
-            let packed = nginx.folder.path().join("packed");
-            curl(&[
-                "-k",
-                protocol,
-                "-H",
-                &header,
-                "-o",
-                packed.to_str().unwrap(),
-                &url,
-            ]);
-            let packed = std::fs::read(&packed).unwrap();
-            let is_small = packed.len() < page.len() / 4;
-            assert_eq!(is_small, is_coded, "{} bytes", packed.len());
-            assert!(unpacked(if is_coded { coding } else { "identity" }, &packed) == page);
+            let is_small = body.len() < site.page.len() / 4;
+            assert_eq!(is_small, is_coded, "{} bytes", body.len());
+            assert!(unpacked(if is_coded { coding } else { "identity" }, &body) == site.page);
         }
         // Curl decodes with its own library.
-        assert!(curl(&["-k", protocol, "--compressed", &url]) == page);
-        assert_eq!(curl(&["-k", protocol, "-r", "3-7", &url]), page[3..8]);
+        assert!(curl(&["-k", protocol, "--compressed", &url]) == site.page);
+        assert_eq!(curl(&["-k", protocol, "-r", "3-7", &url]), site.page[3..8]);
         let head = curl(&["-k", protocol, "-I", "-H", "Accept-Encoding: br", &url]);
         assert_eq!(
             head.to_ascii_lowercase().contains("content-encoding: br"),
-            *protocol != "--http1.0",
+            protocol != "--http1.0",
             "{head}"
         );
     }
-    // What the origin has compressed stays as it is.
-    let own = format!("{}/own", urls[0].1);
-    let head = curl(&[
-        "-H",
-        "Accept-Encoding: gzip, br",
-        "-sD",
-        "-",
-        "-o",
-        "/dev/null",
-        &own,
-    ]);
-    assert!(head.contains("Content-Encoding: gzip"), "{head}");
-    assert!(curl(&["--compressed", &own]) == page);
-    // A tag that was given with a compressed page is known again.
-    let url = format!("{}/page.html", urls[0].1);
-    let head = curl(&[
-        "-H",
-        "Accept-Encoding: gzip",
-        "-sD",
-        "-",
-        "-o",
-        "/dev/null",
-        &url,
-    ]);
-    let tag = head
-        .lines()
-        .find_map(|line| line.strip_prefix("ETag: "))
-        .unwrap();
-    let known = format!("If-None-Match: {tag}");
-    let head = curl(&[
-        "-H",
-        "Accept-Encoding: gzip",
-        "-H",
-        &known,
-        "-sD",
-        "-",
-        &url,
-    ]);
-    assert!(head.starts_with("HTTP/1.1 304 "), "{head}");
-    assert!(
-        head.contains(&format!("ETag: {tag}")) && head.contains("Vary: "),
-        "{head}"
-    );
+}
+
+#[test]
+fn what_the_origin_compressed_stays_and_tags_are_known_again() {
+    let site = Site::start();
+    let (head, _) = site.get(&["-H", "Accept-Encoding: gzip, br", &site.url("/own")]);
+    assert!(head.contains("content-encoding: gzip"), "{head}");
+    assert!(curl(&["--compressed", &site.url("/own")]) == site.page);
+    let url = site.url("/page.html");
+    let (head, _) = site.get(&["-H", "Accept-Encoding: gzip", &url]);
+    let tag = head.lines().find_map(|line| line.strip_prefix("etag: w/"));
+    let tag = tag.unwrap();
+    let known = format!("If-None-Match: W/{tag}");
+    let (head, _) = site.get(&["-H", "Accept-Encoding: gzip", "-H", &known, &url]);
+    assert!(head.starts_with("http/1.1 304 "), "{head}");
+    assert!(head.contains(&format!("etag: w/{tag}")), "{head}");
+    assert!(head.contains("vary: accept-encoding"), "{head}");
 }
 
 fn unpacked(coding: &str, packed: &[u8]) -> String {

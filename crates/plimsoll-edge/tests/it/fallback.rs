@@ -181,9 +181,9 @@ fn an_answer_that_says_so_becomes_the_shell_of_its_paths() {
 
 #[test]
 fn a_compressed_shell_is_kept_as_it_reads() {
-    let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    packer.write_all(b"<p>packed").unwrap();
-    let packed = packer.finish().unwrap();
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(b"<p>packed").unwrap();
+    let packed = encoder.finish().unwrap();
     let (server, came) = origin(move |heard, _| {
         let len = packed.len();
         heard.say(format!(

@@ -79,6 +79,13 @@ fn spans(taken: &Receiver<(String, String)>, count: usize) -> Vec<Span> {
     spans
 }
 
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
+}
+
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines()
         .find_map(|line| {
@@ -128,12 +135,6 @@ fn a_trace_goes_through_and_its_spans_reach_the_collector() {
     assert!(!header(&heard[3], "traceparent").unwrap().contains(trace));
     let spans = spans(&taken, 2);
     assert_eq!(spans.len(), 2, "one request was sampled");
-    let hex = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
     let (of_request, of_exchange) = (&spans[0], &spans[1]);
     assert_eq!(hex(&of_request.trace_id), trace);
     assert_eq!(hex(&of_request.parent_span_id), parent);

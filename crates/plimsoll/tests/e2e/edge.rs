@@ -196,6 +196,50 @@ fn a_file_is_checked_followed_and_followed_again() {
 }
 
 #[test]
+fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
+    let place = Place::new();
+    let file = |name: &str| place.path().join(name);
+    let text = format!(
+        "pools: {{ app: {{ servers: [\"http://{}\"] }} }}\naccess_log: {{ file: {}, format: combined }}\n\
+         access: {{ deny_files: blocked.txt }}\n",
+        origin(),
+        file("access.log").display(),
+    );
+    std::fs::write(file("edge.yaml"), text).unwrap();
+    std::fs::write(file("blocked.txt"), "# nobody yet\n").unwrap();
+    let mut edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    let until = std::time::Instant::now() + Duration::from_secs(20);
+    let wait_for = |what: &str, holds: &dyn Fn() -> bool| {
+        while !holds() {
+            assert!(std::time::Instant::now() < until, "{what}");
+        }
+    };
+    let holds = |name: &str, words: &str| {
+        std::fs::read_to_string(file(name)).is_ok_and(|text| text.contains(words))
+    };
+    assert!(get(edge.address, "/one").ends_with("ok"));
+    wait_for("the first line", &|| holds("access.log", "GET /one "));
+    std::fs::rename(file("access.log"), file("access.log.1")).unwrap();
+    edge.signal("USR1");
+    wait_for("a new log", &|| file("access.log").exists());
+    std::fs::write(file("blocked.txt"), "127.0.0.0/8\n").unwrap();
+    edge.signal("HUP");
+    edge.told("the new configuration is in use");
+    wait_for("the list is in use", &|| {
+        get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n")
+    });
+    wait_for("the second line", &|| holds("access.log", "reason=blocked"));
+    assert!(!holds("access.log.1", "/two") && !holds("access.log", "/one"));
+    // A list with a fault leaves the old one in use, and says where the fault is.
+    std::fs::write(file("blocked.txt"), "\nnobody\n").unwrap();
+    edge.signal("HUP");
+    let why = edge.told("the old configuration stays in use");
+    assert!(why.contains("line 2 of `blocked.txt`"), "{why}");
+    assert!(get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
+    assert_eq!(edge.end().code(), Some(0));
+}
+
+#[test]
 fn what_cannot_start_says_why() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();

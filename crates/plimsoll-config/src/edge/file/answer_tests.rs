@@ -92,115 +92,118 @@ fn who_is_let_in_and_who_is_told() {
     assert_eq!(read_with("alarm: false\n").unwrap().alarm, None);
 }
 
+/// Texts, the places of their faults, and what these are.
+const FAULTS: &[(&str, &str, &str)] = &[
+    ("crawlers: [ab]", "2:12", "`ab` names no crawler"),
+    ("crawlers: Mozilla", "2:11", "`Mozilla` names no crawler"),
+    (
+        "routes: [{ pool: app, fallback: {} }]",
+        "2:33",
+        "it is not said where the fallback is from",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { captured: shell } }]",
+        "2:45",
+        "`shell` is no page of the pool",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { captured: '/a b' } }]",
+        "2:45",
+        "a page's address has no blanks",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { header: 'X A' } }]",
+        "2:43",
+        "`X A` is no header's name",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { header: X, size: 1GiB } }]",
+        "2:52",
+        "1073741824 bytes are out of range",
+    ),
+    (
+        "routes: [{ pool: app, waiting: { retry: 100ms } }]",
+        "2:41",
+        "100ms is out of range",
+    ),
+    (
+        "routes: [{ pool: app, waiting: { page: latin.html } }]",
+        "2:40",
+        "`latin.html` is not UTF-8",
+    ),
+    (
+        "routes: [{ pool: app, waiting: maybe }]",
+        "2:32",
+        "the word `maybe` is not known",
+    ),
+    (
+        "routes: [{ pool: app, compress: { codings: [deflate] } }]",
+        "2:45",
+        "the word `deflate` is not known",
+    ),
+    (
+        "routes: [{ pool: app, compress: { level: 10 } }]",
+        "2:42",
+        "`10` is out of range",
+    ),
+    (
+        "routes: [{ pool: app, compress: { types: html } }]",
+        "2:42",
+        "`html` is no media type",
+    ),
+    (
+        "access: { deny: ten }",
+        "2:17",
+        "`ten` is not a range of addresses",
+    ),
+    (
+        "access: { deny_files: bad.txt }",
+        "2:23",
+        "line 4 of `bad.txt`: `ten` is not a range of addresses",
+    ),
+    (
+        "access: { deny_files: bad.txt }",
+        "2:23",
+        "line 5 of `bad.txt`: `1.2.3.4.5` is not a range",
+    ),
+    (
+        "access: { countries: { database: no.mmdb, deny: DE } }",
+        "2:34",
+        "`no.mmdb` is no database of countries",
+    ),
+    (
+        "access: { countries: { database: no.mmdb, deny: Germany } }",
+        "2:49",
+        "`Germany` is no country",
+    ),
+    (
+        "access: { countries: { deny: DE } }",
+        "2:22",
+        "`database` is missing",
+    ),
+    (
+        "alarm: { webhook: 'ftp://x' }",
+        "2:19",
+        "`ftp://x` is no URL to send to",
+    ),
+    (
+        "alarm: { webhook: 'http://u:p@x/' }",
+        "2:19",
+        "`http://u:p@x/` is no URL to send to",
+    ),
+    ("alarm: { history: 4 }", "2:19", "`4` is out of range"),
+    ("traces: {}", "2:9", "`to` is missing"),
+    (
+        "traces: { to: 'http://x', parents: some }",
+        "2:36",
+        "the word `some` is not known",
+    ),
+    ("traces: { to: 'http://x', share: 200% }", "2:34", ""),
+];
+
 #[test]
 fn their_faults_are_told_too() {
-    for (text, place, fault) in [
-        ("crawlers: [ab]", "2:12", "`ab` names no crawler"),
-        ("crawlers: Mozilla", "2:11", "`Mozilla` names no crawler"),
-        (
-            "routes: [{ pool: app, fallback: {} }]",
-            "2:33",
-            "it is not said where the fallback is from",
-        ),
-        (
-            "routes: [{ pool: app, fallback: { captured: shell } }]",
-            "2:45",
-            "`shell` is no page of the pool",
-        ),
-        (
-            "routes: [{ pool: app, fallback: { captured: '/a b' } }]",
-            "2:45",
-            "a page's address has no blanks",
-        ),
-        (
-            "routes: [{ pool: app, fallback: { header: 'X A' } }]",
-            "2:43",
-            "`X A` is no header's name",
-        ),
-        (
-            "routes: [{ pool: app, fallback: { header: X, size: 1GiB } }]",
-            "2:52",
-            "1073741824 bytes are out of range",
-        ),
-        (
-            "routes: [{ pool: app, waiting: { retry: 100ms } }]",
-            "2:41",
-            "100ms is out of range",
-        ),
-        (
-            "routes: [{ pool: app, waiting: { page: latin.html } }]",
-            "2:40",
-            "`latin.html` is not UTF-8",
-        ),
-        (
-            "routes: [{ pool: app, waiting: maybe }]",
-            "2:32",
-            "the word `maybe` is not known",
-        ),
-        (
-            "routes: [{ pool: app, compress: { codings: [deflate] } }]",
-            "2:45",
-            "the word `deflate` is not known",
-        ),
-        (
-            "routes: [{ pool: app, compress: { level: 10 } }]",
-            "2:42",
-            "`10` is out of range",
-        ),
-        (
-            "routes: [{ pool: app, compress: { types: html } }]",
-            "2:42",
-            "`html` is no media type",
-        ),
-        (
-            "access: { deny: ten }",
-            "2:17",
-            "`ten` is not a range of addresses",
-        ),
-        (
-            "access: { deny_files: bad.txt }",
-            "2:23",
-            "line 4 of `bad.txt`: `ten` is not a range of addresses",
-        ),
-        (
-            "access: { deny_files: bad.txt }",
-            "2:23",
-            "line 5 of `bad.txt`: `1.2.3.4.5` is not a range",
-        ),
-        (
-            "access: { countries: { database: no.mmdb, deny: DE } }",
-            "2:34",
-            "`no.mmdb` is no database of countries",
-        ),
-        (
-            "access: { countries: { database: no.mmdb, deny: Germany } }",
-            "2:49",
-            "`Germany` is no country",
-        ),
-        (
-            "access: { countries: { deny: DE } }",
-            "2:22",
-            "`database` is missing",
-        ),
-        (
-            "alarm: { webhook: 'ftp://x' }",
-            "2:19",
-            "`ftp://x` is no URL to send to",
-        ),
-        (
-            "alarm: { webhook: 'http://u:p@x/' }",
-            "2:19",
-            "`http://u:p@x/` is no URL to send to",
-        ),
-        ("alarm: { history: 4 }", "2:19", "`4` is out of range"),
-        ("traces: {}", "2:9", "`to` is missing"),
-        (
-            "traces: { to: 'http://x', parents: some }",
-            "2:36",
-            "the word `some` is not known",
-        ),
-        ("traces: { to: 'http://x', share: 200% }", "2:34", ""),
-    ] {
+    for (text, place, fault) in FAULTS {
         let faults = read_with(&format!("{text}\n")).unwrap_err();
         let lines = faults.lines("edge.yaml");
         let wanted = format!("edge.yaml:{place}: {fault}");

@@ -14,7 +14,7 @@ fn span() -> Span {
             parent: 0xb7ad_6b71_6920_3331,
             sampled: true,
         },
-        span: 0x11,
+        id: 0x11,
         exchange: 0x22,
         request: Box::new(Request {
             method: "GET".to_owned(),
