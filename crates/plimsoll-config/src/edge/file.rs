@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::words::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
 use super::{
     AccessLog, Action, Admin, Certificate, Edge, Limits, Listener, LogFormat, Network, Pool, Route,
-    Server, pools, routes,
+    Server, outward, pools, routes,
 };
 use crate::plan::Surroundings;
 use crate::plan::desk::{Desk, Fields};
@@ -125,6 +125,18 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         limits: fields
             .get("limits")
             .map_or(defaults.limits, |node| limits(desk, node)),
+        access: fields
+            .get("access")
+            .and_then(|node| outward::access(desk, node)),
+        crawlers: fields
+            .get("crawlers")
+            .map_or_else(Vec::new, |node| crawlers(desk, node)),
+        alarm: fields
+            .get("alarm")
+            .and_then(|node| outward::alarm(desk, node)),
+        traces: fields
+            .get("traces")
+            .and_then(|node| outward::traces(desk, node)),
         user: fields
             .get("user")
             .and_then(|node| desk.word(node, "the name of a user")),
@@ -260,6 +272,20 @@ fn resolvers(desk: &Desk<'_>, node: &Node) -> Vec<SocketAddr> {
     desk.one_or_more(node).iter().filter_map(read).collect()
 }
 
+fn crawlers(desk: &Desk<'_>, node: &Node) -> Vec<String> {
+    let valid = "a part of its User-Agent of 3 to 100 characters, such as mybot";
+    let read = |item| {
+        let name = desk.word(item, valid)?;
+        // Whatever every browser's name holds would leave nobody.
+        let is_name = (3..=100).contains(&name.len()) && !name.eq_ignore_ascii_case("mozilla");
+        if !is_name {
+            desk.fault(item, format!("`{name}` names no crawler"), valid);
+        }
+        is_name.then_some(name)
+    };
+    desk.one_or_more(node).iter().filter_map(read).collect()
+}
+
 fn admin(desk: &Desk<'_>, node: &Node) -> Option<Admin> {
     let new = |address| Admin {
         address,
@@ -345,5 +371,7 @@ fn limits(desk: &Desk<'_>, node: &Node) -> Limits {
     }
 }
 
+#[cfg(test)]
+mod answer_tests;
 #[cfg(test)]
 mod tests;
