@@ -552,6 +552,8 @@ pub struct Limits {
     pub head_len_max: u32,
     /// Longest body of a request, bytes.
     pub body_len_max: u64,
+    /// Bytes held for clients and servers that are slow, by all connections together.
+    pub memory_max: u64,
     /// Time for a head, from its first byte (or from the connection) to its last.
     pub head_timeout: Duration,
     /// Time between two pieces of a body.

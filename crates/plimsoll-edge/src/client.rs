@@ -138,6 +138,12 @@ impl Outgoing {
         self.at += count;
     }
 
+    /// Memory it takes.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Starts again from the first byte, to write the same once more.
     pub(crate) fn rewind(&mut self) {
         self.at = 0;

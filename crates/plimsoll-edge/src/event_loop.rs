@@ -69,6 +69,8 @@ pub(crate) struct EventLoop {
     spare: RefCell<Vec<Box<Exchange>>>,
     /// Memory of answers of the edge's own.
     spare_bytes: RefCell<Vec<Vec<u8>>>,
+    /// Bytes that connections hold, for slow clients and servers above all.
+    held: Cell<usize>,
     random: Cell<u64>,
     generation: Cell<u32>,
     /// About to end: connections close when their answers are given.
@@ -99,6 +101,7 @@ impl EventLoop {
             idle: RefCell::default(),
             spare: RefCell::default(),
             spare_bytes: RefCell::default(),
+            held: Cell::new(0),
             random: Cell::new(seed),
             generation: Cell::new(0),
             draining: Cell::new(false),
@@ -163,6 +166,18 @@ impl EventLoop {
             bytes.clear();
             spare.push(bytes);
         }
+    }
+
+    /// Takes note that a connection holds so many bytes now, and how many it held before.
+    #[inline]
+    pub(crate) fn hold(&self, before: usize, now: usize) {
+        self.held.set(self.held.get() + now - before);
+    }
+
+    /// Whether connections hold as much as they may: nothing new is begun then.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.held.get() >= self.settings.borrow().memory_max
     }
 
     /// A connection to a server that waits to be used. One that the server has closed or spoken on is dropped.

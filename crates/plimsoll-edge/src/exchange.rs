@@ -31,6 +31,8 @@ pub(crate) use link::Link;
 ///
 /// A byte now and then would otherwise hold a place with a server for as long as somebody likes.
 const SLOWEST: u64 = 512;
+/// Time for one piece when connections hold as much as they may.
+const HURRY_TICKS: u64 = 1000 / TICK_MS;
 
 /// What is remembered of a request while its answer is fetched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -186,6 +188,12 @@ impl Exchange {
         self.attempts = 0;
         self.waits = Waits::Nothing;
         self.waited = 0;
+    }
+
+    /// Memory it takes for bytes on their way.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.to_server.memory() + self.to_client.memory() + self.answer.memory()
     }
 
     /// The status the client got, if it got one.
@@ -445,8 +453,8 @@ impl Exchange {
         let timeouts = timeouts.unwrap_or_default();
         let mut wait = match waits {
             Waits::Connection => ticks(timeouts.connect),
-            Waits::Client => self.patience(settings.ticks.write),
-            Waits::Body => self.patience(settings.ticks.body),
+            Waits::Client => self.patience(settings.ticks.write, side.event_loop),
+            Waits::Body => self.patience(settings.ticks.body, side.event_loop),
             Waits::FirstByte => ticks(timeouts.first_byte),
             Waits::More | Waits::Nothing => ticks(timeouts.idle),
         };
@@ -459,7 +467,13 @@ impl Exchange {
     }
 
     /// How much longer a client may take that has the given time for one piece.
-    fn patience(&self, piece: u64) -> u64 {
+    fn patience(&self, piece: u64, event_loop: &EventLoop) -> u64 {
+        // Who is slow while others find no room makes room soon.
+        let piece = if event_loop.is_full() {
+            piece.min(HURRY_TICKS)
+        } else {
+            piece
+        };
         let earned = (self.body.content_len() + self.bytes_out) * 1000 / (SLOWEST * TICK_MS);
         let spent = self.waited / (TICK_MS * 1_000_000);
         piece.min((piece + earned).saturating_sub(spent)).max(1)

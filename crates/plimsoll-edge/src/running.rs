@@ -8,7 +8,6 @@ use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -27,7 +26,7 @@ use crate::log::{Lines, Reopener, Writer};
 use crate::overview::{Told, Watch};
 use crate::pool::chooser::mix;
 use crate::roster::Roster;
-use crate::settings::{self, Before, Settings, Shared};
+use crate::settings::{self, Before, Settings, Shared, loops};
 use crate::tls::TlsFault;
 use crate::trace::{Span, Spans};
 pub(crate) use control::Control;
@@ -401,13 +400,6 @@ fn become_user(name: &str) -> Result<(), Fault> {
     initgroups(&name, user.gid).map_err(system)?;
     setgid(user.gid).map_err(system)?;
     setuid(user.uid).map_err(system)
-}
-
-fn loops(edge: &Edge) -> usize {
-    match edge.cores {
-        Some(cores) => cores.max(1) as usize,
-        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-    }
 }
 
 fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {

@@ -1,6 +1,7 @@
 //! A configuration compiled for use; a reload puts a new one in its place whole.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) traces: Option<Arc<Traces>>,
     /// Which of a route's counters is this loop's.
     number: usize,
+    /// Bytes that the connections of one loop may hold together.
+    pub(crate) memory_max: usize,
     doors: Vec<Arc<DoorSettings>>,
 }
 
@@ -159,6 +162,7 @@ impl Settings {
             doors: shared.doors.clone(),
             limits,
             trusted: edge.trusted.clone(),
+            memory_max: usize::try_from(limits.memory_max).unwrap_or(usize::MAX) / loops(edge),
             ticks: Ticks {
                 head: ticks(limits.head_timeout),
                 body: ticks(limits.body_timeout),
@@ -178,6 +182,7 @@ impl Settings {
             crawlers: self.crawlers.clone(),
             traces: self.traces.clone(),
             number: self.number,
+            memory_max: self.memory_max,
             pools,
             limits: self.limits,
             trusted: self.trusted.clone(),
@@ -196,6 +201,14 @@ impl Settings {
     /// How clients of a listener are met; `None` when the configuration no longer has it.
     pub(crate) fn listener(&self, address: SocketAddr) -> Option<&Arc<DoorSettings>> {
         self.doors.iter().find(|door| door.address == address)
+    }
+}
+
+/// How many event loops there are.
+pub(crate) fn loops(edge: &Edge) -> usize {
+    match edge.cores {
+        Some(cores) => cores.max(1) as usize,
+        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
     }
 }
 

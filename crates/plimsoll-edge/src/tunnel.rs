@@ -44,6 +44,11 @@ impl Tunnel {
         }
     }
 
+    /// Memory it takes for bytes on their way.
+    pub(crate) fn memory(&self) -> usize {
+        self.to_server.memory() + self.to_client.memory()
+    }
+
     /// Passes bytes until both ends have ended, or one is gone.
     pub(crate) fn poll(
         &mut self,

@@ -45,6 +45,7 @@ impl Default for Limits {
             per_address_max: 0,
             head_len_max: 32 * 1024,
             body_len_max: 64 << 20,
+            memory_max: 512 << 20,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_mins(1),

@@ -364,6 +364,7 @@ fn limits(desk: &Desk<'_>, node: &Node) -> Limits {
         per_address_max: count("per_address", 0).unwrap_or(defaults.per_address_max),
         head_len_max: head.unwrap_or(defaults.head_len_max),
         body_len_max: size("body", 0, u64::MAX).unwrap_or(defaults.body_len_max),
+        memory_max: size("memory", 1 << 20, 1 << 50).unwrap_or(defaults.memory_max),
         head_timeout: time("head_timeout").unwrap_or(defaults.head_timeout),
         body_timeout: time("body_timeout").unwrap_or(defaults.body_timeout),
         idle_timeout: time("idle_timeout").unwrap_or(defaults.idle_timeout),

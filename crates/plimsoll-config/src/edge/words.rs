@@ -490,6 +490,11 @@ pub(crate) static LIMITS: Table = Table {
         ),
         word!("head", Size, "Longest head; 32KiB."),
         word!("body", Size, "Longest body; 64MiB."),
+        word!(
+            "memory",
+            Size,
+            "Bytes held for clients and servers that are slow, in all; beyond, requests are shed; 512MiB."
+        ),
         word!("head_timeout", Duration, "Time for a head; 10s."),
         word!(
             "body_timeout",

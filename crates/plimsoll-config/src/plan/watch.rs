@@ -93,13 +93,11 @@ fn edge(desk: &Desk<'_>, node: &Node) -> Option<SocketAddr> {
     let text = desk.text(node, VALID)?;
     let address = text.strip_prefix("http://").unwrap_or(&text);
     let address = address.strip_suffix('/').unwrap_or(address);
-    match address.parse() {
-        Ok(address) => Some(address),
-        Err(_) => {
-            desk.fault(node, format!("`{text}` is no address of an edge"), VALID);
-            None
-        }
+    let parsed = address.parse().ok();
+    if parsed.is_none() {
+        desk.fault(node, format!("`{text}` is no address of an edge"), VALID);
     }
+    parsed
 }
 
 /// The name of a process: at most 15 bytes, as the kernel keeps it.

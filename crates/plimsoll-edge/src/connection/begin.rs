@@ -117,6 +117,11 @@ impl Connection {
         let Action::Pool(pool) = route.config.action else {
             return self.redirect(&head, client, &own, route);
         };
+        if event_loop.is_full() {
+            // The words are shorter than a page.
+            own.facts.takes_page = false;
+            return self.refuse_head(&head, client, &own, 503, Reason::Shed);
+        }
         // The cache's place: what it holds is answered here, and takes no place with a server.
         let pool = &settings.pools[pool];
         let asker = Asker {

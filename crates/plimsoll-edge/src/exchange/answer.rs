@@ -63,6 +63,12 @@ impl Answer {
         (self.status > 0).then_some(self.status)
     }
 
+    /// Memory of a head that is not complete.
+    #[inline]
+    pub(super) fn memory(&self) -> usize {
+        self.partial.capacity()
+    }
+
     #[inline]
     pub(super) fn is_coding(&self) -> bool {
         self.coding.is_some()

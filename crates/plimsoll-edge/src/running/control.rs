@@ -12,13 +12,13 @@ use tokio::sync::{Notify, mpsc};
 
 use super::event_loops::Order;
 use super::sockets::bind;
-use super::{Fault, Hooks, Phase, loops};
+use super::{Fault, Hooks, Phase};
 use crate::clock;
 use crate::errands::Errands;
 use crate::overview::Watch;
 use crate::pool::{Pool, lock};
 use crate::roster::{self, Name, Roster};
-use crate::settings::{Before, DoorSettings, Settings, Shared, pools};
+use crate::settings::{Before, DoorSettings, Settings, Shared, loops, pools};
 use crate::tls;
 
 /// How often files are looked at.

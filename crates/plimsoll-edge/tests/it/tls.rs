@@ -133,36 +133,41 @@ fn library() -> Scripted {
     })
 }
 
+/// Asks for all streams at once on one connection and writes each to a file of its own.
+///
+/// Node, for it is not of our making. Not curl: 7.88 waits for ever now and then when the last frame of a stream is
+/// empty, whatever proxy sends it.
+const MANY: &str = "
+const [url, folder, count] = process.argv.slice(1);
+const client = require('node:http2').connect(url, { rejectUnauthorized: false });
+const one = (number) => new Promise((resolve, reject) => {
+  const pieces = [];
+  const stream = client.request({ ':path': `/${number}` });
+  stream.on('data', (piece) => pieces.push(piece));
+  stream.on('error', reject);
+  stream.on('end', () => {
+    require('node:fs').writeFileSync(`${folder}/${number}`, Buffer.concat(pieces));
+    resolve();
+  });
+});
+Promise.all(Array.from({ length: Number(count) }, (_, number) => one(number))).then(() => client.close());
+";
+
 #[test]
 fn many_streams_share_a_connection_and_keep_their_bytes_apart() {
     let server = library();
     let (edge, folder) = secure(plain(pool(&[server.address])), &["a.example"]);
-    let url = format!("https://a.example:{}/[0-59]", edge.address.port());
-    for round in 0..3 {
-        let files = folder.path().join(format!("{round}-#1"));
-        let files = files.to_str().unwrap();
-        let connections = curl(
-            &edge,
-            "a.example",
-            &[
-                "--http2",
-                "-Z",
-                "--parallel-max",
-                "60",
-                "-o",
-                files,
-                "-w",
-                "%{num_connects}\n",
-                &url,
-            ],
-        );
-        let opened: u32 = connections
-            .lines()
-            .map(|line| line.parse::<u32>().unwrap())
-            .sum();
-        assert!(opened < 10, "{opened} connections for 60 streams");
+    let url = format!("https://127.0.0.1:{}", edge.address.port());
+    for _ in 0..3 {
+        let output = Command::new("node")
+            .args(["-e", MANY, &url])
+            .arg(folder.path())
+            .arg("60")
+            .output()
+            .expect("node is installed: apt-get install nodejs");
+        assert!(output.status.success(), "{output:?}");
         for number in 0..60 {
-            let got = std::fs::read(folder.path().join(format!("{round}-{number}"))).unwrap();
+            let got = std::fs::read(folder.path().join(number.to_string())).unwrap();
             let said = bytes_of(number);
             let differs = got.iter().zip(&said).position(|(one, other)| one != other);
             assert!(
