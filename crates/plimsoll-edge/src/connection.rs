@@ -5,6 +5,7 @@
 
 mod begin;
 mod own_answer;
+mod prior;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -21,6 +22,7 @@ use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
 use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
+use prior::Frames;
 
 /// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
 const LINGER_LEN_MAX: usize = 256 * 1024;
@@ -82,6 +84,8 @@ enum Stage {
     /// An answer of the edge's own goes out.
     Answering(Outgoing, After),
     Tunnel(Box<Tunnel>),
+    /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
+    Frames(Frames),
     /// All was said; what the client still sends is thrown away.
     Lingering(usize),
     Over,
@@ -138,6 +142,11 @@ impl Connection {
                 let event_loop = &self.event_loop;
                 ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
                 event_loop.figures.tunnels.decrement();
+                self.stage = Stage::Over;
+                Poll::Ready(())
+            }
+            Stage::Frames(frames) => {
+                ready!(frames.poll(cx));
                 self.stage = Stage::Over;
                 Poll::Ready(())
             }
@@ -359,6 +368,8 @@ impl Connection {
                 self.event_loop.figures.tunnels.decrement();
                 self.stage = Stage::Over;
             }
+            // Their time is kept with them.
+            Stage::Frames(_) => {}
             _ => self.stage = Stage::Over,
         }
     }

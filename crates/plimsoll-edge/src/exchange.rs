@@ -15,6 +15,7 @@ use plimsoll_wire::framing::BodyReader;
 
 use crate::client::{Client, Outgoing, poll_read, poll_write};
 use crate::clock::Nanoseconds;
+use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
 use crate::forward;
 use crate::pool::server::Server;
@@ -23,6 +24,11 @@ use crate::settings::{Settings, ticks};
 use crate::upstream::Upstream;
 use answer::Answer;
 pub(crate) use link::Link;
+
+/// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.
+///
+/// A byte now and then would otherwise hold a place with a server for as long as somebody likes.
+const SLOWEST: u64 = 512;
 
 /// What is remembered of a request while its answer is fetched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -109,6 +115,12 @@ enum Waits {
     More,
 }
 
+impl Waits {
+    fn are_for_client(self) -> bool {
+        matches!(self, Self::Body | Self::Client)
+    }
+}
+
 /// One request on its way.
 #[derive(Debug, Default)]
 #[expect(
@@ -141,6 +153,9 @@ pub(crate) struct Exchange {
     deaf: bool,
     attempts: u8,
     waits: Waits,
+    /// Since when the client is waited for, and for how long it was before.
+    waits_since: Nanoseconds,
+    waited: Nanoseconds,
 }
 
 impl Exchange {
@@ -160,6 +175,7 @@ impl Exchange {
         self.deaf = false;
         self.attempts = 0;
         self.waits = Waits::Nothing;
+        self.waited = 0;
     }
 
     /// The status the client got, if it got one.
@@ -391,6 +407,13 @@ impl Exchange {
         if waits == self.waits && !moved {
             return;
         }
+        if self.waits.are_for_client() || waits.are_for_client() {
+            let now = side.event_loop.clock.now();
+            if self.waits.are_for_client() {
+                self.waited += now.saturating_sub(self.waits_since);
+            }
+            self.waits_since = now;
+        }
         self.waits = waits;
         let Some(settings) = &self.settings else {
             return;
@@ -402,8 +425,8 @@ impl Exchange {
         let timeouts = timeouts.unwrap_or_default();
         let mut wait = match waits {
             Waits::Connection => ticks(timeouts.connect),
-            Waits::Client => settings.ticks.write,
-            Waits::Body => settings.ticks.body,
+            Waits::Client => self.patience(settings.ticks.write),
+            Waits::Body => self.patience(settings.ticks.body),
             Waits::FirstByte => ticks(timeouts.first_byte),
             Waits::More | Waits::Nothing => ticks(timeouts.idle),
         };
@@ -413,6 +436,13 @@ impl Exchange {
             wait = wait.min(ticks(total.saturating_sub(spent)));
         }
         side.event_loop.set_deadline(side.deadline, wait);
+    }
+
+    /// How much longer a client may take that has the given time for one piece.
+    fn patience(&self, piece: u64) -> u64 {
+        let earned = (self.body.content_len() + self.bytes_out) * 1000 / (SLOWEST * TICK_MS);
+        let spent = self.waited / (TICK_MS * 1_000_000);
+        piece.min((piece + earned).saturating_sub(spent)).max(1)
     }
 
     /// The deadline has passed.

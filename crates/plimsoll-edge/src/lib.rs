@@ -24,6 +24,8 @@ mod names;
 mod overview;
 mod own;
 mod pool;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod properties;
 mod proxy_header;
 mod record;
 mod roster;

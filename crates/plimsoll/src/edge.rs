@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_config::edge::Edge;
 use plimsoll_edge::{Fault as EdgeFault, Hooks, Running, TlsFault};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -15,6 +16,7 @@ use crate::arguments::{EdgeArguments, EdgeCommand};
 use crate::exit::Exit;
 use crate::explain::{Fault, chain};
 use crate::screen::tell;
+pub(crate) use orders::read;
 
 /// Runs an edge until a signal ends it, or gives an order to one that runs.
 pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
@@ -38,6 +40,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
         }),
         phase: Arc::new(service::notify),
     };
+    raise_descriptor_limit();
     let running =
         plimsoll_edge::start_with(&edge, hooks, handed).map_err(|fault| explain(&fault))?;
     introduce(&edge, &running);
@@ -51,6 +54,17 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
     }
     tell("ending: requests on their way are answered; once more ends at once");
     end(running, &edge, signals)
+}
+
+/// Every client and every server takes a descriptor: as many as the system grants are asked for.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Without it fewer clients are taken, and the others wait in the kernel's line.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 fn end(running: Running, edge: &Edge, mut signals: Signals) -> Result<Exit, Fault> {

@@ -152,7 +152,7 @@ pub(crate) fn environment_of_processes() -> Vec<(String, String)> {
 pub(crate) fn tell_unwatched(watch: &Watch) {
     if !watch.later.is_empty() {
         tell(&format!(
-            "note: watch: {} cannot be looked at yet; host, process and pid can",
+            "note: watch: {} cannot be looked at yet; host, process, pid and edge can",
             watch.later.join(", ")
         ));
     }

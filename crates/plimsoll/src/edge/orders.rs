@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ANSWER_LEN_MAX: u64 = 1 << 20;
 
 /// Reads a configuration file; every problem becomes a line.
-pub(super) fn read(path: &Path) -> Result<Edge, Fault> {
+pub(crate) fn read(path: &Path) -> Result<Edge, Fault> {
     plan_file::read_edge(path, &plimsoll_edge::look_up)
 }
 

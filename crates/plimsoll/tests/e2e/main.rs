@@ -5,6 +5,7 @@
 mod bad_input;
 mod disk;
 mod edge;
+mod edge_memory;
 mod edge_service;
 mod http2;
 mod import;
@@ -16,3 +17,4 @@ mod process;
 mod record;
 mod run;
 mod support;
+mod through;

@@ -244,3 +244,116 @@ proptest::proptest! {
         let _ = read_text(&text);
     }
 }
+
+/// Lines of a configuration with other words, values and depths than they should have.
+fn plausible_text() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let word = prop::sample::select(vec![
+        "listen",
+        "pools",
+        "routes",
+        "admin",
+        "access_log",
+        "cores",
+        "trusted",
+        "limits",
+        "user",
+        "drain",
+        "address",
+        "tls",
+        "app",
+        "servers",
+        "url",
+        "max_in_flight",
+        "queue",
+        "balance",
+        "match",
+        "path",
+        "host",
+        "methods",
+        "share",
+        "pool",
+        "fallback",
+        "rewrite",
+        "prefix",
+        "regex",
+        "with",
+        "rate",
+        "limit",
+        "burst",
+        "redirect",
+        "to",
+        "cache",
+        "ttl",
+        "class",
+        "head",
+        "body",
+        "token",
+        "answer_headers",
+        "check",
+        "every",
+        "eject",
+        "retries",
+    ]);
+    let value = prop_oneof![
+        prop::sample::select(vec![
+            "",
+            "0",
+            "1",
+            "-1",
+            "99999999999999999999",
+            "1.5",
+            "10s",
+            "0s",
+            "64MiB",
+            "10%",
+            "100/s",
+            "~^/(",
+            "~^/a",
+            "/x/*",
+            "*.a.example",
+            "app",
+            "adaptive",
+            "true",
+            "127.0.0.1:80",
+            "http://127.0.0.1:1",
+            "shell.html",
+            "{{ env('TOKEN') }}",
+            "{{ env('X",
+            "[a, 1, {b: c}]",
+            "{ url: http://127.0.0.1:2, weight: 3 }",
+            "[",
+            "}",
+            "&a x",
+            "*a",
+            "|",
+            "\"\\u0000\"",
+            "10.0.0.0/8",
+            "::/129",
+            "$1$x${",
+        ])
+        .prop_map(str::to_owned),
+        "[ -~]{0,12}",
+    ];
+    let line = (0_usize..4, any::<bool>(), word, value).prop_map(|(depth, item, word, value)| {
+        let dash = if item { "- " } else { "" };
+        format!("{}{dash}{word}: {value}\n", "  ".repeat(depth))
+    });
+    prop::collection::vec(line, 0..12).prop_map(|lines| lines.concat())
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn plausible_text_is_read_or_refused_with_reasons(text in plausible_text()) {
+        match read_text(&text) {
+            Ok(edge) => for route in &edge.routes {
+                if let Action::Pool(index) = route.action {
+                    proptest::prop_assert!(index < edge.pools.len());
+                }
+            },
+            Err(faults) => proptest::prop_assert!(!faults.to_string().is_empty()),
+        }
+    }
+}
