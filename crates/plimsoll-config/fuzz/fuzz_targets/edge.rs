@@ -1,6 +1,8 @@
 //! Any text is a configuration of the edge, or is refused with a reason.
 #![no_main]
 
+use std::net::SocketAddr;
+
 use libfuzzer_sys::fuzz_target;
 use plimsoll_config::edge::{Action, Server, read};
 use plimsoll_config::plan::{FileFault, Surroundings};
@@ -21,18 +23,15 @@ impl Surroundings for Empty {
     }
 }
 
-fn resolve(url: &str) -> Result<Server, String> {
-    Ok(Server {
-        name: url.to_owned(),
-        addresses: vec![([127, 0, 0, 1], 1).into()],
-        authority: "a".to_owned(),
-        max_in_flight: None,
-        weight: 1,
-    })
+fn look_up(server: &Server, resolvers: &[SocketAddr]) -> Result<Vec<SocketAddr>, String> {
+    if resolvers.len() > 3 {
+        return Err("no such host".to_owned());
+    }
+    Ok(vec![([127, 0, 0, 1], server.port).into()])
 }
 
 fuzz_target!(|text: &str| {
-    match read(text, &Empty, &resolve) {
+    match read(text, &Empty, &look_up) {
         Ok(edge) => {
             for route in &edge.routes {
                 if let Action::Pool(index) = route.action {
