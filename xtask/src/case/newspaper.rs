@@ -127,7 +127,7 @@ impl NewspaperArguments {
 /// Runs until somebody asks for the end.
 fn serve(arguments: &NewspaperArguments, ground: &Ground) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let stack = Stack::start(&arguments.settings(), &ground.case)?;
+    let stack = Stack::start(arguments.settings(), &ground.case)?;
     let edge = stack.edge(&ground.workspace.release("plimsoll"), &ground.case)?;
     println!("the site itself: {}", stack.url());
     println!("behind the edge: {}", edge.url());
@@ -195,7 +195,7 @@ fn overload(
     meter: &Meter<'_>,
 ) -> Result<(f64, Vec<Row>)> {
     println!("== the site alone");
-    let stack = Stack::start(&arguments.settings(), &ground.case)?;
+    let stack = Stack::start(arguments.settings(), &ground.case)?;
     let found = meter.line(&stack.url(), &stack, "newspaper-alone")?.found;
     let Found::Line { median: line, .. } = found else {
         bail!("the site has no load line, so there are no multiples of it: {found:?}");
@@ -222,7 +222,7 @@ fn cycles(ground: &Ground, meter: &Meter<'_>) -> Result<Vec<Entry>> {
             "stopped before the ledger was whole"
         );
         println!("== cycle: {}", cycle.act());
-        let stack = Stack::start(&cycle.settings(cores), &ground.case)?;
+        let stack = Stack::start(cycle.settings(cores), &ground.case)?;
         let edge = if cycle.has_edge() {
             Some(stack.edge(&meter.plimsoll, &ground.case)?)
         } else {

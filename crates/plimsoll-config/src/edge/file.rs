@@ -81,20 +81,8 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
     let zone = fields
         .get("zone")
         .and_then(|node| desk.word(node, "a name"));
-    let mut pools = match fields.get("pools") {
-        Some(node) => pools::pools(desk, node, &|server| look_up(server, &resolvers)),
-        None => Vec::new(),
-    };
-    for pool in &mut pools {
-        pool.zone.clone_from(&zone);
-    }
-    if pools.is_empty() && !fields.misspells(&["pools"]) {
-        desk.fault(
-            root,
-            "there is no pool",
-            "pools: { app: { servers: [http://127.0.0.1:3000] } }",
-        );
-    }
+    let find = |server: &Server| look_up(server, &resolvers);
+    let pools = pools_in(desk, &fields, zone.as_ref(), &find);
     let routes = match fields.get("routes") {
         Some(node) => routes::routes(desk, node, &pools),
         None => only_pool(desk, &fields, &pools),
@@ -144,6 +132,29 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         resolvers,
         zone,
     })
+}
+
+/// At least one pool, each in the edge's zone.
+fn pools_in(
+    desk: &Desk<'_>,
+    fields: &Fields<'_>,
+    zone: Option<&String>,
+    find: &dyn Fn(&Server) -> Result<Vec<SocketAddr>, String>,
+) -> Vec<Pool> {
+    let mut pools = fields
+        .get("pools")
+        .map_or_else(Vec::new, |node| pools::pools(desk, node, find));
+    for pool in &mut pools {
+        pool.zone = zone.cloned();
+    }
+    if pools.is_empty() && !fields.misspells(&["pools"]) {
+        desk.fault(
+            fields.node,
+            "there is no pool",
+            "pools: { app: { servers: [http://127.0.0.1:3000] } }",
+        );
+    }
+    pools
 }
 
 /// Without routes everything goes to the only pool.

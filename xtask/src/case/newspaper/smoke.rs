@@ -22,7 +22,7 @@ pub(super) fn check(ground: &Ground, is_stopped: &AtomicBool) -> Result<()> {
         workers: 1,
         nodes: NODES,
     };
-    let stack = Stack::start(&settings, &ground.case)?;
+    let stack = Stack::start(settings, &ground.case)?;
     let meter = Meter {
         plimsoll: ground.workspace.release("plimsoll"),
         out: ground.store.join("runs"),

@@ -41,7 +41,7 @@ pub(super) struct Edge {
 
 impl Stack {
     /// Starts the articles and the site. `case` is the folder of the case.
-    pub(super) fn start(settings: &Settings, case: &Path) -> Result<Self> {
+    pub(super) fn start(settings: Settings, case: &Path) -> Result<Self> {
         let folder = tempfile::Builder::new().prefix("newspaper-").tempdir()?;
         let ports = free_ports(2)?;
         let (articles_port, port) = (ports[0], ports[1]);
@@ -52,7 +52,7 @@ impl Stack {
             ("NEWS_WORKERS", settings.workers.to_string()),
             ("NEWS_NODES", settings.nodes.to_string()),
         ];
-        let part = |name: &'static str, port: u16| -> Result<Server> {
+        let node = |name: &'static str, port: u16| -> Result<Server> {
             let recipe = Recipe {
                 name,
                 program: "node",
@@ -69,8 +69,8 @@ impl Stack {
             server.wait(START, || is_healthy(port))?;
             Ok(server)
         };
-        let articles = part("articles", articles_port)?;
-        let site = part("site", port)?;
+        let articles = node("articles", articles_port)?;
+        let site = node("site", port)?;
         std::fs::write(folder.path().join("feed"), feed())?;
         Ok(Self {
             port,
