@@ -26,7 +26,7 @@ export default function journey() {
     return;
   }
   const token = found[1];
-  sleep(0.1);
+  sleep(0.05 + 0.1 * Math.random());
   const saved = http.post(`${target}/save`, { token, answer: 'ship' });
   check(saved, {
     'the form is saved': (answer) => answer.status === 200 && answer.body.includes(`saved ${token}`),

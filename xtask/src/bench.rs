@@ -3,6 +3,7 @@
 //! CPU per request is user and system time of the client's whole process tree, as the kernel charges it, divided by
 //! the requests made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
 
+mod edge;
 mod journeys;
 mod load;
 pub(crate) mod machine;
@@ -26,6 +27,8 @@ pub(crate) enum Bench {
     Load(load::LoadArguments),
     /// A journey of 500 users beside k6 and Gatling, and beside plain requests, against nginx
     Journeys(journeys::JourneysArguments),
+    /// The edge beside nginx and HAProxy, and under far too many requests
+    Edge(edge::EdgeArguments),
 }
 
 /// What every measurement needs to know.
@@ -43,6 +46,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Load(arguments) => load::run(arguments),
         Bench::Journeys(arguments) => journeys::run(arguments),
+        Bench::Edge(arguments) => edge::run(arguments),
     }
 }
 

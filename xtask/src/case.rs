@@ -1,19 +1,48 @@
 //! `cargo xtask case NAME`: the case studies on real software, started, measured with each fault, and stopped.
 
 mod exchange;
+mod newspaper;
 mod server;
+mod told;
 mod tutor;
+
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::step::execute;
+
 #[derive(Subcommand)]
 pub(crate) enum Case {
+    /// The newspaper: a news site rendered by React behind the edge, at up to twelve times its load line
+    Newspaper(newspaper::NewspaperArguments),
     /// The programming tutor: how many users it carries with each fault of the study, and without
     Tutor(tutor::TutorArguments),
 }
 
 pub(crate) fn run(case: &Case) -> Result<()> {
-    let Case::Tutor(arguments) = case;
-    tutor::run(arguments)
+    match case {
+        Case::Newspaper(arguments) => newspaper::run(arguments),
+        Case::Tutor(arguments) => tutor::run(arguments),
+    }
+}
+
+/// Installs a site's packages as its lock file has them, unless that has been done.
+fn install(site: &Path) -> Result<()> {
+    let modified = |path: &str| std::fs::metadata(site.join(path)).and_then(|it| it.modified());
+    // npm writes this file last.
+    let installed = modified("node_modules/.package-lock.json");
+    if installed
+        .is_ok_and(|installed| modified("package-lock.json").is_ok_and(|lock| lock <= installed))
+    {
+        return Ok(());
+    }
+    execute(
+        Command::new("npm")
+            .args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
+            .current_dir(site)
+            .stdin(Stdio::null()),
+    )
 }

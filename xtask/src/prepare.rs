@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use crate::step::execute;
+use crate::workspace::Workspace;
 
 /// A program the tests start, and the Debian package that brings it.
 pub(crate) struct Tool {
@@ -19,7 +20,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 12] = [
+const TOOLS: [Tool; 15] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -49,6 +50,18 @@ const TOOLS: [Tool; 12] = [
         package: "python3",
     },
     Tool {
+        program: "go",
+        package: "golang-go",
+    },
+    Tool {
+        program: "dnsmasq",
+        package: "dnsmasq-base",
+    },
+    Tool {
+        program: "systemd-socket-activate",
+        package: "systemd",
+    },
+    Tool {
         program: "ip",
         package: "iproute2",
     },
@@ -74,9 +87,33 @@ const TOOLS: [Tool; 12] = [
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
 
 /// Installs what is missing or fails with one line that names it.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     install_components()?;
-    see_to(&TOOLS)
+    see_to(&TOOLS)?;
+    build_h2spec(workspace)
+}
+
+/// Builds the conformance suite of HTTP/2, which no package brings, from the sources that `go.sum` locks.
+fn build_h2spec(workspace: &Workspace) -> Result<()> {
+    let folder = workspace.root.join("crates/plimsoll-edge/tests/h2spec");
+    let program = workspace.target.join("tools/h2spec");
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
+    let built = modified(&program);
+    let locked = modified(&folder.join("go.sum"));
+    if built.is_ok_and(|built| locked.is_ok_and(|locked| locked <= built)) {
+        return Ok(());
+    }
+    execute(
+        Command::new("go")
+            .args(["build", "-mod=readonly", "-o"])
+            .arg(&program)
+            .arg("github.com/summerwind/h2spec/cmd/h2spec")
+            .current_dir(&folder)
+            .env("CGO_ENABLED", "0")
+            .env("GOTOOLCHAIN", "local")
+            .stdin(Stdio::null()),
+    )
+    .context("missing: h2spec, which `go` builds from sources of the Go module proxy")
 }
 
 /// Installs those of these programs that are missing, or fails with one line that names them.

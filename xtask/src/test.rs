@@ -23,7 +23,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let workspace = Workspace::find()?;
     let mut steps = Steps::default();
     let mut counts = Counts::default();
-    if steps.run("prepare", prepare::run).is_some() {
+    if steps.run("prepare", || prepare::run(&workspace)).is_some() {
         let cargo = |arguments: &[&str]| {
             let mut command = cargo();
             command

@@ -181,12 +181,19 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
     )
 }
 
+/// Requests to one with a moment of its own from which on users only wait for answers: all have one when they come.
+const UNPACED_PER_TIMED: u64 = 100;
+
 /// Whether the generator had moments to keep: those of arrivals, or the ends of think times. A load that only ever
 /// waits for answers cannot be late.
 fn is_paced(run: &Run) -> bool {
     match run.header.plan.load {
         Load::Open { .. } | Load::Sessions { .. } => true,
-        Load::Users { .. } => run.windows.iter().any(|window| !window.lag.is_empty()),
+        Load::Users { .. } => {
+            let sum = |count: fn(&Window) -> u64| run.windows.iter().map(count).sum::<u64>();
+            let timed = sum(|window| window.lag.count());
+            timed > 0 && timed >= sum(|window| window.sent) / UNPACED_PER_TIMED
+        }
         Load::Closed { .. } => false,
     }
 }

@@ -8,6 +8,7 @@ mod network;
 mod outward;
 mod pools;
 mod routes;
+mod server;
 mod words;
 
 use std::net::SocketAddr;
@@ -15,8 +16,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use file::{EDGE_LEN_MAX, read, reference};
+pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
 pub use network::Network;
+pub use server::UrlFault;
 
 /// Everything an edge needs to know before it starts. [`Edge::one_pool`] is the shortest of all.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +51,10 @@ pub struct Edge {
     pub user: Option<String>,
     /// Longest time a drain takes.
     pub drain: Duration,
+    /// Who is asked for the addresses of servers' names; those of the system when there are none.
+    pub resolvers: Vec<SocketAddr>,
+    /// Where this edge stands; servers of the same zone are preferred.
+    pub zone: Option<String>,
 }
 
 /// One address clients come in at.
@@ -100,6 +106,30 @@ pub struct Pool {
     pub retry_share: f64,
     /// What an adaptive limit must keep: 95 % of answers within this.
     pub objective: Duration,
+    /// How servers behind `https://` are spoken to.
+    pub tls: ServerTls,
+    /// Where the edge stands.
+    pub zone: Option<String>,
+}
+
+/// How servers behind `https://` are spoken to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerTls {
+    /// Who vouches for them; the system's roots when nobody is named.
+    pub authorities: Option<Authorities>,
+    /// The name their certificates must have; the URL's host when none is given.
+    pub name: Option<String>,
+    /// Whether their certificates are not checked at all.
+    pub insecure: bool,
+}
+
+/// Certificates of those who vouch for others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Authorities {
+    /// Where they came from, for messages.
+    pub name: String,
+    /// PEM.
+    pub pem: Vec<u8>,
 }
 
 /// One server of a pool.
@@ -107,7 +137,13 @@ pub struct Pool {
 pub struct Server {
     /// As written, for metrics and logs.
     pub name: String,
-    /// Addresses, resolved by whoever read the configuration.
+    /// The host of its URL: an address, or a name that is looked up again and again.
+    pub host: String,
+    /// The port of its URL.
+    pub port: u16,
+    /// Whether it is spoken to by TLS.
+    pub tls: bool,
+    /// Addresses, looked up by whoever read the configuration.
     pub addresses: Vec<SocketAddr>,
     /// Host and port as written, for a server that is asked by name.
     pub authority: String,
@@ -115,6 +151,8 @@ pub struct Server {
     pub max_in_flight: Option<u32>,
     /// Share beside the others.
     pub weight: u32,
+    /// Where it stands.
+    pub zone: Option<String>,
 }
 
 /// How a server is picked.
@@ -514,6 +552,8 @@ pub struct Limits {
     pub head_len_max: u32,
     /// Longest body of a request, bytes.
     pub body_len_max: u64,
+    /// Bytes held for clients and servers that are slow, by all connections together.
+    pub memory_max: u64,
     /// Time for a head, from its first byte (or from the connection) to its last.
     pub head_timeout: Duration,
     /// Time between two pieces of a body.

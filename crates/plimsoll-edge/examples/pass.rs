@@ -11,13 +11,7 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut address = || -> Option<SocketAddr> { arguments.next()?.parse().ok() };
     let listen = address().expect("an address to listen on");
-    let servers = std::iter::from_fn(address).map(|address| Server {
-        name: address.to_string(),
-        addresses: vec![address],
-        authority: address.to_string(),
-        max_in_flight: None,
-        weight: 1,
-    });
+    let servers = std::iter::from_fn(address).map(Server::at);
     let pool = Pool {
         ceiling: Ceiling::Fixed(1_000_000),
         ..Pool::new("app", servers.collect())

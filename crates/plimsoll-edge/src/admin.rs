@@ -5,6 +5,7 @@
 //! send unasked. Where others reach the address, a token is needed besides.
 
 mod page;
+mod servers;
 
 use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, TcpListener};
@@ -22,6 +23,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::metrics::{self, Format};
 use crate::overview::Watch;
+use crate::running::control::Control;
 
 /// Longest order, bytes.
 const ORDER_LEN_MAX: usize = 64 * 1024;
@@ -30,14 +32,11 @@ const CONNECTIONS_MAX: usize = 64;
 /// Time for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What an order to follow a new configuration comes to: what was done, or why not.
-pub(crate) type Reload = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
-
 /// What the admin address answers from.
 pub(crate) struct Desk {
     pub(crate) watch: Arc<Watch>,
     pub(crate) token: Option<String>,
-    pub(crate) reload: Reload,
+    pub(crate) control: Arc<Control>,
     pub(crate) address: SocketAddr,
 }
 
@@ -108,15 +107,19 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
             text(StatusCode::OK, "application/json", body)
         }
         (&Method::GET | &Method::HEAD, "/") => page(),
+        (&Method::GET | &Method::HEAD, "/servers") => {
+            let body = desk.control.servers().to_string();
+            text(StatusCode::OK, "application/json", body)
+        }
         (&Method::POST, "/reload") => match order(request).await {
-            Ok(()) => match (desk.reload)() {
-                Ok(done) => text(StatusCode::OK, "application/json", said("done", &done)),
-                Err(why) => text(
-                    StatusCode::UNPROCESSABLE_ENTITY,
-                    "application/json",
-                    said("fault", &why),
-                ),
-            },
+            Ok(_) => told(desk.control.reload()),
+            Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
+        },
+        (&Method::POST, "/servers") => match order(request).await {
+            Ok(body) => {
+                let order = servers::read(&body, &desk.control.resolvers());
+                told(order.and_then(|(pool, order)| desk.control.order(&pool, order)))
+            }
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (_, "/metrics" | "/healthz" | "/figures" | "/") => text(
@@ -124,7 +127,7 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
             "text/plain; charset=utf-8",
             "this is asked with GET\n",
         ),
-        (_, "/reload") => text(
+        (_, "/reload" | "/servers") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
             "this is asked with POST and JSON\n",
@@ -132,9 +135,18 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
         _ => text(
             StatusCode::NOT_FOUND,
             "text/plain; charset=utf-8",
-            "there are /, /metrics, /healthz and /figures; POST /reload\n",
+            "there are /, /metrics, /healthz, /figures and /servers; POST /reload and /servers\n",
         ),
     }
+}
+
+/// What an order came to.
+fn told(done: Result<String, String>) -> Answer {
+    let (status, body) = match done {
+        Ok(done) => (StatusCode::OK, said("done", &done)),
+        Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, said("fault", &why)),
+    };
+    text(status, "application/json", body)
 }
 
 fn said(word: &str, text: &str) -> String {
@@ -142,7 +154,7 @@ fn said(word: &str, text: &str) -> String {
 }
 
 /// Takes the body of an order, which must be JSON.
-async fn order(request: Request<Incoming>) -> Result<(), (StatusCode, &'static str)> {
+async fn order(request: Request<Incoming>) -> Result<Bytes, (StatusCode, &'static str)> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim();
@@ -165,7 +177,7 @@ async fn order(request: Request<Incoming>) -> Result<(), (StatusCode, &'static s
     if !body.is_empty() && serde_json::from_slice::<serde_json::Value>(&body).is_err() {
         return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
     }
-    Ok(())
+    Ok(body)
 }
 
 fn may_ask(desk: &Desk, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {

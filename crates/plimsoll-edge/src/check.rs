@@ -8,12 +8,12 @@ use std::time::Duration;
 use plimsoll_config::edge::Check;
 use plimsoll_wire::head;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use crate::clock::{Nanoseconds, nanoseconds};
 use crate::overview::Watch;
 use crate::pool::lock;
 use crate::pool::server::Server;
+use crate::upstream::{Upstream, tls_fault};
 
 /// How often it is looked who is due.
 const LOOK: Duration = Duration::from_millis(50);
@@ -24,7 +24,7 @@ const HEAD_LEN_MAX: usize = 16 * 1024;
 pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Checks for ever.
-pub(crate) async fn keep_checking(watch: Arc<Watch>, tell: Tell) {
+pub(crate) async fn keep(watch: Arc<Watch>, tell: Tell) {
     let mut asked: HashMap<usize, Nanoseconds> = HashMap::new();
     loop {
         let now = watch.clock.now();
@@ -36,6 +36,11 @@ pub(crate) async fn keep_checking(watch: Arc<Watch>, tell: Tell) {
                 .flat_map(|pool| &pool.servers)
                 .any(|one| one.id == *id)
         });
+        for server in pools.iter().flat_map(|pool| &pool.servers) {
+            if let Some(fault) = server.take_news() {
+                tell(&format!("server {}: {fault}", server.name));
+            }
+        }
         for pool in &pools {
             let Some(check) = &pool.config.check else {
                 continue;
@@ -64,7 +69,7 @@ async fn ask(watch: Arc<Watch>, server: Arc<Server>, check: Check, tell: Tell) {
     let Some(&address) = server.addresses.first() else {
         return;
     };
-    let asking = is_well(address, &server.name, check.path.as_deref());
+    let asking = is_well(address, &server, check.path.as_deref());
     let good = matches!(
         tokio::time::timeout(check.timeout, asking).await,
         Ok(Some(()))
@@ -80,8 +85,15 @@ async fn ask(watch: Arc<Watch>, server: Arc<Server>, check: Check, tell: Tell) {
 }
 
 /// Asks once; `None` is no.
-async fn is_well(address: SocketAddr, host: &str, path: Option<&str>) -> Option<()> {
-    let mut stream = TcpStream::connect(address).await.ok()?;
+async fn is_well(address: SocketAddr, server: &Server, path: Option<&str>) -> Option<()> {
+    let mut stream = match Upstream::connect(address, server.secure.clone()).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            server.note_fault(tls_fault(&error)?);
+            return None;
+        }
+    };
+    let host = &server.authority;
     let Some(path) = path else {
         return Some(());
     };
@@ -89,6 +101,7 @@ async fn is_well(address: SocketAddr, host: &str, path: Option<&str>) -> Option<
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: plimsoll-edge\r\nConnection: close\r\n\r\n"
     );
     stream.write_all(request.as_bytes()).await.ok()?;
+    stream.flush().await.ok()?;
     let mut answer = Vec::new();
     loop {
         let seen = answer.len();

@@ -16,6 +16,8 @@ pub(crate) enum Client {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     Stream(Box<ClientStream>),
+    /// It was handed to whoever speaks its protocol.
+    Gone,
 }
 
 impl Client {
@@ -30,6 +32,7 @@ impl Client {
             Self::Plain(stream) => poll_read(stream, cx, buffer),
             Self::Tls(stream) => poll_read(stream.as_mut(), cx, buffer),
             Self::Stream(stream) => stream.poll_read(cx, buffer),
+            Self::Gone => Poll::Ready(Ok(0)),
         }
     }
 
@@ -48,6 +51,7 @@ impl Client {
                 let bytes = if first.is_empty() { second } else { first };
                 stream.poll_write(cx, bytes)
             }
+            Self::Gone => Poll::Ready(Ok(0)),
         }
     }
 
@@ -56,7 +60,7 @@ impl Client {
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
-            Self::Plain(_) | Self::Stream(_) => Poll::Ready(Ok(())),
+            Self::Plain(_) | Self::Stream(_) | Self::Gone => Poll::Ready(Ok(())),
         }
     }
 
@@ -66,7 +70,7 @@ impl Client {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
             // Its end was said with the last byte of its answer.
-            Self::Stream(_) => Poll::Ready(Ok(())),
+            Self::Stream(_) | Self::Gone => Poll::Ready(Ok(())),
         }
     }
 }
@@ -132,6 +136,12 @@ impl Outgoing {
     #[inline]
     pub(crate) fn advance(&mut self, count: usize) {
         self.at += count;
+    }
+
+    /// Memory it takes.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Starts again from the first byte, to write the same once more.

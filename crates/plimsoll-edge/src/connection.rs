@@ -6,6 +6,7 @@
 mod begin;
 mod own_answer;
 mod particulars;
+mod prior;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -23,6 +24,7 @@ use crate::pool::ticket::Ticket;
 use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
 use particulars::Particulars;
+use prior::Frames;
 
 /// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
 const LINGER_LEN_MAX: usize = 256 * 1024;
@@ -71,6 +73,8 @@ pub(crate) struct Connection {
     is_polled: bool,
     /// What only some requests carry.
     particulars: Option<Box<Particulars>>,
+    /// Bytes that the loop was told it holds.
+    holds: usize,
     /// A connection of its own; a stream of HTTP/2 is counted with its connection.
     is_counted: bool,
 }
@@ -86,6 +90,8 @@ enum Stage {
     /// An answer of the edge's own goes out.
     Answering(Outgoing, After),
     Tunnel(Box<Tunnel>),
+    /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
+    Frames(Frames),
     /// All was said; what the client still sends is thrown away.
     Lingering(usize),
     Over,
@@ -129,8 +135,33 @@ impl Connection {
             requests: 0,
             is_polled: false,
             particulars: None,
+            holds: 0,
             is_counted: false,
         }
+    }
+
+    /// Takes it from stage to stage until one waits, or all is over.
+    fn poll_stages(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !matches!(self.stage, Stage::Over) {
+            let is_idle = matches!(self.stage, Stage::Head) && self.held.is_empty();
+            if is_idle && self.event_loop.is_draining() {
+                break;
+            }
+            ready!(self.poll_stage(cx));
+        }
+        Poll::Ready(())
+    }
+
+    /// Memory that it takes for bytes on their way.
+    fn memory(&self) -> usize {
+        let stage = match &self.stage {
+            Stage::Waiting(waiting) => waiting.exchange.memory(),
+            Stage::Exchanging(exchange) => exchange.memory(),
+            Stage::Answering(out, _) => out.memory(),
+            Stage::Tunnel(tunnel) => tunnel.memory(),
+            Stage::Head | Stage::Frames(_) | Stage::Lingering(_) | Stage::Over => 0,
+        };
+        self.held.capacity() + stage
     }
 
     fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -143,6 +174,11 @@ impl Connection {
                 let event_loop = &self.event_loop;
                 ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
                 event_loop.figures.tunnels.decrement();
+                self.stage = Stage::Over;
+                Poll::Ready(())
+            }
+            Stage::Frames(frames) => {
+                ready!(frames.poll(cx));
                 self.stage = Stage::Over;
                 Poll::Ready(())
             }
@@ -173,6 +209,10 @@ impl Connection {
             event_loop.figures.bytes_in.add(count as u64);
             if self.held.is_empty() {
                 if self.begin_if_complete(&shared[..count], 0) {
+                    return Poll::Ready(());
+                }
+                if event_loop.is_full() {
+                    self.shed();
                     return Poll::Ready(());
                 }
                 self.held.extend_from_slice(&shared[..count]);
@@ -365,6 +405,8 @@ impl Connection {
                 self.event_loop.figures.tunnels.decrement();
                 self.stage = Stage::Over;
             }
+            // Their time is kept with them.
+            Stage::Frames(_) => {}
             _ => self.stage = Stage::Over,
         }
     }
@@ -423,14 +465,11 @@ impl Future for Connection {
         if expired {
             connection.expired();
         }
-        while !matches!(connection.stage, Stage::Over) {
-            let is_idle = matches!(connection.stage, Stage::Head) && connection.held.is_empty();
-            if is_idle && connection.event_loop.is_draining() {
-                break;
-            }
-            ready!(connection.poll_stage(cx));
-        }
-        Poll::Ready(())
+        let polled = connection.poll_stages(cx);
+        let holds = connection.memory();
+        connection.event_loop.hold(connection.holds, holds);
+        connection.holds = holds;
+        polled
     }
 }
 
@@ -439,6 +478,7 @@ impl Drop for Connection {
         if let Stage::Waiting(waiting) = &self.stage {
             waiting.pool.leave(&waiting.ticket);
         }
+        self.event_loop.hold(self.holds, 0);
         self.event_loop.wheel.borrow_mut().leave(self.deadline);
         if self.is_counted {
             self.event_loop.figures.connections.decrement();

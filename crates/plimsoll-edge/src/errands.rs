@@ -11,9 +11,10 @@ use plimsoll_config::edge::{Alarm, Edge, Traces};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::check::{self, Tell};
-use crate::overview::Watch;
+use crate::check;
+use crate::names;
 use crate::pool::lock;
+use crate::running::Control;
 use crate::trace::Span;
 
 /// Batches of spans that may wait for the collector.
@@ -51,15 +52,16 @@ impl Errands {
 /// Runs errands until `end` is told or dropped; spans that are there by then are still told.
 pub(crate) fn run(
     runtime: &Runtime,
-    watch: &Arc<Watch>,
-    errands: &Arc<Errands>,
-    tell: &Tell,
+    control: &Arc<Control>,
     mut spans: mpsc::Receiver<Vec<Span>>,
     end: oneshot::Receiver<()>,
 ) {
+    let (watch, errands, tell) = (&control.watch, &control.errands, &control.hooks.tell);
     runtime.block_on(async {
         tokio::select! {
-            () = check::keep_checking(Arc::clone(watch), Arc::clone(tell)) => {}
+            () = check::keep(Arc::clone(watch), Arc::clone(tell)) => {}
+            () = names::keep(Arc::clone(control)) => {}
+            () = control.watch_certificates() => {}
             () = shells::keep_fetching(watch, tell) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
             () = spans::keep_telling(watch, errands, tell, &mut spans) => {}

@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use tokio::io::AsyncRead as _;
 use tokio::io::ReadBuf;
-use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
 use crate::clock::{self, Clock, Nanoseconds, nanoseconds};
@@ -18,10 +17,12 @@ use crate::compress::Budget;
 use crate::deadline::{TICK_MS, Wheel};
 use crate::exchange::Exchange;
 use crate::figures::Figures;
+use crate::pool::Pool;
 use crate::pool::chooser::mix;
 use crate::pool::server::Server;
 use crate::settings::Settings;
 use crate::trace::Spans;
+use crate::upstream::Upstream;
 
 /// Length of the buffer that everything is read into.
 const SHARED_LEN: usize = 64 * 1024;
@@ -36,9 +37,16 @@ const FRESH_NS: u64 = 1_000_000_000;
 /// A connection to a server that nobody uses.
 #[derive(Debug)]
 struct Idle {
-    stream: TcpStream,
+    stream: Upstream,
     since: Nanoseconds,
     keep_ns: Nanoseconds,
+}
+
+/// Idle connections to one server. Places are used again when servers are gone; whose they are stands here.
+#[derive(Debug, Default)]
+struct IdleOf {
+    server: usize,
+    connections: Vec<Idle>,
 }
 
 /// One event loop.
@@ -56,11 +64,13 @@ pub(crate) struct EventLoop {
     pub(crate) budget: Budget,
     /// Spans that are to be told.
     pub(crate) spans: RefCell<Spans>,
-    idle: RefCell<Vec<Vec<Idle>>>,
+    idle: RefCell<Vec<IdleOf>>,
     #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
     spare: RefCell<Vec<Box<Exchange>>>,
     /// Memory of answers of the edge's own.
     spare_bytes: RefCell<Vec<Vec<u8>>>,
+    /// Bytes that connections hold, for slow clients and servers above all.
+    held: Cell<usize>,
     random: Cell<u64>,
     generation: Cell<u32>,
     /// About to end: connections close when their answers are given.
@@ -91,6 +101,7 @@ impl EventLoop {
             idle: RefCell::default(),
             spare: RefCell::default(),
             spare_bytes: RefCell::default(),
+            held: Cell::new(0),
             random: Cell::new(seed),
             generation: Cell::new(0),
             draining: Cell::new(false),
@@ -157,10 +168,26 @@ impl EventLoop {
         }
     }
 
+    /// Takes note that a connection holds so many bytes now, and how many it held before.
+    #[inline]
+    pub(crate) fn hold(&self, before: usize, now: usize) {
+        self.held.set(self.held.get() + now - before);
+    }
+
+    /// Whether connections hold as much as they may: nothing new is begun then.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.held.get() >= self.settings.borrow().memory_max
+    }
+
     /// A connection to a server that waits to be used. One that the server has closed or spoken on is dropped.
-    pub(crate) fn take_idle(&self, server: &Server, may_repeat: bool) -> Option<TcpStream> {
+    pub(crate) fn take_idle(&self, server: &Server, may_repeat: bool) -> Option<Upstream> {
         let mut idle = self.idle.borrow_mut();
-        let idle = idle.get_mut(server.id)?;
+        let idle = idle.get_mut(server.slot)?;
+        if idle.server != server.id {
+            return None;
+        }
+        let idle = &mut idle.connections;
         while let Some(mut one) = idle.pop() {
             let too_old = !may_repeat && self.clock.now().saturating_sub(one.since) > FRESH_NS;
             if too_old {
@@ -176,12 +203,18 @@ impl EventLoop {
     }
 
     /// Keeps a connection for the next request.
-    pub(crate) fn put_idle(&self, server: &Server, stream: TcpStream, keep: Duration, most: u32) {
+    pub(crate) fn put_idle(&self, server: &Server, stream: Upstream, keep: Duration, most: u32) {
         let mut idle = self.idle.borrow_mut();
-        if idle.len() <= server.id {
-            idle.resize_with(server.id + 1, Vec::new);
+        if idle.len() <= server.slot {
+            idle.resize_with(server.slot + 1, IdleOf::default);
         }
-        let idle = &mut idle[server.id];
+        let idle = &mut idle[server.slot];
+        if idle.server != server.id {
+            // Of a server that is gone.
+            idle.connections.clear();
+            idle.server = server.id;
+        }
+        let idle = &mut idle.connections;
         if idle.len() < most as usize {
             idle.push(Idle {
                 stream,
@@ -200,6 +233,12 @@ impl EventLoop {
     /// Follows a new configuration; requests that have begun keep theirs.
     pub(crate) fn follow(&self, settings: Settings) {
         *self.settings.borrow_mut() = Rc::new(settings);
+    }
+
+    /// Follows new servers; routes and limits stay as they are.
+    pub(crate) fn follow_pools(&self, pools: Vec<Arc<Pool>>) {
+        let settings = self.settings().with_pools(pools);
+        self.follow(settings);
     }
 
     /// Lets connections end when their answers are given, and those that wait for a request at once.
@@ -232,7 +271,8 @@ impl EventLoop {
     }
 
     fn has_no_idle(&self) -> bool {
-        self.idle.borrow().iter().all(Vec::is_empty)
+        let idle = self.idle.borrow();
+        idle.iter().all(|one| one.connections.is_empty())
     }
 
     fn each_second(&self) {
@@ -241,7 +281,7 @@ impl EventLoop {
         self.spans.borrow_mut().hand_on(&self.figures);
         let now = self.clock.now();
         for idle in self.idle.borrow_mut().iter_mut() {
-            idle.retain_mut(|one| {
+            idle.connections.retain_mut(|one| {
                 now.saturating_sub(one.since) < one.keep_ns && is_quiet(&mut one.stream)
             });
         }
@@ -249,7 +289,7 @@ impl EventLoop {
 }
 
 /// Whether a connection is open and nothing was said on it. Costs no system call while nothing has happened.
-fn is_quiet(stream: &mut TcpStream) -> bool {
+fn is_quiet(stream: &mut Upstream) -> bool {
     let mut cx = Context::from_waker(Waker::noop());
     let mut byte = [0];
     let mut buffer = ReadBuf::new(&mut byte);

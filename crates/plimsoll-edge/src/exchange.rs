@@ -17,13 +17,22 @@ use plimsoll_wire::framing::BodyReader;
 
 use crate::client::{Client, Outgoing, poll_read, poll_write};
 use crate::clock::Nanoseconds;
+use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
 use crate::forward;
 use crate::pool::server::Server;
 use crate::pool::{Asker, Permit};
 use crate::settings::{Settings, ticks};
+use crate::upstream::Upstream;
 use answer::Answer;
 pub(crate) use link::Link;
+
+/// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.
+///
+/// A byte now and then would otherwise hold a place with a server for as long as somebody likes.
+const SLOWEST: u64 = 512;
+/// Time for one piece when connections hold as much as they may.
+const HURRY_TICKS: u64 = 1000 / TICK_MS;
 
 /// What is remembered of a request while its answer is fetched.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,6 +122,12 @@ enum Waits {
     More,
 }
 
+impl Waits {
+    fn are_for_client(self) -> bool {
+        matches!(self, Self::Body | Self::Client)
+    }
+}
+
 /// One request on its way.
 #[derive(Debug, Default)]
 #[expect(
@@ -151,6 +166,9 @@ pub(crate) struct Exchange {
     deaf: bool,
     attempts: u8,
     waits: Waits,
+    /// Since when the client is waited for, and for how long it was before.
+    waits_since: Nanoseconds,
+    waited: Nanoseconds,
 }
 
 impl Exchange {
@@ -172,6 +190,13 @@ impl Exchange {
         self.deaf = false;
         self.attempts = 0;
         self.waits = Waits::Nothing;
+        self.waited = 0;
+    }
+
+    /// Memory it takes for bytes on their way.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.to_server.memory() + self.to_client.memory() + self.answer.memory()
     }
 
     /// The status the client got, if it got one.
@@ -199,6 +224,10 @@ impl Exchange {
                     };
                     if is_flushed && self.answer.is_complete() && self.to_client.is_empty() {
                         return Poll::Ready(self.done());
+                    }
+                    if let Poll::Ready(Err(_)) = self.link.poll_flush(cx) {
+                        // It may have answered before it closed; what it said is still to be read.
+                        self.deaf = true;
                     }
                     self.keep_deadline(side, moved);
                     return Poll::Pending;
@@ -338,9 +367,9 @@ impl Exchange {
                 self.pass(cx, side, &shared[direct])?;
                 Ok(true)
             }
-            Poll::Ready(_) => {
+            Poll::Ready(end) => {
                 drop(shared);
-                self.server_ended(side)?;
+                self.server_ended(side, end.is_ok())?;
                 Ok(true)
             }
             Poll::Pending => {
@@ -389,7 +418,7 @@ impl Exchange {
     }
 
     /// Both ends, for a tunnel.
-    pub(crate) fn take_link(&mut self) -> Option<(tokio::net::TcpStream, Option<Permit>)> {
+    pub(crate) fn take_link(&mut self) -> Option<(Upstream, Option<Permit>)> {
         Some((self.link.take()?, self.permit.take()))
     }
 
@@ -409,6 +438,13 @@ impl Exchange {
         if waits == self.waits && !moved {
             return;
         }
+        if self.waits.are_for_client() || waits.are_for_client() {
+            let now = side.event_loop.clock.now();
+            if self.waits.are_for_client() {
+                self.waited += now.saturating_sub(self.waits_since);
+            }
+            self.waits_since = now;
+        }
         self.waits = waits;
         let Some(settings) = &self.settings else {
             return;
@@ -420,8 +456,8 @@ impl Exchange {
         let timeouts = timeouts.unwrap_or_default();
         let mut wait = match waits {
             Waits::Connection => ticks(timeouts.connect),
-            Waits::Client => settings.ticks.write,
-            Waits::Body => settings.ticks.body,
+            Waits::Client => self.patience(settings.ticks.write, side.event_loop),
+            Waits::Body => self.patience(settings.ticks.body, side.event_loop),
             Waits::FirstByte => ticks(timeouts.first_byte),
             Waits::More | Waits::Nothing => ticks(timeouts.idle),
         };
@@ -431,6 +467,19 @@ impl Exchange {
             wait = wait.min(ticks(total.saturating_sub(spent)));
         }
         side.event_loop.set_deadline(side.deadline, wait);
+    }
+
+    /// How much longer a client may take that has the given time for one piece.
+    fn patience(&self, piece: u64, event_loop: &EventLoop) -> u64 {
+        // Who is slow while others find no room makes room soon.
+        let piece = if event_loop.is_full() {
+            piece.min(HURRY_TICKS)
+        } else {
+            piece
+        };
+        let earned = (self.body.content_len() + self.bytes_out) * 1000 / (SLOWEST * TICK_MS);
+        let spent = self.waited / (TICK_MS * 1_000_000);
+        piece.min((piece + earned).saturating_sub(spent)).max(1)
     }
 
     /// The deadline has passed.

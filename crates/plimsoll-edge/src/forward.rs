@@ -371,9 +371,16 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_edited(name: &str, edits: &[HeaderEdit]) -> bool {
-    edits
-        .iter()
-        .any(|edit| edit.name.eq_ignore_ascii_case(name))
+    edits.iter().any(|edit| alike(&edit.name, name))
+}
+
+/// Whether a server that hands headers on as variables would take two names for one.
+fn alike(name: &str, other: &str) -> bool {
+    let plain = |byte: u8| match byte {
+        b'_' => b'-',
+        byte => byte.to_ascii_lowercase(),
+    };
+    name.len() == other.len() && name.bytes().map(plain).eq(other.bytes().map(plain))
 }
 
 fn apply(out: &mut Vec<u8>, edits: &[HeaderEdit]) {

@@ -24,12 +24,16 @@ mod http2;
 mod listen;
 mod log;
 mod metrics;
+mod names;
 mod outbound;
 mod overview;
 mod own;
 mod pool;
+#[cfg(any(test, feature = "fuzz"))]
+pub mod properties;
 mod proxy_header;
 mod record;
+mod roster;
 mod route;
 mod running;
 mod settings;
@@ -37,7 +41,9 @@ mod shell;
 mod tls;
 mod trace;
 mod tunnel;
+mod upstream;
 mod waiting;
 
-pub use running::{Fault, Hooks, Running, start};
-pub use tls::TlsFault;
+pub use names::look_up;
+pub use running::{Fault, Handed, Hooks, Phase, Running, start, start_with};
+pub use tls::{Examined, TlsFault, examine};

@@ -15,8 +15,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_config::edge::{self, Ceiling, Chooser, Class};
+use rustls::ClientConfig;
 
 use crate::clock::{Clock, Nanoseconds, nanoseconds};
+use crate::tls::TlsFault;
+use crate::upstream::{Secure, trust};
 use chooser::{Candidate, ramp};
 use queue::{Queue, Refused, Rules, SHARES};
 use server::Server;
@@ -38,17 +41,21 @@ pub(crate) struct Pool {
     pub(crate) config: edge::Pool,
     pub(crate) servers: Vec<Arc<Server>>,
     room: Arc<Room>,
-    arrivals: AtomicU64,
-    retries: Mutex<Retries>,
+    /// How its servers are spoken to by TLS, if one is.
+    encryption: Option<Arc<ClientConfig>>,
     clock: Clock,
 }
 
-/// Where requests wait; it outlives a change of configuration.
+/// What outlives a change of servers or of configuration.
 #[derive(Debug)]
 struct Room {
     queue: Mutex<Queue<Arc<Ticket>>>,
     /// Length of the queue, readable without its lock.
     waiting: AtomicUsize,
+    /// The servers of late: whoever waits goes to one of these, whichever change freed a place.
+    servers: Mutex<Vec<Arc<Server>>>,
+    arrivals: AtomicU64,
+    retries: Mutex<Retries>,
 }
 
 #[derive(Debug, Default)]
@@ -99,46 +106,76 @@ impl Drop for Permit {
 
 impl Pool {
     /// Builds it; servers and waiting requests of an earlier pool of the same name stay.
-    pub(crate) fn new(config: &edge::Pool, before: Option<&Self>, clock: Clock) -> Self {
+    ///
+    /// # Errors
+    /// When its servers cannot be spoken to by TLS.
+    pub(crate) fn new(
+        config: &edge::Pool,
+        before: Option<&Self>,
+        clock: Clock,
+    ) -> Result<Self, TlsFault> {
+        let alike = before.filter(|pool| pool.config.tls == config.tls);
+        let encryption = match alike.and_then(|pool| pool.encryption.clone()) {
+            Some(encryption) => Some(encryption),
+            None if config.servers.iter().any(|server| server.tls) => {
+                Some(trust::config(&config.tls)?)
+            }
+            None => None,
+        };
         let servers = config
             .servers
             .iter()
             .map(|server| {
                 let kept = before.and_then(|pool| {
                     let mut servers = pool.servers.iter();
-                    servers.find(|one| one.name == server.name && one.addresses == server.addresses)
+                    servers.find(|one| {
+                        one.name == server.name
+                            && one.addresses == server.addresses
+                            && one.secure.is_some() == server.tls
+                            && (alike.is_some() || !server.tls)
+                    })
                 });
                 if let Some(kept) = kept {
-                    kept.follow(server, config);
-                    Arc::clone(kept)
-                } else {
-                    Arc::new(Server::new(server, config))
+                    return Ok(Arc::clone(kept));
                 }
+                let secure = match &encryption {
+                    Some(config_of_all) if server.tls => Some(Secure {
+                        config: Arc::clone(config_of_all),
+                        name: trust::name(&config.tls, &server.host)?,
+                    }),
+                    _ => None,
+                };
+                Ok(Arc::new(Server::new(server, config, secure)))
             })
-            .collect();
-        let rules = Rules {
-            len_max: config.queue,
-            timeout: nanoseconds(config.queue_timeout),
-            objective: nanoseconds(config.objective),
-        };
+            .collect::<Result<Vec<_>, TlsFault>>()?;
         let room = match before {
-            Some(pool) => {
-                lock(&pool.room.queue).follow(rules);
-                Arc::clone(&pool.room)
-            }
+            Some(pool) => Arc::clone(&pool.room),
             None => Arc::new(Room {
-                queue: Mutex::new(Queue::new(rules)),
+                queue: Mutex::new(Queue::new(rules(config))),
                 waiting: AtomicUsize::new(0),
+                servers: Mutex::new(servers.clone()),
+                arrivals: AtomicU64::new(0),
+                retries: Mutex::default(),
             }),
         };
-        Self {
+        Ok(Self {
             config: config.clone(),
             servers,
             room,
-            arrivals: AtomicU64::new(0),
-            retries: Mutex::default(),
+            encryption,
             clock,
+        })
+    }
+
+    /// Puts the pool in the place of those of its name before it: servers that were kept follow its configuration, and
+    /// whoever waits goes to its servers.
+    pub(crate) fn take_over(self: &Arc<Self>) {
+        for (server, config) in self.servers.iter().zip(&self.config.servers) {
+            server.follow(config, &self.config);
         }
+        lock(&self.room.servers).clone_from(&self.servers);
+        lock(&self.room.queue).follow(rules(&self.config));
+        self.hand_over();
     }
 
     /// A place for a request, a place in line, or neither.
@@ -206,8 +243,8 @@ impl Pool {
     /// Whether a request may be sent again: retries are a share of requests, so that they never double an overload.
     pub(crate) fn may_retry(&self) -> bool {
         let now = self.clock.now();
-        let arrivals = self.arrivals.load(Ordering::Relaxed);
-        let mut retries = lock(&self.retries);
+        let arrivals = self.room.arrivals.load(Ordering::Relaxed);
+        let mut retries = lock(&self.room.retries);
         if now.saturating_sub(retries.since) > RETRY_WINDOW_NS {
             *retries = Retries {
                 since: now,
@@ -236,7 +273,7 @@ impl Pool {
     }
 
     fn take(self: &Arc<Self>, asker: &Asker) -> Option<Permit> {
-        let turn = self.arrivals.fetch_add(1, Ordering::Relaxed);
+        let turn = self.room.arrivals.fetch_add(1, Ordering::Relaxed);
         let share = SHARES[asker.class as usize];
         let now = self.clock.now();
         let (server, in_flight) = match self.servers.as_slice() {
@@ -244,7 +281,7 @@ impl Pool {
                 let in_flight = only.is_in(now).then(|| only.try_take(share)).flatten()?;
                 (only, in_flight)
             }
-            _ => self.choose(asker, turn, now, share)?,
+            servers => self.choose(servers, asker, turn, now, share)?,
         };
         Some(Permit {
             pool: Arc::clone(self),
@@ -253,16 +290,17 @@ impl Pool {
         })
     }
 
-    fn choose(
+    fn choose<'s>(
         &self,
+        servers: &'s [Arc<Server>],
         asker: &Asker,
         turn: u64,
         now: Nanoseconds,
         share: f64,
-    ) -> Option<(&Arc<Server>, u32)> {
+    ) -> Option<(&'s Arc<Server>, u32)> {
         let slow_start = nanoseconds(self.config.slow_start);
-        let mut candidates: Vec<Candidate> = Vec::with_capacity(self.servers.len());
-        for (index, server) in self.servers.iter().enumerate() {
+        let mut candidates: Vec<Candidate> = Vec::with_capacity(servers.len());
+        for (index, server) in servers.iter().enumerate() {
             if server.is_in(now) && server.has_room(share) {
                 candidates.push(Candidate {
                     index,
@@ -277,12 +315,15 @@ impl Pool {
         if let Some(avoid) = asker.avoid
             && candidates.len() > 1
         {
-            candidates.retain(|one| self.servers[one.index].id != avoid);
+            candidates.retain(|one| servers[one.index].id != avoid);
+        }
+        if self.config.zone.is_some() {
+            prefer_near(&mut candidates, servers, asker);
         }
         while !candidates.is_empty() {
             let index = self.pick(&candidates, asker, turn)?;
-            if let Some(in_flight) = self.servers[index].try_take(share) {
-                return Some((&self.servers[index], in_flight));
+            if let Some(in_flight) = servers[index].try_take(share) {
+                return Some((&servers[index], in_flight));
             }
             candidates.retain(|one| one.index != index);
         }
@@ -310,9 +351,10 @@ impl Pool {
         if self.room.waiting.load(Ordering::SeqCst) == 0 {
             return;
         }
+        let servers = lock(&self.room.servers);
         let mut queue = lock(&self.room.queue);
         while queue.len() > 0 {
-            let Some((server, now)) = self.free_server() else {
+            let Some((server, now)) = self.free_server(&servers) else {
                 break;
             };
             match queue.pop(now) {
@@ -324,9 +366,9 @@ impl Pool {
         self.room.waiting.store(queue.len(), Ordering::SeqCst);
     }
 
-    fn free_server(&self) -> Option<(Arc<Server>, Nanoseconds)> {
+    fn free_server(&self, servers: &[Arc<Server>]) -> Option<(Arc<Server>, Nanoseconds)> {
         let now = self.clock.now();
-        let turn = self.arrivals.load(Ordering::Relaxed);
+        let turn = self.room.arrivals.load(Ordering::Relaxed);
         let anybody = Asker {
             class: Class::CriticalPlus,
             key: chooser::mix(turn),
@@ -334,8 +376,27 @@ impl Pool {
             avoid: None,
             random: chooser::mix(turn ^ now),
         };
-        let (server, _) = self.choose(&anybody, turn, now, 1.0)?;
+        let (server, _) = self.choose(servers, &anybody, turn, now, 1.0)?;
         Some((Arc::clone(server), now))
+    }
+}
+
+/// Leaves those of the edge's zone, as long as one of them is well and has room; all of them when none has. A
+/// client that belongs to a server stays with it wherever it stands.
+fn prefer_near(candidates: &mut Vec<Candidate>, servers: &[Arc<Server>], asker: &Asker) {
+    let is_near = |one: &Candidate| servers[one.index].is_near();
+    let is_meant = |one: &Candidate| asker.sticky == Some(one.hash);
+    if candidates.iter().any(is_near) && !candidates.iter().any(is_meant) {
+        candidates.retain(is_near);
+    }
+}
+
+/// What the queue keeps to.
+fn rules(config: &edge::Pool) -> Rules {
+    Rules {
+        len_max: config.queue,
+        timeout: nanoseconds(config.queue_timeout),
+        objective: nanoseconds(config.objective),
     }
 }
 

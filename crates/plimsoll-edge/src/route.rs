@@ -7,8 +7,7 @@
 pub(crate) mod shared;
 
 use std::borrow::Cow;
-use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{self, Action, Match, PathMatch, Rewrite};
 use plimsoll_wire::request_head::RequestHead;
@@ -26,7 +25,8 @@ pub(crate) struct Route {
     pub(crate) shared: Arc<RouteShared>,
     page: Option<Arc<Page>>,
     /// This loop's look at pages that were learnt.
-    seen: RefCell<shell::Seen>,
+    /// Only its own loop asks: nobody ever waits for it.
+    seen: Mutex<shell::Seen>,
     path: Path,
     rewrite: Option<Regex>,
 }
@@ -210,7 +210,7 @@ impl Route {
             config: config.clone(),
             page: shared.page.clone(),
             shared,
-            seen: RefCell::default(),
+            seen: Mutex::default(),
             path,
             rewrite,
         })

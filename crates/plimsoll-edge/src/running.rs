@@ -1,34 +1,39 @@
 //! An edge that runs: its loops, its log, and how it is told to change or to end.
 
+pub(crate) mod control;
 mod event_loops;
+mod sockets;
 
 use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::unistd::{User, initgroups, setgid, setuid};
-use plimsoll_config::edge::{AccessLog, Admin, Edge, Listener};
+use plimsoll_config::edge::{AccessLog, Admin, Edge};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admin;
 use crate::clock::Clock;
 use crate::errands::{self, Errands};
 use crate::figures::Figures;
-use crate::listen::{self, Census};
+use crate::listen::Census;
 use crate::log::{Lines, Reopener, Writer};
 use crate::overview::{Told, Watch};
 use crate::pool::chooser::mix;
-use crate::pool::lock;
-use crate::settings::{self, Settings, Shared};
+use crate::roster::Roster;
+use crate::settings::{self, Before, Settings, Shared, loops};
 use crate::tls::TlsFault;
 use crate::trace::{Span, Spans};
+pub(crate) use control::Control;
+use control::Followed;
 use event_loops::{ORDERS_MAX, Order, Parts};
+pub use sockets::Handed;
+use sockets::Sockets;
 
 /// Why an edge did not start, or did not follow a new configuration.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +57,16 @@ pub enum Fault {
     /// The admin address can be reached by others, and asks for no token.
     #[error("the admin address {0} can be reached by others, and there is no token")]
     AdminOpen(SocketAddr),
+    /// A socket that was handed over cannot be used.
+    #[error("the socket `{name}` at {address} that was handed over cannot be used: {why}")]
+    Handed {
+        /// Its name.
+        name: String,
+        /// Where it is bound.
+        address: String,
+        /// Why not.
+        why: String,
+    },
     /// The access log cannot be written.
     #[error("cannot write the access log {}", path.display())]
     AccessLog {
@@ -111,6 +126,19 @@ pub struct Hooks {
     pub tell: Tell,
     /// Reads the configuration again, for a reload.
     pub read_again: ReadAgain,
+    /// Is told how far it is, as service managers want to know.
+    pub phase: Arc<dyn Fn(Phase) + Send + Sync>,
+}
+
+/// How far an edge is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It takes requests; after a reload again, whether that changed anything or not.
+    Ready,
+    /// It reads its configuration again, and takes requests meanwhile.
+    Reloading,
+    /// It takes no new connections.
+    Stopping,
 }
 
 impl Hooks {
@@ -119,6 +147,7 @@ impl Hooks {
         Self {
             tell: Arc::new(|_| ()),
             read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
+            phase: Arc::new(|_| ()),
         }
     }
 }
@@ -139,75 +168,67 @@ struct AdminDesk {
     end: oneshot::Sender<()>,
 }
 
-/// What a reload needs.
-struct Control {
-    clock: Clock,
-    loops: usize,
-    orders: Vec<mpsc::Sender<Order>>,
-    watch: Arc<Watch>,
-    errands: Arc<Errands>,
-    hooks: Hooks,
-    /// Listeners as configured, and where they were bound.
-    listening: Mutex<Vec<(Listener, SocketAddr)>>,
-}
-
 /// Starts an edge. Whatever can fail has failed or succeeded when this returns.
 ///
 /// # Errors
 /// When an address, a file or a thread is not to be had.
 pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
+    start_with(edge, hooks, Vec::new())
+}
+
+/// Starts an edge with sockets that whoever started the process has bound already.
+///
+/// # Errors
+/// When an address, a file or a thread is not to be had, or nobody wants a socket.
+pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Running, Fault> {
     let clock = Clock::start();
     let count = loops(edge);
-    let (listening, by_loop) = bind_all(edge, count)?;
-    let admin = edge.admin.as_ref().map(|admin| bind_admin(admin, &hooks));
+    let mut handed = Sockets::new(handed)?;
+    let mut by_loop: Vec<Vec<(SocketAddr, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
+    let mut listening = Vec::new();
+    for listener in &edge.listen {
+        let (bound, address) = handed.take_or_bind(listener.address, count)?;
+        listening.push((listener.clone(), address));
+        for (part, socket) in by_loop.iter_mut().zip(bound) {
+            part.push((listener.address, socket));
+        }
+    }
+    let admin = edge
+        .admin
+        .as_ref()
+        .map(|admin| sockets::of_admin(admin, &mut handed, &hooks));
     let admin = admin.transpose()?.flatten();
+    handed.must_be_taken()?;
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
-    let shared = Shared::new(edge, &[], &[], count, clock)?;
+    let roster = Roster::new(&edge.pools);
+    let shared = Shared::new(edge, &roster.pools(), Before::default(), count, clock)?;
     if let Some(name) = &edge.user {
         become_user(name)?;
     }
-    let figures: Vec<Arc<Figures>> = (0..count).map(|_| Arc::default()).collect();
-    let census = Arc::new(Census::default());
     let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
-    let mut threads = Vec::new();
-    let mut orders = Vec::new();
-    for (number, listeners) in by_loop.into_iter().enumerate() {
-        let runtime = event_loops::runtime().map_err(Fault::Loop)?;
-        let (sender, inbox) = mpsc::channel(ORDERS_MAX);
-        let parts = Parts {
-            clock,
-            seed: seed(number)?,
-            settings: Settings::new(edge, &shared, number)?,
-            figures: Arc::clone(&figures[number]),
-            log: log
-                .as_ref()
-                .map_or_else(Lines::default, |(writer, _)| writer.lines()),
-            spans: Spans::new(spans.clone()),
-            listeners,
-            census: Arc::clone(&census),
-            inbox,
-        };
-        threads.push(spawn(format!("edge-{number}"), move || {
-            parts.run(&runtime);
-        })?);
-        orders.push(sender);
-    }
-    let control = Arc::new(Control {
-        clock,
-        loops: count,
+    let Started {
+        threads,
         orders,
-        watch: Arc::new(Watch {
-            clock,
-            loops: figures,
-            pools: Mutex::new(shared.pools),
-            routes: Mutex::new(shared.routes),
-            alarms: Mutex::default(),
-            told: Told::default(),
-        }),
-        errands: Arc::new(Errands::new(edge)),
-        hooks,
-        listening: Mutex::new(listening),
-    });
+        figures,
+    } = start_loops(edge, &shared, clock, by_loop, log.as_ref(), &spans)?;
+    drop(spans);
+    let watch = Watch {
+        clock,
+        loops: figures,
+        pools: Mutex::new(shared.pools.clone()),
+        routes: Mutex::new(shared.routes),
+        alarms: Mutex::default(),
+        told: Told::default(),
+    };
+    let followed = Followed {
+        listening,
+        doors: shared.doors,
+        roster,
+        resolvers: edge.resolvers.clone(),
+    };
+    let control = Control::new(watch, Errands::new(edge), hooks, orders, followed);
+    control.warn(edge);
+    let control = Arc::new(control);
     let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
     let writer = log
         .map(|(writer, out)| write_log(writer, out, edge.access_log.clone(), &control.hooks))
@@ -217,6 +238,7 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
         _ => None,
     };
     let errands = open_errands(&control, spans_taken)?;
+    (control.hooks.phase)(Phase::Ready);
     Ok(Running {
         control,
         admin,
@@ -227,11 +249,57 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
     })
 }
 
+/// Loops that run.
+struct Started {
+    threads: Vec<JoinHandle<()>>,
+    orders: Vec<mpsc::Sender<Order>>,
+    figures: Vec<Arc<Figures>>,
+}
+
+fn start_loops(
+    edge: &Edge,
+    shared: &Shared,
+    clock: Clock,
+    by_loop: Vec<Vec<(SocketAddr, TcpListener)>>,
+    log: Option<&(Writer, Out)>,
+    spans: &mpsc::Sender<Vec<Span>>,
+) -> Result<Started, Fault> {
+    let census = Arc::new(Census::default());
+    let mut started = Started {
+        threads: Vec::new(),
+        orders: Vec::new(),
+        figures: Vec::new(),
+    };
+    for (number, listeners) in by_loop.into_iter().enumerate() {
+        let runtime = event_loops::runtime().map_err(Fault::Loop)?;
+        let (sender, inbox) = mpsc::channel(ORDERS_MAX);
+        let figures: Arc<Figures> = Arc::default();
+        let parts = Parts {
+            clock,
+            seed: seed(number)?,
+            settings: Settings::new(edge, shared, number)?,
+            figures: Arc::clone(&figures),
+            log: log.map_or_else(Lines::default, |(writer, _)| writer.lines()),
+            spans: Spans::new(spans.clone()),
+            listeners,
+            census: Arc::clone(&census),
+            inbox,
+        };
+        started
+            .threads
+            .push(spawn(format!("edge-{number}"), move || {
+                parts.run(&runtime);
+            })?);
+        started.orders.push(sender);
+        started.figures.push(figures);
+    }
+    Ok(started)
+}
+
 impl Running {
     /// Where clients come in, with ports that the system chose filled in.
     pub fn addresses(&self) -> Vec<SocketAddr> {
-        let listening = lock(&self.control.listening);
-        listening.iter().map(|(_, bound)| *bound).collect()
+        self.control.addresses()
     }
 
     /// Where the edge itself is asked.
@@ -256,6 +324,7 @@ impl Running {
 
     /// Takes no new connections, lets requests and tunnels end for at most so long, and ends.
     pub fn drain(self, at_most: Duration) {
+        (self.control.hooks.phase)(Phase::Stopping);
         for orders in &self.control.orders {
             // A loop that takes no orders has ended.
             let _ = orders.blocking_send(Order::Drain(at_most));
@@ -276,114 +345,6 @@ impl Running {
     }
 }
 
-impl Control {
-    fn reload(&self) -> Result<String, String> {
-        let edge = (self.hooks.read_again)()?;
-        self.follow(&edge).map_err(|fault| explain(&fault))?;
-        let done = "the new configuration is in use".to_owned();
-        (self.hooks.tell)(&done);
-        Ok(done)
-    }
-
-    /// Everything that can fail is done before anything changes.
-    fn follow(&self, edge: &Edge) -> Result<(), Fault> {
-        if loops(edge) != self.loops {
-            return Err(Fault::Loops(self.loops));
-        }
-        let mut listening = lock(&self.listening);
-        let mut kept = Vec::new();
-        let mut added: Vec<Vec<(SocketAddr, TcpListener)>> =
-            (0..self.loops).map(|_| Vec::new()).collect();
-        for listener in &edge.listen {
-            let before = listening
-                .iter()
-                .find(|(one, _)| one.address == listener.address);
-            if let Some((_, bound)) = before {
-                kept.push((listener.clone(), *bound));
-                continue;
-            }
-            let (sockets, bound) = bind(listener.address, self.loops)?;
-            kept.push((listener.clone(), bound));
-            for (part, socket) in added.iter_mut().zip(sockets) {
-                part.push((listener.address, socket));
-            }
-        }
-        let mut in_use = lock(&self.watch.pools);
-        let mut routes = lock(&self.watch.routes);
-        let shared = Shared::new(edge, &in_use, &routes, self.loops, self.clock)?;
-        let settings: Vec<Settings> = (0..self.loops)
-            .map(|number| Settings::new(edge, &shared, number))
-            .collect::<Result<_, _>>()?;
-        for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
-            let order = Order::Follow {
-                settings: Box::new(settings),
-                added,
-            };
-            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
-        }
-        *in_use = shared.pools;
-        *routes = shared.routes;
-        self.errands.follow(edge);
-        *listening = kept;
-        Ok(())
-    }
-}
-
-/// A fault and its causes in one line.
-fn explain(fault: &Fault) -> String {
-    let mut text = fault.to_string();
-    let mut source = std::error::Error::source(fault);
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
-}
-
-/// Listeners as configured and where they were bound.
-type Listening = Vec<(Listener, SocketAddr)>;
-/// The sockets of each loop.
-type ByLoop = Vec<Vec<(SocketAddr, TcpListener)>>;
-
-fn bind_all(edge: &Edge, count: usize) -> Result<(Listening, ByLoop), Fault> {
-    let mut by_loop: ByLoop = (0..count).map(|_| Vec::new()).collect();
-    let mut listening = Vec::new();
-    for listener in &edge.listen {
-        let (bound, address) = bind(listener.address, count)?;
-        listening.push((listener.clone(), address));
-        for (part, socket) in by_loop.iter_mut().zip(bound) {
-            part.push((listener.address, socket));
-        }
-    }
-    Ok((listening, by_loop))
-}
-
-fn bind(address: SocketAddr, loops: usize) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {
-    let fault = |source| Fault::Listen { address, source };
-    let bound = listen::bind(address, loops).map_err(fault)?;
-    let real = bound[0].local_addr().map_err(fault)?;
-    Ok((bound, real))
-}
-
-/// The admin socket; `None` when it may be missing and is.
-fn bind_admin(admin: &Admin, hooks: &Hooks) -> Result<Option<TcpListener>, Fault> {
-    let address = admin.address;
-    if !address.ip().is_loopback() && admin.token.is_none() {
-        return Err(Fault::AdminOpen(address));
-    }
-    match listen::bind(address, 1) {
-        Ok(mut bound) => Ok(bound.pop()),
-        Err(source) if admin.must_bind => Err(Fault::Admin { address, source }),
-        Err(error) => {
-            (hooks.tell)(&format!(
-                "warning: no admin address: {address}: {error}; choose a free one with --admin"
-            ));
-            Ok(None)
-        }
-    }
-}
-
 fn open_admin(
     listener: TcpListener,
     config: &Admin,
@@ -396,7 +357,7 @@ fn open_admin(
     let desk = admin::Desk {
         watch: Arc::clone(&control.watch),
         token: config.token.clone(),
-        reload: Arc::new(move || orders.reload()),
+        control: orders,
         address,
     };
     let body = move || admin::serve(&runtime, listener, desk, ended);
@@ -409,14 +370,13 @@ fn open_admin(
 }
 
 fn open_errands(
-    control: &Control,
+    control: &Arc<Control>,
     spans: mpsc::Receiver<Vec<Span>>,
 ) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
     let runtime = event_loops::runtime().map_err(Fault::Loop)?;
     let (end, ended) = oneshot::channel();
-    let (watch, tell) = (Arc::clone(&control.watch), Arc::clone(&control.hooks.tell));
-    let errands = Arc::clone(&control.errands);
-    let body = move || errands::run(&runtime, &watch, &errands, &tell, spans, ended);
+    let control = Arc::clone(control);
+    let body = move || errands::run(&runtime, &control, spans, ended);
     Ok((spawn("edge-errands".to_owned(), body)?, end))
 }
 
@@ -440,13 +400,6 @@ fn become_user(name: &str) -> Result<(), Fault> {
     initgroups(&name, user.gid).map_err(system)?;
     setgid(user.gid).map_err(system)?;
     setuid(user.uid).map_err(system)
-}
-
-fn loops(edge: &Edge) -> usize {
-    match edge.cores {
-        Some(cores) => cores.max(1) as usize,
-        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
-    }
 }
 
 fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {

@@ -1,25 +1,26 @@
 //! A configuration compiled for use; a reload puts a new one in its place whole.
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::edge::{Edge, Limits, Network, Traces};
+use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
 
 use crate::access::Gate;
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::deadline::TICK_MS;
 use crate::figures::Counter;
 use crate::pool::Pool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};
-use crate::tls::{self, TlsFault};
+use crate::tls::{self, ByName, TlsFault};
 use tokio_rustls::TlsAcceptor;
 
 /// What loops look things up in.
 #[derive(Debug)]
 pub(crate) struct Settings {
-    pub(crate) routes: Routes,
+    pub(crate) routes: Arc<Routes>,
     pub(crate) pools: Vec<Arc<Pool>>,
     pub(crate) limits: Limits,
     pub(crate) trusted: Vec<Network>,
@@ -31,6 +32,8 @@ pub(crate) struct Settings {
     pub(crate) traces: Option<Arc<Traces>>,
     /// Which of a route's counters is this loop's.
     number: usize,
+    /// Bytes that the connections of one loop may hold together.
+    pub(crate) memory_max: usize,
     doors: Vec<Arc<DoorSettings>>,
 }
 
@@ -38,6 +41,7 @@ pub(crate) struct Settings {
 pub(crate) struct DoorSettings {
     pub(crate) address: SocketAddr,
     pub(crate) tls: Option<TlsAcceptor>,
+    pub(crate) certificates: Option<Arc<ByName>>,
     /// Trusted peers begin with a PROXY header.
     pub(crate) proxy_protocol: bool,
 }
@@ -68,22 +72,37 @@ pub(crate) struct Shared {
     pub(crate) routes: Vec<Arc<RouteShared>>,
     gate: Option<Arc<Gate>>,
     traces: Option<Arc<Traces>>,
-    doors: Vec<Arc<DoorSettings>>,
+    pub(crate) doors: Vec<Arc<DoorSettings>>,
+}
+
+/// What a configuration goes on from.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before<'a> {
+    pub(crate) pools: &'a [Arc<Pool>],
+    pub(crate) routes: &'a [Arc<RouteShared>],
+    pub(crate) doors: &'a [Arc<DoorSettings>],
 }
 
 impl Shared {
-    /// Builds it; pools of the same name and routes for the same requests go on from earlier ones.
+    /// Builds it for so many loops; `servers` are the configuration's pools with the servers that they have now. Pools
+    /// of the same name and routes for the same requests go on from earlier ones.
     pub(crate) fn new(
         edge: &Edge,
-        before: &[Arc<Pool>],
-        routes_before: &[Arc<RouteShared>],
+        servers: &[edge::Pool],
+        before: Before<'_>,
         loops: usize,
         clock: Clock,
     ) -> Result<Self, Fault> {
+        let now = clock::wall();
         let doors = edge.listen.iter().map(|listener| {
+            let mut doors = before.doors.iter();
+            let before = doors.find(|door| door.address == listener.address);
+            let before = before.and_then(|door| door.certificates.as_deref());
+            let ending = tls::ending(listener, before, now)?;
             Ok(Arc::new(DoorSettings {
                 address: listener.address,
-                tls: tls::acceptor(listener)?,
+                tls: ending.as_ref().map(|ending| ending.acceptor.clone()),
+                certificates: ending.map(|ending| ending.certificates),
                 proxy_protocol: listener.proxy_protocol,
             }))
         });
@@ -91,21 +110,30 @@ impl Shared {
         let routes = edge
             .routes
             .iter()
-            .map(|route| RouteShared::new(route, routes_before, loops).map(Arc::new))
+            .map(|route| RouteShared::new(route, before.routes, loops).map(Arc::new))
             .collect::<Result<_, Fault>>()?;
         let gate = edge.access.as_ref().map(Gate::new).transpose()?;
-        let pools = edge.pools.iter().map(|pool| {
-            let before = before.iter().find(|one| one.config.name == pool.name);
-            Arc::new(Pool::new(pool, before.map(|pool| &**pool), clock))
-        });
         Ok(Self {
-            pools: pools.collect(),
+            pools: pools(servers, before.pools, clock)?,
             routes,
             gate: gate.map(Arc::new),
             traces: edge.traces.clone().map(Arc::new),
             doors,
         })
     }
+}
+
+/// Builds pools; those of the same name go on from earlier ones.
+pub(crate) fn pools(
+    configs: &[edge::Pool],
+    before: &[Arc<Pool>],
+    clock: Clock,
+) -> Result<Vec<Arc<Pool>>, TlsFault> {
+    let pools = configs.iter().map(|config| {
+        let before = before.iter().find(|one| one.config.name == config.name);
+        Pool::new(config, before.map(|pool| &**pool), clock).map(Arc::new)
+    });
+    pools.collect()
 }
 
 /// Time-outs in ticks of the deadlines.
@@ -125,7 +153,7 @@ impl Settings {
     pub(crate) fn new(edge: &Edge, shared: &Shared, number: usize) -> Result<Self, regex::Error> {
         let limits = edge.limits;
         Ok(Self {
-            routes: Routes::new(&edge.routes, &shared.routes)?,
+            routes: Arc::new(Routes::new(&edge.routes, &shared.routes)?),
             gate: shared.gate.clone(),
             crawlers: route::crawlers(&edge.crawlers)?,
             traces: shared.traces.clone(),
@@ -134,6 +162,7 @@ impl Settings {
             doors: shared.doors.clone(),
             limits,
             trusted: edge.trusted.clone(),
+            memory_max: usize::try_from(limits.memory_max).unwrap_or(usize::MAX) / loops(edge),
             ticks: Ticks {
                 head: ticks(limits.head_timeout),
                 body: ticks(limits.body_timeout),
@@ -145,6 +174,23 @@ impl Settings {
 }
 
 impl Settings {
+    /// The same with other servers.
+    pub(crate) fn with_pools(&self, pools: Vec<Arc<Pool>>) -> Self {
+        Self {
+            routes: Arc::clone(&self.routes),
+            gate: self.gate.clone(),
+            crawlers: self.crawlers.clone(),
+            traces: self.traces.clone(),
+            number: self.number,
+            memory_max: self.memory_max,
+            pools,
+            limits: self.limits,
+            trusted: self.trusted.clone(),
+            ticks: self.ticks,
+            doors: self.doors.clone(),
+        }
+    }
+
     /// This loop's counter of a route's requests, when somebody watches them.
     #[inline]
     pub(crate) fn count_of(&self, route: usize) -> Option<&Counter> {
@@ -155,6 +201,14 @@ impl Settings {
     /// How clients of a listener are met; `None` when the configuration no longer has it.
     pub(crate) fn listener(&self, address: SocketAddr) -> Option<&Arc<DoorSettings>> {
         self.doors.iter().find(|door| door.address == address)
+    }
+}
+
+/// How many event loops there are.
+pub(crate) fn loops(edge: &Edge) -> usize {
+    match edge.cores {
+        Some(cores) => cores.max(1) as usize,
+        None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
     }
 }
 

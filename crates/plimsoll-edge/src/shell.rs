@@ -3,7 +3,6 @@
 //! Kept in memory, shared by all loops; each loop looks at its own copy and takes a new one when something was learnt,
 //! so that giving a fallback touches no lock.
 
-use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -145,12 +144,12 @@ pub(crate) struct Seen {
 }
 
 /// The page that stands for a path, if one was learnt.
-pub(crate) fn find(shells: &Shells, seen: &RefCell<Seen>, path: &str) -> Option<Arc<Page>> {
+pub(crate) fn find(shells: &Shells, seen: &Mutex<Seen>, path: &str) -> Option<Arc<Page>> {
     let version = shells.version.load(Ordering::Acquire);
     if version == 0 {
         return None;
     }
-    let mut seen = seen.borrow_mut();
+    let mut seen = lock(seen);
     if seen.version != version {
         seen.learnt.clone_from(&lock(&shells.learnt));
         seen.version = version;
@@ -182,7 +181,7 @@ mod tests {
             len_max: 10,
             every: Duration::from_secs(1),
         });
-        let seen = RefCell::default();
+        let seen = Mutex::default();
         assert!(find(&shells, &seen, "/a").is_none());
         for (scope, content) in [("*", "any"), ("/news/*", "news"), ("/news/a", "a")] {
             assert!(shells.keep(candidate(scope, content), 0));

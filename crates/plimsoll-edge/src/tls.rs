@@ -1,103 +1,178 @@
-//! Encryption towards clients: certificates by name, read when a configuration is.
+//! Encryption towards clients: certificates by name.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+pub(crate) mod certificate;
+mod examine;
+mod fault;
+
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 use plimsoll_config::edge::{Certificate, Listener};
-use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
+use rustls::crypto;
+use rustls::pki_types::ServerName;
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerConfig};
 use rustls::sign::CertifiedKey;
-use rustls::{ServerConfig, crypto};
 use tokio_rustls::TlsAcceptor;
+
+use crate::pool::lock;
+use certificate::{Loaded, Stamp, load};
+pub use examine::{Examined, examine};
+pub(crate) use examine::{insecure, uncovered};
+pub use fault::TlsFault;
 
 /// The name of HTTP/2 in the handshake.
 pub(crate) const H2: &[u8] = b"h2";
+/// How long before its end a certificate is spoken of.
+const SOON: Duration = Duration::from_hours(7 * 24);
+const DAY: Duration = Duration::from_hours(24);
 
-/// Why a certificate cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsFault {
-    /// A file that is missing or no PEM.
-    #[error("cannot read {}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: pem::Error,
-    },
-    /// A file without a certificate.
-    #[error("{} holds no certificate", .0.display())]
-    Empty(PathBuf),
-    /// A key that is not the certificate's, or a certificate that is not valid.
-    #[error("the certificate {} and the key {} are not a pair that can be used", cert.display(), key.display())]
-    NotAPair {
-        /// The chain.
-        cert: PathBuf,
-        /// The key.
-        key: PathBuf,
-        /// Why not.
-        source: rustls::Error,
-    },
-    /// No protocol version is left.
-    #[error("encryption cannot be set up")]
-    Setup(#[from] rustls::Error),
+/// What ends the encryption of a listener's clients.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    pub(crate) acceptor: TlsAcceptor,
+    pub(crate) certificates: Arc<ByName>,
 }
 
-/// What ends the encryption of a listener's clients; `None` when it is plain.
-pub(crate) fn acceptor(listener: &Listener) -> Result<Option<TlsAcceptor>, TlsFault> {
+/// What ends the encryption of a listener's clients; `None` when it is plain. A certificate that has expired is
+/// refused, but for one that was in use `before`: another change must not wait for it.
+pub(crate) fn ending(
+    listener: &Listener,
+    before: Option<&ByName>,
+    now: SystemTime,
+) -> Result<Option<Ending>, TlsFault> {
     if listener.tls.is_empty() {
         return Ok(None);
     }
     let provider = Arc::new(crypto::ring::default_provider());
-    let keys = listener.tls.iter().map(|one| certified(one, &provider));
-    let by_name = ByName {
-        keys: keys.collect::<Result<_, _>>()?,
-    };
+    let certificates = Arc::new(ByName::new(&listener.tls, before, now)?);
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_cert_resolver(Arc::new(by_name));
+        .with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
     config.alpn_protocols = vec![H2.to_vec(), b"http/1.1".to_vec()];
     config.ticketer = crypto::ring::Ticketer::new()?;
-    Ok(Some(TlsAcceptor::from(Arc::new(config))))
+    Ok(Some(Ending {
+        acceptor: TlsAcceptor::from(Arc::new(config)),
+        certificates,
+    }))
 }
 
-fn certified(
-    files: &Certificate,
-    provider: &crypto::CryptoProvider,
-) -> Result<Arc<CertifiedKey>, TlsFault> {
-    let unreadable = |path: &PathBuf| {
-        let path = path.clone();
-        move |source| TlsFault::Unreadable { path, source }
-    };
-    let chain = CertificateDer::pem_file_iter(&files.cert)
-        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
-        .map_err(unreadable(&files.cert))?;
-    if chain.is_empty() {
-        return Err(TlsFault::Empty(files.cert.clone()));
-    }
-    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(unreadable(&files.key))?;
-    let pair = CertifiedKey::from_der(chain, key, provider);
-    pair.map(Arc::new).map_err(|source| TlsFault::NotAPair {
-        cert: files.cert.clone(),
-        key: files.key.clone(),
-        source,
-    })
-}
-
-/// Certificates, each for the names in it; the first is for clients that name none, or another.
+/// Certificates, each for the names in it; the first is for clients that name none, or another. Their files are
+/// watched: what is put in their place is used from then on.
 #[derive(Debug)]
-struct ByName {
-    keys: Vec<Arc<CertifiedKey>>,
+pub(crate) struct ByName {
+    keys: RwLock<Vec<Arc<CertifiedKey>>>,
+    watched: Mutex<Vec<Watched>>,
+}
+
+/// The files of a certificate, and what was last seen of them.
+#[derive(Debug)]
+struct Watched {
+    files: Certificate,
+    stamp: Stamp,
+    until: SystemTime,
+    /// When it was last said that its end is near.
+    said: Option<SystemTime>,
+}
+
+impl ByName {
+    fn new(
+        certificates: &[Certificate],
+        before: Option<&Self>,
+        now: SystemTime,
+    ) -> Result<Self, TlsFault> {
+        let mut keys = Vec::new();
+        let mut watched = Vec::new();
+        for files in certificates {
+            // Before the files are read: a change while they are is seen afterwards.
+            let stamp = Stamp::of(files);
+            let loaded = load(files)?;
+            if !before.is_some_and(|before| before.holds(&loaded.key)) {
+                loaded.must_be_valid(files, now)?;
+            }
+            watched.push(Watched {
+                files: files.clone(),
+                stamp,
+                until: loaded.until,
+                said: None,
+            });
+            keys.push(loaded.key);
+        }
+        Ok(Self {
+            keys: RwLock::new(keys),
+            watched: Mutex::new(watched),
+        })
+    }
+
+    fn holds(&self, key: &CertifiedKey) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().any(|one| one.cert == key.cert)
+    }
+
+    /// Whether a certificate is for a name.
+    pub(crate) fn covers(&self, name: &ServerName<'_>) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().any(|key| is_for(key, name))
+    }
+
+    /// Looks whether files have changed and whether certificates end soon; what there is to tell. A file that cannot
+    /// be used changes nothing.
+    pub(crate) fn look(&self, now: SystemTime) -> Vec<String> {
+        let mut told = Vec::new();
+        for (place, one) in lock(&self.watched).iter_mut().enumerate() {
+            let stamp = Stamp::of(&one.files);
+            let cert = one.files.cert.display();
+            if stamp != one.stamp {
+                one.stamp = stamp;
+                match load(&one.files).and_then(|loaded| {
+                    loaded.must_be_valid(&one.files, now)?;
+                    Ok(loaded)
+                }) {
+                    Ok(Loaded { key, until }) => {
+                        one.until = until;
+                        one.said = None;
+                        self.replace(place, key);
+                        let until = httpdate::fmt_http_date(until);
+                        told.push(format!(
+                            "the certificate {cert} was renewed; it is valid until {until}"
+                        ));
+                    }
+                    Err(fault) => told.push(format!(
+                        "the certificate {cert} has changed and stays as it was: {}",
+                        fault.in_words()
+                    )),
+                }
+            }
+            let is_near = now + SOON > one.until;
+            let was_said = one.said.is_some_and(|said| now < said + DAY);
+            if is_near && !was_said {
+                one.said = Some(now);
+                let until = httpdate::fmt_http_date(one.until);
+                let verb = if now > one.until { "ended" } else { "ends" };
+                told.push(format!(
+                    "warning: the certificate {cert} {verb} on {until}; renew it"
+                ));
+            }
+        }
+        told
+    }
+
+    fn replace(&self, place: usize, key: Arc<CertifiedKey>) {
+        let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(old) = keys.get_mut(place) {
+            *old = key;
+        }
+    }
 }
 
 impl ResolvesServerCert for ByName {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         let named = hello
             .server_name()
             .and_then(|name| ServerName::try_from(name).ok())
-            .and_then(|name| self.keys.iter().find(|key| is_for(key, &name)));
-        named.or(self.keys.first()).cloned()
+            .and_then(|name| keys.iter().find(|key| is_for(key, &name)));
+        named.or(keys.first()).cloned()
     }
 }
 

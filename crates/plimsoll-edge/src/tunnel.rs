@@ -4,10 +4,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite as _;
-use tokio::net::TcpStream;
 
 use crate::client::{Client, Outgoing, poll_read, poll_write};
 use crate::event_loop::EventLoop;
+use crate::upstream::Upstream;
 
 /// The server's end, and what is on its way.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ use crate::event_loop::EventLoop;
     reason = "each end ends, and is told of the other's end, by itself"
 )]
 pub(crate) struct Tunnel {
-    server: TcpStream,
+    server: Upstream,
     to_server: Outgoing,
     to_client: Outgoing,
     client_ended: bool,
@@ -30,7 +30,7 @@ pub(crate) struct Tunnel {
 
 impl Tunnel {
     /// `early` came from the client behind its request.
-    pub(crate) fn new(server: TcpStream, early: Vec<u8>, idle_ticks: u64) -> Self {
+    pub(crate) fn new(server: Upstream, early: Vec<u8>, idle_ticks: u64) -> Self {
         Self {
             server,
             to_server: Outgoing::from(early),
@@ -42,6 +42,11 @@ impl Tunnel {
             idle_ticks,
             fresh: true,
         }
+    }
+
+    /// Memory it takes for bytes on their way.
+    pub(crate) fn memory(&self) -> usize {
+        self.to_server.memory() + self.to_client.memory()
     }
 
     /// Passes bytes until both ends have ended, or one is gone.
@@ -62,7 +67,11 @@ impl Tunnel {
                 _ => moved = true,
             }
         }
-        if let Poll::Ready(Err(_)) = client.poll_flush(cx) {
+        let told = [
+            client.poll_flush(cx),
+            std::pin::Pin::new(&mut self.server).poll_flush(cx),
+        ];
+        if told.iter().any(|told| matches!(told, Poll::Ready(Err(_)))) {
             return Poll::Ready(());
         }
         if self.server_told && self.client_told {

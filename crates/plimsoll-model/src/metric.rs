@@ -26,6 +26,21 @@ pub const PROCESSES_CREATED: &str = "system.process.created";
 /// Share of the second that tasks stalled, by `resource` (cpu, memory, io) and `stall` (some, full).
 pub const PRESSURE: &str = "plimsoll.pressure.stalled";
 
+/// Requests that an edge began to serve.
+pub const EDGE_REQUESTS: &str = "plimsoll.edge.requests";
+/// Answers that a server gave through an edge, by `pool` and `server`.
+pub const EDGE_SERVER_ANSWERS: &str = "plimsoll.edge.server_answers";
+/// Answers that an edge gave itself, by `reason`.
+pub const EDGE_OWN_ANSWERS: &str = "plimsoll.edge.own_answers";
+/// Connections of clients to an edge.
+pub const EDGE_CONNECTIONS: &str = "plimsoll.edge.connections";
+/// Requests in line at an edge, by `pool`.
+pub const EDGE_WAITING: &str = "plimsoll.edge.waiting";
+/// Requests that an edge has with a server, by `pool` and `server`.
+pub const EDGE_IN_FLIGHT: &str = "plimsoll.edge.in_flight";
+/// Requests that an edge would have with a server at most, by `pool` and `server`.
+pub const EDGE_LIMIT: &str = "plimsoll.edge.limit";
+
 /// Memory by `system.memory.state` (used, free, buffers, cached).
 pub const MEMORY_USAGE: &str = "system.memory.usage";
 /// Memory that programs can still have without swapping.

@@ -77,7 +77,8 @@ impl std::fmt::Display for VoidReason {
             } => write!(
                 f,
                 "the generator was late: p99 of the lag {lag_ms_p99:.1} ms, {bound_ms:.1} ms is the most that is \
-                 valid; give it more cores (--cores) or a machine of its own"
+                 valid; give it more cores (--cores), a machine of its own, or users who do not act in step (a range \
+                 for `think`)"
             ),
             Self::GeneratorCpu { share } => write!(
                 f,

@@ -8,6 +8,7 @@ pub mod advice;
 mod cgroups;
 mod clock;
 mod diag;
+mod edge;
 pub mod facts;
 mod files;
 mod group;

@@ -9,6 +9,7 @@ use plimsoll_model::reading::Readings;
 
 use crate::cgroups::Cgroups;
 use crate::clock;
+use crate::edge::Edge;
 use crate::files::Files;
 use crate::group::{Group, Machine};
 use crate::host::Host;
@@ -27,6 +28,8 @@ pub struct ProbePlan {
     pub pids: Vec<u32>,
     /// Processes of the target by name, as in `/proc/PID/comm`.
     pub process_names: Vec<String>,
+    /// The admin address of an edge that stands before the target.
+    pub edge: Option<SocketAddr>,
     /// Below which `/proc` and `/sys` are found: `/`, or a fixture in tests.
     pub root: PathBuf,
 }
@@ -38,6 +41,7 @@ impl Default for ProbePlan {
             unix_socket: None,
             pids: Vec::new(),
             process_names: Vec::new(),
+            edge: None,
             root: PathBuf::from("/"),
         }
     }
@@ -57,6 +61,7 @@ pub struct Probe {
     target: Group,
     generator: Group,
     cgroups: Cgroups,
+    edge: Option<Edge>,
     machine: Machine,
     before_ns: Option<u64>,
     cost_ns: u64,
@@ -97,6 +102,7 @@ impl Probe {
             target: Group::new(metric::TARGET),
             generator: Group::new(metric::GENERATOR),
             cgroups: Cgroups::default(),
+            edge: plan.edge.map(Edge::new),
             machine,
             before_ns: None,
             cost_ns: 0,
@@ -137,6 +143,9 @@ impl Probe {
             .read(&mut self.files, &mut self.meter, &door, self.door.address);
         self.read_processes(created);
         self.cgroups.read(&mut self.files, &mut self.meter);
+        if let Some(edge) = &mut self.edge {
+            edge.read(&mut self.files, &mut self.meter);
+        }
         self.was_local |= !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty();
         let local = f64::from(u8::from(self.was_local));
         self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);

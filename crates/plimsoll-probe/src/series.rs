@@ -140,6 +140,14 @@ const ALL: &[Definition] = table! {
     Gauge CGROUP_PIDS_LIMIT ["cgroup", "process"] "{process}" "pids.max" "most processes and threads the cgroup may have";
 
     Gauge TARGET_IS_LOCAL [] "1" "sock_diag, /proc" "1 when the target runs on this machine; 0 when the readings are of the generator's machine only";
+    Delta EDGE_REQUESTS [] "{request}" "/metrics of an edge" "requests that began";
+    Delta EDGE_SERVER_ANSWERS ["pool", "server"] "{answer}" "/metrics of an edge" "answers of a server";
+    Delta EDGE_OWN_ANSWERS ["reason"] "{answer}" "/metrics of an edge" "answers that no server gave";
+    Gauge EDGE_CONNECTIONS [] "{connection}" "/metrics of an edge" "connections of clients";
+    Gauge EDGE_WAITING ["pool"] "{request}" "/metrics of an edge" "requests in line";
+    Gauge EDGE_IN_FLIGHT ["pool", "server"] "{request}" "/metrics of an edge" "requests with a server";
+    Gauge EDGE_LIMIT ["pool", "server"] "{request}" "/metrics of an edge" "requests that may be with a server at once";
+
     Gauge PROBE_INTERVAL [] "s" "monotonic clock" "time since the readings before";
     Gauge PROBE_CPU_TIME [] "s" "thread CPU clock" "CPU time the readings before took";
 };

@@ -33,6 +33,23 @@ pub fn sentence(report: &Report<'_>) -> String {
     }
 }
 
+/// What an edge before the target changed, in a sentence.
+pub fn pair(alone: &Report<'_>, behind: &Report<'_>) -> String {
+    let line = |report: &Report<'_>| {
+        let search = report.run.search.as_ref()?;
+        search.line.as_ref().ok().map(|line| line.median)
+    };
+    let (Some(alone_line), Some(behind_line)) = (line(alone), line(behind)) else {
+        return "No pair: only one of the two has a load line.\n".to_owned();
+    };
+    format!(
+        "Alone {}, behind the edge {}: {:+.0} %.\n",
+        load(alone_line, alone.unit()),
+        load(behind_line, behind.unit()),
+        (behind_line / alone_line - 1.0) * 100.0
+    )
+}
+
 /// What came of the attempts to connect, and what to do about it, as a fragment.
 fn unreachable(run: &Run) -> String {
     let mut outcomes = OutcomeCounts::default();
@@ -65,7 +82,7 @@ fn unreachable(run: &Run) -> String {
         (
             Outcome::Tls,
             "TLS handshakes failed",
-            "trust its certificate with --cacert FILE, or accept any with --insecure",
+            "does it speak TLS on this port? then trust its certificate with --cacert FILE, or accept any with --insecure",
         ),
     ]
     .into_iter()

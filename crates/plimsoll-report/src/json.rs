@@ -23,7 +23,7 @@ use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObje
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 2;
+pub const FORMAT_MINOR: u32 = 3;
 
 /// Files that were written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -71,6 +71,8 @@ pub struct RunObject {
     pub response_time_ms: TimesObject,
     /// Service time of good answers, from the moment a request was sent, ms.
     pub service_time_ms: TimesObject,
+    /// Requests by how long their answer took; the bounds are those of `--classes`.
+    pub classes: ClassesObject,
     /// Results by step of each journey, in the order of the plan; empty without journeys.
     pub steps: Vec<StepObject>,
     /// Results by journey; empty without journeys.
@@ -116,6 +118,44 @@ pub struct LimitObject {
     pub findings: Vec<FindingObject>,
     /// What else was found, a sentence each.
     pub remarks: Vec<String>,
+    /// The same search with an edge in between; null without `--through`.
+    pub through_edge: Option<ThroughEdgeObject>,
+}
+
+/// What a search found with an edge before the target.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "ThroughEdge")]
+pub struct ThroughEdgeObject {
+    /// The edge's configuration file, as it was named.
+    pub configuration: String,
+    /// Judgement of the search, as `verdict` above.
+    pub verdict: Option<String>,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// The highest load that meets the objective; null with a `reason`.
+    pub load_line: Option<LoadLineObject>,
+    /// Why there is no load line; null when there is one.
+    pub reason: Option<String>,
+    /// Path of the run log; null when none was written.
+    pub run_file: Option<String>,
+    /// Path of the HTML report; null when none was written.
+    pub report_file: Option<String>,
+}
+
+/// Requests by how long their answer took, from the moment they were due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Classes")]
+pub struct ClassesObject {
+    /// The two bounds, ms.
+    pub bounds_ms: [u64; 2],
+    /// Good answers below the first bound.
+    pub fast: u64,
+    /// Good answers from the first to the second bound.
+    pub middle: u64,
+    /// Good answers above the second bound.
+    pub slow: u64,
+    /// Requests that failed.
+    pub failed: u64,
 }
 
 /// An objective and whether it was met.
@@ -337,6 +377,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             .collect(),
         response_time_ms: TimesObject::of(summary.response_us),
         service_time_ms: TimesObject::of(summary.service_us),
+        classes: ClassesObject::of(&summary.classes),
         steps: breakdown.map(StepObject::all).unwrap_or_default(),
         journeys: breakdown.map(JourneyObject::all).unwrap_or_default(),
         groups: breakdown.map(GroupObject::all).unwrap_or_default(),
@@ -370,6 +411,28 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
         trials: run.trials.iter().map(TrialObject::of).collect(),
         findings: run.findings.iter().map(FindingObject::of).collect(),
         remarks: answer::remarks(remarks, report.unit()),
+        through_edge: None,
+    }
+}
+
+/// The object of `limit --through`: that of the target alone, with what was found behind the edge.
+pub fn pair_object(
+    alone: (&Report<'_>, &Files),
+    behind: (&Report<'_>, &Files),
+    configuration: &str,
+) -> LimitObject {
+    let through = limit_object(behind.0, behind.1);
+    LimitObject {
+        through_edge: Some(ThroughEdgeObject {
+            configuration: configuration.to_owned(),
+            verdict: through.run.verdict,
+            answer: through.run.answer,
+            load_line: through.load_line,
+            reason: through.reason,
+            run_file: through.run.run_file,
+            report_file: through.run.report_file,
+        }),
+        ..limit_object(alone.0, alone.1)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Databases of countries in MaxMind's format, made for a test: a few networks, each with the letters of its country.
+//! Databases of countries in the format of `MaxMind`, made for a test: a few networks, each with the letters of its country.
 
 use std::net::IpAddr;
 

@@ -46,6 +46,9 @@ pub enum RequestFault {
     /// The request line or a header breaks the grammar; a folded header does too.
     #[error("the head is not valid: {0}")]
     Head(httparse::Error),
+    /// The line does not end as one of HTTP does: something else is spoken, and no answer would be understood.
+    #[error("the first line is none of HTTP")]
+    Foreign,
     /// Neither HTTP/1.0 nor HTTP/1.1.
     #[error("this version of HTTP is not spoken here")]
     Version,
@@ -114,7 +117,8 @@ pub struct RequestHead<'h, 'b> {
     pub length: Length,
     /// Whether the client waits for `100 Continue`.
     pub expects_continue: bool,
-    /// Whether another protocol is asked for, and `Connection` says so too.
+    /// Whether another protocol is asked for, `Connection` says so too, and the request is one that may become a
+    /// tunnel: without a body, and not asking for HTTP/2, in which requests would pass unread.
     pub upgrade: bool,
     /// Whether `Connection` names headers that end here.
     pub names_hop_headers: bool,
@@ -164,17 +168,23 @@ pub fn find_end(
             return Err(RequestFault::BareLineFeed);
         }
         if end >= 2 && within[end - 2] == b'\n' {
-            return Ok(Some(end + 1));
+            return line_fits(within).map(|()| Some(end + 1));
         }
     }
-    let first_line = memchr::memchr(b'\n', &within[..within.len().min(LINE_LEN_MAX)]);
-    if first_line.is_none() && within.len() >= LINE_LEN_MAX {
-        return Err(RequestFault::LineTooLong);
-    }
+    line_fits(within)?;
     if within.len() == len_max {
         return Err(RequestFault::HeadTooLong);
     }
     Ok(None)
+}
+
+/// Whether the request line ends where it must, as far as it has come: the same for bytes that come at once.
+#[inline]
+fn line_fits(bytes: &[u8]) -> Result<(), RequestFault> {
+    if bytes.len() >= LINE_LEN_MAX && memchr::memchr(b'\n', &bytes[..LINE_LEN_MAX]).is_none() {
+        return Err(RequestFault::LineTooLong);
+    }
+    Ok(())
 }
 
 /// Parses a complete head, as delimited by [`find_end`].
@@ -193,6 +203,7 @@ pub fn parse<'h, 'b>(
         Ok(httparse::Status::Complete(len)) if len == bytes.len() => {}
         Ok(_) => return Err(RequestFault::Head(httparse::Error::NewLine)),
         Err(httparse::Error::TooManyHeaders) => return Err(RequestFault::TooManyHeaders),
+        Err(httparse::Error::Version) if is_foreign(bytes) => return Err(RequestFault::Foreign),
         Err(httparse::Error::Version) => return Err(RequestFault::Version),
         Err(error) => return Err(RequestFault::Head(error)),
     }
@@ -219,10 +230,34 @@ pub fn parse<'h, 'b>(
         keep_alive: !found.close && (is_1_1 || found.keep_alive),
         length,
         expects_continue: found.expects_continue && is_1_1,
-        upgrade: is_1_1 && found.upgrade && found.upgrade_named,
+        upgrade: is_1_1
+            && found.upgrade
+            && found.upgrade_named
+            && !found.upgrade_barred
+            && matches!(length, Length::Unsaid | Length::Sized(0)),
         names_hop_headers: found.names_hop_headers,
         headers,
     })
+}
+
+/// Whether a value of `Upgrade` names HTTP itself: what passed the tunnel would be requests that nobody here reads.
+fn asks_for_http2(value: &[u8]) -> bool {
+    value
+        .split(|&byte| byte == b',')
+        .map(<[u8]>::trim_ascii)
+        .any(|token| {
+            let name = token.split(|&byte| byte == b'/').next().unwrap_or(token);
+            [&b"h2c"[..], b"h2", b"http"]
+                .iter()
+                .any(|barred| name.eq_ignore_ascii_case(barred))
+        })
+}
+
+/// Whether the first line names no version of HTTP.
+fn is_foreign(bytes: &[u8]) -> bool {
+    let end = memchr::memchr(b'\r', bytes).unwrap_or(bytes.len());
+    let last = bytes[..end].rsplit(|&byte| byte == b' ').next();
+    !last.is_some_and(|word| word.starts_with(b"HTTP/"))
 }
 
 /// What the headers said so far.
@@ -239,6 +274,7 @@ struct Found<'b> {
     keep_alive: bool,
     upgrade: bool,
     upgrade_named: bool,
+    upgrade_barred: bool,
     names_hop_headers: bool,
     expects_continue: bool,
     unknown_expectation: bool,
@@ -260,7 +296,10 @@ impl<'b> Found<'b> {
                     self.unknown_expectation = true;
                 }
             }
-            7 if name.eq_ignore_ascii_case("upgrade") => self.upgrade = true,
+            7 if name.eq_ignore_ascii_case("upgrade") => {
+                self.upgrade = true;
+                self.upgrade_barred |= asks_for_http2(value);
+            }
             10 if name.eq_ignore_ascii_case("connection") => self.take_connection(value),
             14 if name.eq_ignore_ascii_case("content-length") => {
                 let length = decimal(value.trim_ascii()).ok_or(RequestFault::ContentLength)?;

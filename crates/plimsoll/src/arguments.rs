@@ -147,6 +147,14 @@ pub(crate) struct LimitArguments {
     /// Pause of a user between an answer and the next request; shows the line in users too
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, help_heading = "Search")]
     pub(crate) think: Option<Duration>,
+    /// Measure once more with an edge of this configuration in between, started for it, and tell both
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "at_least",
+        help_heading = "Search"
+    )]
+    pub(crate) through: Option<PathBuf>,
     /// How arrivals are spread [default: poisson]
     #[arg(long, value_enum, help_heading = "Search")]
     pub(crate) spacing: Option<SpacingArgument>,

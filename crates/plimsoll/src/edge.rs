@@ -2,11 +2,13 @@
 
 mod flags;
 mod orders;
+mod service;
 
 use std::sync::Arc;
 
 use plimsoll_config::edge::Edge;
-use plimsoll_edge::{Fault as EdgeFault, Hooks, Running};
+use plimsoll_edge::{Fault as EdgeFault, Hooks, Running, TlsFault};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -14,6 +16,7 @@ use crate::arguments::{EdgeArguments, EdgeCommand};
 use crate::exit::Exit;
 use crate::explain::{Fault, chain};
 use crate::screen::tell;
+pub(crate) use orders::read;
 
 /// Runs an edge until a signal ends it, or gives an order to one that runs.
 pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
@@ -25,6 +28,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
         }) => return orders::reload(*admin, admin_token_file.as_deref()),
         None => {}
     }
+    let handed = service::handed()?;
     let edge = flags::configuration(&arguments)?;
     // Before the loops start, so that no signal falls between.
     let mut signals = Signals::new([SIGHUP, SIGUSR1, SIGINT, SIGTERM])?;
@@ -34,8 +38,11 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
         read_again: Arc::new(move || {
             flags::configuration(&arguments).map_err(|fault| fault.to_string())
         }),
+        phase: Arc::new(service::notify),
     };
-    let running = plimsoll_edge::start(&edge, hooks).map_err(|fault| explain(&fault))?;
+    raise_descriptor_limit();
+    let running =
+        plimsoll_edge::start_with(&edge, hooks, handed).map_err(|fault| explain(&fault))?;
     introduce(&edge, &running);
     for signal in signals.forever() {
         if !matches!(signal, SIGHUP | SIGUSR1) {
@@ -52,6 +59,17 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
     }
     tell("ending: requests on their way are answered; once more ends at once");
     end(running, &edge, signals)
+}
+
+/// Every client and every server takes a descriptor: as many as the system grants are asked for.
+fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Without it fewer clients are taken, and the others wait in the kernel's line.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 fn end(running: Running, edge: &Edge, mut signals: Signals) -> Result<Exit, Fault> {
@@ -101,9 +119,15 @@ fn explain(fault: &EdgeFault) -> Fault {
     let remedy = match fault {
         EdgeFault::Listen { .. } => "choose a free address of this host with --listen",
         EdgeFault::Admin { .. } => "choose a free address of this host with --admin",
+        EdgeFault::Handed { .. } => {
+            "give a listener this address, or take it out of the .socket unit"
+        }
         EdgeFault::AdminOpen(_) => "give it a token with --admin-token-file, or a loopback address",
         EdgeFault::AccessLog { .. } => {
             "choose a file in a folder that can be written, `-` or `off`"
+        }
+        EdgeFault::Tls(TlsFault::Authorities { .. } | TlsFault::NoRoots | TlsFault::Name(_)) => {
+            "name who vouches for the servers: `tls: { ca: FILE, name: HOST }` of the pool, or --to-cacert"
         }
         EdgeFault::Tls(_) => "give a PEM file with the chain and one with its private key",
         EdgeFault::User { .. } => "name a user of this host, and start as root",

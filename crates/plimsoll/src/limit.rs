@@ -1,6 +1,7 @@
 //! `plimsoll limit`.
 
 use plimsoll_config::plan::Effort;
+use plimsoll_lab::conductor::Finished;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
 
@@ -11,6 +12,7 @@ use crate::outcome::{self, Wanted};
 use crate::planning::{self, Planned};
 use crate::screen::{Live, Screen};
 use crate::signals;
+use crate::through;
 
 /// Finds the load line, or decides whether it is high enough.
 pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, Fault> {
@@ -25,13 +27,11 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
         users: arguments.users,
         think: arguments.think,
     };
-    find(
-        planned,
-        order,
-        &arguments.transport,
-        &arguments.output,
-        screen,
-    )
+    let (transport, output) = (&arguments.transport, &arguments.output);
+    match &arguments.through {
+        Some(file) => through::pair(planned, order, file, transport, output, screen),
+        None => find(planned, order, transport, output, screen),
+    }
 }
 
 /// The search that a plan file asks `run` for.
@@ -63,16 +63,28 @@ fn find(
     output: &OutputArguments,
     screen: Screen,
 ) -> Result<Exit, Fault> {
+    let stop = StopFlag::default();
+    signals::raise_on_interrupt(&stop)?;
+    let (finished, wanted) = search_once(planned, order, transport, output, stop)?;
+    outcome::deliver(&finished, &wanted, screen)
+}
+
+/// One search to its end, and what is to be written of it.
+pub(crate) fn search_once(
+    planned: Planned,
+    order: LimitOrder,
+    transport: &TransportArguments,
+    output: &OutputArguments,
+    stop: StopFlag,
+) -> Result<(Finished, Wanted), Fault> {
     let assignment = planning::assignment(planned, "limit", transport, output);
     let wanted = Wanted {
         json: output.json,
         html: Some(assignment.log_path.with_extension("html")),
         junit: output.junit.clone(),
     };
-    let stop = StopFlag::default();
-    signals::raise_on_interrupt(&stop)?;
     let mut live = Live::new(output.quiet);
     let finished = plimsoll_lab::limit::limit(assignment, order, stop, &mut live)?;
     live.clear();
-    outcome::deliver(&finished, &wanted, screen)
+    Ok((finished, wanted))
 }

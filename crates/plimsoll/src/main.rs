@@ -23,6 +23,7 @@ mod run;
 mod screen;
 mod signals;
 mod target;
+mod through;
 
 use std::process::ExitCode;
 

@@ -32,6 +32,52 @@ pub(crate) fn deliver(finished: &Finished, wanted: &Wanted, screen: Screen) -> R
     }
 }
 
+/// Writes what is wanted of two searches of one target, alone and behind an edge, and says what the edge changed.
+pub(crate) fn deliver_pair(
+    alone: (&Finished, &Wanted),
+    behind: (&Finished, &Wanted),
+    configuration: &Path,
+    screen: Screen,
+) -> Result<Exit, Fault> {
+    let (alone_report, behind_report) = (Report::of(&alone.0.run), Report::of(&behind.0.run));
+    let (alone_files, alone_fault) = write_files(&alone_report, &alone.0.log_path, alone.1);
+    let (behind_files, behind_fault) = write_files(&behind_report, &behind.0.log_path, behind.1);
+    if alone.1.json {
+        let object = json::pair_object(
+            (&alone_report, &alone_files),
+            (&behind_report, &behind_files),
+            &configuration.display().to_string(),
+        );
+        print(&text_of(serde_json::to_string_pretty(&object))?);
+    } else {
+        let colours = screen.colours_data();
+        for (title, report, files) in [
+            ("Alone", &alone_report, &alone_files),
+            ("Behind the edge", &behind_report, &behind_files),
+        ] {
+            print(&format!("{title}:\n"));
+            print(&plimsoll_report::text::summary(report, files, colours));
+            print("\n");
+        }
+        print(&plimsoll_report::answer::pair(
+            &alone_report,
+            &behind_report,
+        ));
+    }
+    if let Some(fault) = alone_fault.or(behind_fault) {
+        return Err(fault);
+    }
+    let exit = |one: &Finished| {
+        let ending = one.run.ending.as_ref();
+        ending.map_or(Exit::Interrupted, |ending| ending.verdict.into())
+    };
+    // Both must have found their line for the pair to be one.
+    Ok(match exit(alone.0) {
+        Exit::Met => exit(behind.0),
+        exit => exit,
+    })
+}
+
 /// Writes what is wanted of a run.
 pub(crate) fn present(
     run: &Run,
@@ -40,6 +86,33 @@ pub(crate) fn present(
     screen: Screen,
 ) -> Result<Exit, Fault> {
     let report = Report::of(run);
+    let (files, fault) = write_files(&report, log_path, wanted);
+    if wanted.json {
+        print(&json_text(&report, &files)?);
+    } else {
+        print(&plimsoll_report::text::summary(
+            &report,
+            &files,
+            screen.colours_data(),
+        ));
+    }
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    if run.ending.is_none() {
+        tell(&format!(
+            "note: {} was cut off; this is what it holds",
+            log_path.display()
+        ));
+    }
+    Ok(run
+        .ending
+        .as_ref()
+        .map_or(Exit::Interrupted, |ending| ending.verdict.into()))
+}
+
+/// Writes the files that are wanted: those that were, and the fault of one that was not.
+fn write_files(report: &Report<'_>, log_path: &Path, wanted: &Wanted) -> (Files, Option<Fault>) {
     let mut not_written = Vec::new();
     let mut write = |path: &Path, what: &str, content: &str| match write_whole(path, content) {
         Ok(()) => true,
@@ -54,46 +127,29 @@ pub(crate) fn present(
     let html = wanted
         .html
         .clone()
-        .filter(|path| write(path, "report", &plimsoll_report::html::render(&report)));
+        .filter(|path| write(path, "report", &plimsoll_report::html::render(report)));
     if let Some(path) = &wanted.junit {
-        write(path, "JUnit file", &plimsoll_report::junit::render(&report));
+        write(path, "JUnit file", &plimsoll_report::junit::render(report));
     }
     let files = Files {
         run: Some(log_path.to_owned()),
         report: html,
     };
-    if wanted.json {
-        print(&json_text(&report, &files)?);
-    } else {
-        print(&plimsoll_report::text::summary(
-            &report,
-            &files,
-            screen.colours_data(),
-        ));
-    }
-    if let Some(fault) = not_written.into_iter().next() {
-        return Err(
-            Fault::usage(fault).remedy("choose another folder with --out DIR, or free some space")
-        );
-    }
-    if run.ending.is_none() {
-        tell(&format!(
-            "note: {} was cut off; this is what it holds",
-            log_path.display()
-        ));
-    }
-    Ok(run
-        .ending
-        .as_ref()
-        .map_or(Exit::Interrupted, |ending| ending.verdict.into()))
+    let fault = not_written.into_iter().next().map(|fault| {
+        Fault::usage(fault).remedy("choose another folder with --out DIR, or free some space")
+    });
+    (files, fault)
 }
 
 fn json_text(report: &Report<'_>, files: &Files) -> Result<String, Fault> {
-    let text = if report.is_search() {
+    text_of(if report.is_search() {
         serde_json::to_string_pretty(&json::limit_object(report, files))
     } else {
         serde_json::to_string_pretty(&json::run_object(report, files))
-    };
+    })
+}
+
+fn text_of(text: serde_json::Result<String>) -> Result<String, Fault> {
     text.map(|text| text + "\n")
         .map_err(|error| Fault::new(Exit::Internal, error.to_string()))
 }

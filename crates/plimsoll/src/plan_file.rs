@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use plimsoll_config::edge::{self, EDGE_LEN_MAX, Edge, Server};
+use plimsoll_config::edge::{self, EDGE_LEN_MAX, Edge, LookUp};
 use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings, Watch};
 
 use crate::explain::Fault;
@@ -69,11 +69,8 @@ fn read_for(file: &str, target: Option<&str>, may_miss_variables: bool) -> Resul
     }
 }
 
-/// Reads the configuration of an edge; `resolve` looks servers up. Every problem becomes a line.
-pub(crate) fn read_edge(
-    path: &Path,
-    resolve: impl Fn(&str) -> Result<Server, String>,
-) -> Result<Edge, Fault> {
+/// Reads the configuration of an edge; `look_up` looks servers up. Every problem becomes a line.
+pub(crate) fn read_edge(path: &Path, look_up: &LookUp<'_>) -> Result<Edge, Fault> {
     let bytes = bounded(path, EDGE_LEN_MAX).map_err(|fault| {
         Fault::usage(format!(
             "cannot read the configuration {}: {fault}",
@@ -83,7 +80,7 @@ pub(crate) fn read_edge(
     })?;
     let text = text_of(path, bytes)?;
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut edge = edge::read(&text, &Around { folder }, &resolve).map_err(|faults| {
+    let mut edge = edge::read(&text, &Around { folder }, look_up).map_err(|faults| {
         let file = path.display().to_string();
         let count = faults.list().len();
         let problems = if count == 1 { "problem" } else { "problems" };
@@ -155,7 +152,7 @@ pub(crate) fn environment_of_processes() -> Vec<(String, String)> {
 pub(crate) fn tell_unwatched(watch: &Watch) {
     if !watch.later.is_empty() {
         tell(&format!(
-            "note: watch: {} cannot be looked at yet; host, process and pid can",
+            "note: watch: {} cannot be looked at yet; host, process, pid and edge can",
             watch.later.join(", ")
         ));
     }

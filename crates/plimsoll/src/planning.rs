@@ -2,6 +2,7 @@
 
 mod load;
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ const CLASSES_MS_DEFAULT: [u64; 2] = [800, 1200];
 const OBJECTIVE_DEFAULT: &str = "p95 < 500ms, errors < 1%";
 
 /// A plan with the data that stands outside it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) plan: Plan,
     pub(crate) inputs: Arc<Inputs>,
@@ -36,6 +37,8 @@ pub(crate) struct Planned {
     pub(crate) effort: Effort,
     /// What the plan file has the probes look at.
     pub(crate) watch: Watch,
+    /// Where the target listens, when what stands before it is asked instead.
+    pub(crate) behind: Option<SocketAddr>,
 }
 
 /// What a command adds to the flags that all share.
@@ -198,6 +201,7 @@ fn plan(
         inputs: Arc::new(inputs),
         effort: asked.effort,
         watch,
+        behind: None,
     })
 }
 
@@ -366,6 +370,7 @@ pub(crate) fn probe_plan(plan: &Plan, pids: &[u32], names: &[String]) -> ProbePl
         unix_socket: plan.target.unix_socket.clone(),
         pids: pids.to_vec(),
         process_names: names.to_vec(),
+        edge: None,
         root: PathBuf::from("/"),
     }
 }
@@ -385,8 +390,11 @@ pub(crate) fn assignment(
     let said = &transport.generator;
     let pids = [&said.pid[..], &planned.watch.pids].concat();
     let names = [&said.process[..], &planned.watch.processes].concat();
+    let mut probes = probe_plan(&planned.plan, &pids, &names);
+    probes.edge = planned.watch.edge;
+    probes.target_address = planned.behind.or(probes.target_address);
     Assignment {
-        probes: probe_plan(&planned.plan, &pids, &names),
+        probes,
         log_path: output.out.join(file),
         started_at: now.to_string(),
         versions: versions(),

@@ -4,7 +4,7 @@ mod lateness;
 mod paper;
 mod scenario;
 mod stall;
-mod tool;
+pub(super) mod tool;
 
 use std::path::PathBuf;
 

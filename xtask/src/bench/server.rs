@@ -1,6 +1,7 @@
-//! The server that clients are measured against: nginx from a private folder.
+//! The servers of a measurement, each from a private folder: nginx above all.
 
 use std::fmt::Write as _;
+use std::fs::File;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::child::{cpu, pinned};
+use crate::child::{cpu, pinned, resident};
 use crate::clock::pause;
 
 /// Looks for the server's port until it gives up.
@@ -21,45 +22,70 @@ pub(super) fn kilobyte() -> String {
     format!("location / {{ return 200 \"{}\"; }}", "x".repeat(1_024))
 }
 
-/// nginx with one process; ends when dropped.
-pub(super) struct Nginx {
+/// A server that listens on a port of its own; ends when dropped.
+pub(super) struct Server {
     child: Child,
     port: u16,
     _folder: tempfile::TempDir,
 }
 
-impl Nginx {
-    /// Starts it with these directives of its one server.
-    pub(super) fn start(core: usize, directives: &str) -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+impl Server {
+    /// nginx with one process and these directives of its one server.
+    pub(super) fn nginx(core: usize, directives: &str) -> Result<Self> {
+        let (folder, port) = (tempfile::tempdir()?, free_port()?);
+        let server = format!(
+            "  server {{\n    listen 127.0.0.1:{port} backlog=4096;\n    {directives}\n  }}\n"
+        );
+        Self::nginx_with(core, folder, port, &server)
+    }
+
+    /// nginx with one process and these directives of its `http` block, which listen on the port.
+    pub(super) fn nginx_with(
+        core: usize,
+        folder: tempfile::TempDir,
+        port: u16,
+        http: &str,
+    ) -> Result<Self> {
         let path = folder.path().join("nginx.conf");
-        std::fs::write(&path, configuration(folder.path(), port, directives))?;
+        std::fs::write(&path, configuration(folder.path(), http))?;
         let words = [
             "nginx".to_owned(),
             "-c".to_owned(),
             path.display().to_string(),
         ];
-        let child = pinned(core, &words)
+        Self::start(core, &words, folder, port)
+    }
+
+    /// Starts a program that listens on the port; its files are in the folder, its output goes to `out` there.
+    pub(super) fn start(
+        core: usize,
+        words: &[String],
+        folder: tempfile::TempDir,
+        port: u16,
+    ) -> Result<Self> {
+        let name = words.first().map_or("", String::as_str).to_owned();
+        let out = File::create(folder.path().join("out"))?;
+        let child = pinned(core, words)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
+            .stdout(out)
+            .stderr(Stdio::inherit())
             .spawn()
-            .context("cannot run nginx")?;
-        let mut nginx = Self {
+            .with_context(|| format!("cannot run {name}"))?;
+        let mut server = Self {
             child,
             port,
             _folder: folder,
         };
         for _ in 0..START_POLL_COUNT {
             if TcpStream::connect(("127.0.0.1", port)).is_ok() {
-                return Ok(nginx);
+                return Ok(server);
             }
-            if let Some(status) = nginx.child.try_wait()? {
-                bail!("nginx ended with {status}");
+            if let Some(status) = server.child.try_wait()? {
+                bail!("{name} ended with {status}");
             }
             pause(START_POLL);
         }
-        bail!("nginx does not listen on port {port}")
+        bail!("{name} does not listen on port {port}")
     }
 
     pub(super) fn url(&self) -> String {
@@ -72,7 +98,12 @@ impl Nginx {
 
     /// CPU time of the server so far.
     pub(super) fn cpu(&self) -> Result<Duration> {
-        cpu(self.child.id()).context("nginx has ended")
+        cpu(self.child.id()).context("the server has ended")
+    }
+
+    /// The server's resident set now, in bytes.
+    pub(super) fn resident(&self) -> Result<u64> {
+        resident(self.child.id()).context("the server has ended")
     }
 
     /// Stops the process where it stands, as a frozen server would, or lets it go on.
@@ -82,7 +113,7 @@ impl Nginx {
     }
 }
 
-impl Drop for Nginx {
+impl Drop for Server {
     fn drop(&mut self) {
         // It has nothing to save, and a frozen process hears no other signal.
         let _ = self.child.kill();
@@ -90,8 +121,13 @@ impl Drop for Nginx {
     }
 }
 
+/// A port that nobody listens on now.
+pub(super) fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}
+
 /// One process, as `master_process off` has it: the whole server is one pid.
-fn configuration(folder: &Path, port: u16, directives: &str) -> String {
+fn configuration(folder: &Path, http: &str) -> String {
     let folder = folder.display();
     let mut text = format!(
         "daemon off;\nmaster_process off;\nworker_processes 1;\nworker_rlimit_nofile 40000;\n\
@@ -103,11 +139,7 @@ fn configuration(folder: &Path, port: u16, directives: &str) -> String {
         writeln!(text, "  {kind}_temp_path {folder}/{kind};")
             .expect("a string takes every character");
     }
-    write!(
-        text,
-        "  server {{\n    listen 127.0.0.1:{port} backlog=4096;\n    {directives}\n  }}\n}}\n"
-    )
-    .expect("a string takes every character");
+    writeln!(text, "{http}}}").expect("a string takes every character");
     text
 }
 

@@ -8,8 +8,7 @@ mod proxy;
 mod smoke;
 mod stack;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -26,7 +25,6 @@ use self::stack::{Settings, Stack};
 use crate::bench::machine::{BUSY_MAX, busy_share, facts};
 use crate::bench::{build, raise_descriptor_limit};
 use crate::prepare::{self, Tool};
-use crate::step::execute;
 use crate::workspace::Workspace;
 
 #[derive(Args)]
@@ -91,7 +89,7 @@ pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
         store: workspace.target.join("case/tutor"),
         workspace,
     };
-    install(&ground.case.join("site"))?;
+    super::install(&ground.case.join("site"))?;
     raise_descriptor_limit()?;
     if arguments.serve {
         serve(arguments, &ground)
@@ -114,24 +112,6 @@ impl Ground {
         };
         Stack::start(&settings, &self.case, &self.store)
     }
-}
-
-/// Installs the site's packages as the lock file has them, unless that has been done.
-fn install(site: &Path) -> Result<()> {
-    let modified = |path: &str| std::fs::metadata(site.join(path)).and_then(|it| it.modified());
-    // npm writes this file last.
-    let installed = modified("node_modules/.package-lock.json");
-    if installed
-        .is_ok_and(|installed| modified("package-lock.json").is_ok_and(|lock| lock <= installed))
-    {
-        return Ok(());
-    }
-    execute(
-        Command::new("npm")
-            .args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
-            .current_dir(site)
-            .stdin(Stdio::null()),
-    )
 }
 
 /// Runs until somebody asks for the end.

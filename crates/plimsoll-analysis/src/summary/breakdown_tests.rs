@@ -285,6 +285,20 @@ fn a_login_that_keeps_everybody_out_is_no_success() {
 }
 
 #[test]
+fn users_who_hardly_pause_have_no_moments_to_be_late_for() {
+    let verdict = |sent: u64| {
+        let mut run = users_run();
+        for window in &mut run.windows {
+            window.sent = sent;
+            window.lag.record(50_000, 10);
+        }
+        whole_run::judge(&run).verdict
+    };
+    assert_eq!(verdict(999), Verdict::Void);
+    assert_ne!(verdict(2_000), Verdict::Void);
+}
+
+#[test]
 fn a_run_without_journeys_has_no_parts() {
     let mut run = users_run();
     run.header.plan = plan(Duration::from_secs(4));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     Action, Alarm, Ceiling, Chooser, Class, Coding, Compress, Edge, Eject, Fallback, Limits,
-    Listener, Match, Pool, Route, Server, Timeouts, Waiting,
+    Listener, Match, Pool, Route, Server, ServerTls, Timeouts, Waiting,
 };
 
 impl Fallback {
@@ -45,6 +45,7 @@ impl Default for Limits {
             per_address_max: 0,
             head_len_max: 32 * 1024,
             body_len_max: 64 << 20,
+            memory_max: 512 << 20,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(30),
             idle_timeout: Duration::from_mins(1),
@@ -140,6 +141,8 @@ impl Pool {
             slow_start: Duration::from_secs(30),
             retry_share: 0.1,
             objective: Duration::from_millis(500),
+            tls: ServerTls::default(),
+            zone: None,
         }
     }
 }
@@ -187,6 +190,8 @@ impl Edge {
             traces: None,
             user: None,
             drain: Duration::from_secs(30),
+            resolvers: Vec::new(),
+            zone: None,
         }
     }
 }

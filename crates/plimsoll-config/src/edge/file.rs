@@ -33,17 +33,17 @@ pub fn reference() -> String {
     page
 }
 
-/// Looks up the server that a URL names: what it is, or what is wrong with it.
-pub(crate) type Resolve<'a> = dyn Fn(&str) -> Result<Server, String> + 'a;
+/// Looks up the addresses of a server that is given by name, at these name servers if there are any.
+pub type LookUp<'a> = dyn Fn(&Server, &[SocketAddr]) -> Result<Vec<SocketAddr>, String> + 'a;
 
-/// Reads a configuration. `resolve` looks servers up.
+/// Reads a configuration. `look_up` looks servers up.
 ///
 /// # Errors
 /// All faults of the file together.
 pub fn read(
     text: &str,
     surroundings: &dyn Surroundings,
-    resolve: &Resolve<'_>,
+    look_up: &LookUp<'_>,
 ) -> Result<Edge, Faults> {
     let source = Source::new(text);
     let desk = Desk::new(&source, surroundings);
@@ -52,7 +52,7 @@ pub fn read(
         desk.note(fault.span.start, fault.fault, fault.valid, None);
     }
     let edge = match &root {
-        Some(root) if !root.is_null() => edge(&desk, root, resolve),
+        Some(root) if !root.is_null() => edge(&desk, root, look_up),
         // A tree that was refused has its fault noted.
         None if desk.has_faults() => None,
         _ => {
@@ -72,20 +72,17 @@ pub fn read(
     }
 }
 
-fn edge(desk: &Desk<'_>, root: &Node, resolve: &Resolve<'_>) -> Option<Edge> {
+fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
     let fields = desk.fields(root, &EDGE)?;
     let listen = listeners(desk, &fields);
-    let pools = match fields.get("pools") {
-        Some(node) => pools::pools(desk, node, resolve),
-        None => Vec::new(),
-    };
-    if pools.is_empty() && !fields.misspells(&["pools"]) {
-        desk.fault(
-            root,
-            "there is no pool",
-            "pools: { app: { servers: [http://127.0.0.1:3000] } }",
-        );
-    }
+    let resolvers = fields
+        .get("resolver")
+        .map_or_else(Vec::new, |node| resolvers(desk, node));
+    let zone = fields
+        .get("zone")
+        .and_then(|node| desk.word(node, "a name"));
+    let find = |server: &Server| look_up(server, &resolvers);
+    let pools = pools_in(desk, &fields, zone.as_ref(), &find);
     let routes = match fields.get("routes") {
         Some(node) => routes::routes(desk, node, &pools),
         None => only_pool(desk, &fields, &pools),
@@ -132,7 +129,32 @@ fn edge(desk: &Desk<'_>, root: &Node, resolve: &Resolve<'_>) -> Option<Edge> {
             .get("user")
             .and_then(|node| desk.word(node, "the name of a user")),
         drain: duration("drain").unwrap_or(defaults.drain),
+        resolvers,
+        zone,
     })
+}
+
+/// At least one pool, each in the edge's zone.
+fn pools_in(
+    desk: &Desk<'_>,
+    fields: &Fields<'_>,
+    zone: Option<&String>,
+    find: &dyn Fn(&Server) -> Result<Vec<SocketAddr>, String>,
+) -> Vec<Pool> {
+    let mut pools = fields
+        .get("pools")
+        .map_or_else(Vec::new, |node| pools::pools(desk, node, find));
+    for pool in &mut pools {
+        pool.zone = zone.cloned();
+    }
+    if pools.is_empty() && !fields.misspells(&["pools"]) {
+        desk.fault(
+            fields.node,
+            "there is no pool",
+            "pools: { app: { servers: [http://127.0.0.1:3000] } }",
+        );
+    }
+    pools
 }
 
 /// Without routes everything goes to the only pool.
@@ -244,6 +266,23 @@ fn networks(desk: &Desk<'_>, node: &Node) -> Vec<Network> {
     desk.one_or_more(node).iter().filter_map(read).collect()
 }
 
+fn resolvers(desk: &Desk<'_>, node: &Node) -> Vec<SocketAddr> {
+    let valid = "the address of a name server, such as 127.0.0.1:53";
+    let read = |item| {
+        let text = desk.word(item, valid)?;
+        let plain = text
+            .parse()
+            .ok()
+            .map(|address| SocketAddr::new(address, 53));
+        let address = text.parse().ok().or(plain);
+        if address.is_none() {
+            desk.fault(item, format!("`{text}` is not an address"), valid);
+        }
+        address
+    };
+    desk.one_or_more(node).iter().filter_map(read).collect()
+}
+
 fn crawlers(desk: &Desk<'_>, node: &Node) -> Vec<String> {
     let valid = "a part of its User-Agent of 3 to 100 characters, such as mybot";
     let read = |item| {
@@ -336,6 +375,7 @@ fn limits(desk: &Desk<'_>, node: &Node) -> Limits {
         per_address_max: count("per_address", 0).unwrap_or(defaults.per_address_max),
         head_len_max: head.unwrap_or(defaults.head_len_max),
         body_len_max: size("body", 0, u64::MAX).unwrap_or(defaults.body_len_max),
+        memory_max: size("memory", 1 << 20, 1 << 50).unwrap_or(defaults.memory_max),
         head_timeout: time("head_timeout").unwrap_or(defaults.head_timeout),
         body_timeout: time("body_timeout").unwrap_or(defaults.body_timeout),
         idle_timeout: time("idle_timeout").unwrap_or(defaults.idle_timeout),

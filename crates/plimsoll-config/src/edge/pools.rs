@@ -1,16 +1,25 @@
 //! Pools and their servers, as a file writes them.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
-use super::file::{Resolve, required};
-use super::words::{BALANCE, CHECK, EJECT, POOL, SERVER, TIMEOUTS};
-use super::{Ceiling, Check, Chooser, Eject, HashKey, Pool, Server, Timeouts};
+use super::file::required;
+use super::words::{BALANCE, CHECK, EJECT, POOL, SERVER, SERVER_TLS, TIMEOUTS};
+use super::{
+    Authorities, Ceiling, Check, Chooser, Eject, HashKey, Pool, Server, ServerTls, Timeouts,
+};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::{Kind, Node};
 use crate::units;
 
+/// Longest file of authorities, bytes.
+const AUTHORITIES_LEN_MAX: u64 = 4 << 20;
+
+/// Looks up the addresses of a server that is given by name.
+type LookUp<'a> = dyn Fn(&Server) -> Result<Vec<SocketAddr>, String> + 'a;
+
 /// Reads `pools:`.
-pub(super) fn pools(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Vec<Pool> {
+pub(super) fn pools(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Vec<Pool> {
     let Some(entries) = desk.entries(node, "pools by name") else {
         return Vec::new();
     };
@@ -18,14 +27,14 @@ pub(super) fn pools(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Vec<
         .iter()
         // A pool with a fault keeps its name, so that routes to it are not faults too.
         .map(|(key, node)| {
-            pool(desk, &key.text, node, resolve).unwrap_or_else(|| Pool::new(&key.text, Vec::new()))
+            pool(desk, &key.text, node, look_up).unwrap_or_else(|| Pool::new(&key.text, Vec::new()))
         })
         .collect()
 }
 
-fn pool(desk: &Desk<'_>, name: &str, node: &Node, resolve: &Resolve<'_>) -> Option<Pool> {
+fn pool(desk: &Desk<'_>, name: &str, node: &Node, look_up: &LookUp<'_>) -> Option<Pool> {
     let fields = desk.fields(node, &POOL)?;
-    let servers = required(desk, &fields, "servers").map(|node| servers(desk, node, resolve));
+    let servers = required(desk, &fields, "servers").map(|node| servers(desk, node, look_up));
     let mut pool = Pool::new(name, servers.unwrap_or_default());
     let time = |word: &str| {
         fields
@@ -59,6 +68,16 @@ fn pool(desk: &Desk<'_>, name: &str, node: &Node, resolve: &Resolve<'_>) -> Opti
         .and_then(|node| desk.duration(node));
     pool.slow_start = slow_start.unwrap_or(pool.slow_start);
     pool.retry_share = share(desk, &fields, "retries").unwrap_or(pool.retry_share);
+    if let Some(node) = fields.get("tls") {
+        pool.tls = tls(desk, node);
+        if !pool.servers.is_empty() && !pool.servers.iter().any(|server| server.tls) {
+            desk.fault(
+                node,
+                "none of the pool's servers is spoken to by TLS",
+                "a server such as https://app.example",
+            );
+        }
+    }
     Some(pool)
 }
 
@@ -67,7 +86,7 @@ fn share(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<f64> {
     desk.value(node, "a share such as 10%", units::share)
 }
 
-fn servers(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Vec<Server> {
+fn servers(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Vec<Server> {
     let items = desk.list(node, "servers");
     if items.is_empty() {
         desk.fault(
@@ -78,7 +97,7 @@ fn servers(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Vec<Server> {
     }
     let mut servers: Vec<Server> = Vec::new();
     for item in items {
-        let Some(server) = server(desk, item, resolve) else {
+        let Some(server) = server(desk, item, look_up) else {
             continue;
         };
         if servers.iter().any(|one| one.name == server.name) {
@@ -93,35 +112,83 @@ fn servers(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Vec<Server> {
     servers
 }
 
-fn server(desk: &Desk<'_>, node: &Node, resolve: &Resolve<'_>) -> Option<Server> {
-    const VALID: &str = "http://host:port of an application that can be looked up";
-    let look_up = |node: &Node| {
-        let url = desk.word(node, VALID)?;
-        match resolve(&url) {
-            Ok(server) => Some(server),
-            Err(why) => {
-                let why = why.lines().next().unwrap_or_default();
-                let why = why.strip_prefix("error: ").unwrap_or(why);
-                desk.fault(node, why, VALID);
-                None
-            }
-        }
-    };
+fn server(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server> {
     if matches!(node.kind, Kind::Scalar { .. }) {
-        return look_up(node);
+        return located(desk, node, look_up);
     }
     let fields = desk.fields(node, &SERVER)?;
     let max_in_flight = fields.get("max_in_flight");
     let max_in_flight = max_in_flight.and_then(|node| desk.count32(node, 1..=1_000_000));
     let weight = fields
         .get("weight")
-        .and_then(|node| desk.count32(node, 1..=1000));
-    let found = required(desk, &fields, "url").and_then(look_up)?;
+        .and_then(|node| desk.count32(node, 0..=1000));
+    let zone = fields
+        .get("zone")
+        .and_then(|node| desk.word(node, "a name"));
+    let found = required(desk, &fields, "url").and_then(|node| located(desk, node, look_up))?;
     Some(Server {
         max_in_flight,
         weight: weight.unwrap_or(1),
+        zone,
         ..found
     })
+}
+
+/// The server that a URL names, with its addresses.
+fn located(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server> {
+    const VALID: &str = "http://host:port of an application that can be looked up";
+    let mut server = match Server::parse(&desk.word(node, VALID)?) {
+        Ok(server) => server,
+        Err(fault) => {
+            desk.fault(node, fault.fault, fault.valid);
+            return None;
+        }
+    };
+    if server.is_named() {
+        match look_up(&server) {
+            Ok(addresses) => server.addresses = addresses,
+            Err(why) => {
+                desk.fault(node, why, VALID);
+                return None;
+            }
+        }
+    }
+    Some(server)
+}
+
+fn tls(desk: &Desk<'_>, node: &Node) -> ServerTls {
+    let Some(fields) = desk.fields(node, &SERVER_TLS) else {
+        return ServerTls::default();
+    };
+    let authorities = fields.get("ca").and_then(|node| {
+        let name = desk.word(node, "a PEM file")?;
+        let pem = desk.file(node, &name, AUTHORITIES_LEN_MAX)?;
+        Some(Authorities { name, pem })
+    });
+    let name = fields.get("name").and_then(|node| {
+        let valid = "a host such as app.example";
+        let name = desk.word(node, valid)?;
+        let is_name = name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte));
+        if !is_name {
+            desk.fault(node, format!("`{name}` is no name of a host"), valid);
+        }
+        is_name.then_some(name)
+    });
+    let insecure = fields.get("insecure").and_then(|node| desk.switch(node)) == Some(true);
+    if insecure && fields.get("ca").is_some() {
+        desk.fault(
+            node,
+            "`ca` and `insecure` cannot stand together",
+            "`ca: FILE`, and certificates are checked against it",
+        );
+    }
+    ServerTls {
+        authorities,
+        name,
+        insecure,
+    }
 }
 
 fn chooser(desk: &Desk<'_>, node: &Node) -> Option<Chooser> {

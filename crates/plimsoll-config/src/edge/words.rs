@@ -77,6 +77,16 @@ pub(crate) static EDGE: Table = Table {
             Duration,
             "Longest time that requests on their way have at the end; 30s."
         ),
+        word!(
+            "resolver",
+            OneOrMore(&Text),
+            "Name servers (`127.0.0.1:53`) that know the servers' names; by default those of the system."
+        ),
+        word!(
+            "zone",
+            Text,
+            "Where this edge stands: servers of the same zone come first."
+        ),
     ],
 };
 
@@ -140,6 +150,11 @@ pub(crate) static POOL: Table = Table {
             Duration,
             "What an adaptive limit keeps: 95 % of answers within this; 500ms."
         ),
+        word!(
+            "tls",
+            Of(&SERVER_TLS),
+            "How servers behind `https://` are spoken to."
+        ),
         word!("timeouts", Of(&TIMEOUTS), "How long an exchange may take."),
         word!(
             "keep_idle",
@@ -191,13 +206,45 @@ pub(crate) static SERVER: Table = Table {
     name: "server",
     meaning: "One server.",
     words: &[
-        word!("url", Text, "`http://host:port`."),
+        word!(
+            "url",
+            Text,
+            "`http://host:port` or `https://host:port`; each address of a name is a server, looked up by its TTL."
+        ),
         word!(
             "max_in_flight",
             Count(1, 1_000_000),
             "Requests that may be with it; before the pool's."
         ),
-        word!("weight", Count(1, 1000), "Share beside the others; 1."),
+        word!(
+            "weight",
+            Count(0, 1000),
+            "Share beside the others; 1. With 0 it gets no new requests."
+        ),
+        word!("zone", Text, "Where it stands."),
+    ],
+};
+
+/// Encryption towards servers.
+pub(crate) static SERVER_TLS: Table = Table {
+    name: "server_tls",
+    meaning: "How servers behind `https://` are spoken to.",
+    words: &[
+        word!(
+            "ca",
+            Text,
+            "PEM file of who vouches for them; by default the roots of the system."
+        ),
+        word!(
+            "name",
+            Text,
+            "The name that is asked for and that their certificates must have; the URL's host."
+        ),
+        word!(
+            "insecure",
+            Switch,
+            "Their certificates are not checked: whoever stands between can read and change everything; false."
+        ),
     ],
 };
 
@@ -443,6 +490,11 @@ pub(crate) static LIMITS: Table = Table {
         ),
         word!("head", Size, "Longest head; 32KiB."),
         word!("body", Size, "Longest body; 64MiB."),
+        word!(
+            "memory",
+            Size,
+            "Bytes held for clients and servers that are slow, in all; beyond, requests are shed; 512MiB."
+        ),
         word!("head_timeout", Duration, "Time for a head; 10s."),
         word!(
             "body_timeout",
@@ -459,13 +511,14 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 25] = [
+pub(crate) static TABLES: [&Table; 26] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
     &POOL,
     &BALANCE,
     &SERVER,
+    &SERVER_TLS,
     &TIMEOUTS,
     &CHECK,
     &EJECT,

@@ -1,5 +1,7 @@
 //! What else is looked at while a plan is carried out.
 
+use std::net::SocketAddr;
+
 use super::desk::Desk;
 use super::tree::Node;
 
@@ -22,7 +24,7 @@ const LATER: [&str; 15] = [
     "openmetrics",
 ];
 /// Names that mean something.
-const NOW: [&str; 3] = ["host", "process", "pid"];
+const NOW: [&str; 4] = ["host", "process", "pid", "edge"];
 /// Processes and numbers of processes that can be named.
 const NAMED_MAX: usize = 64;
 
@@ -33,6 +35,8 @@ pub struct Watch {
     pub pids: Vec<u32>,
     /// Processes by name, as the kernel knows it.
     pub processes: Vec<String>,
+    /// The admin address of an edge, whose figures become series.
+    pub edge: Option<SocketAddr>,
     /// What is named and cannot be looked at yet.
     pub later: Vec<String>,
 }
@@ -46,6 +50,7 @@ pub(crate) fn watch(desk: &Desk<'_>, node: &Node) -> Watch {
         for item in desk.one_or_more(value).iter().take(NAMED_MAX) {
             match key.text.as_str() {
                 "host" => host(desk, item),
+                "edge" => watch.edge = edge(desk, item).or(watch.edge),
                 "process" => watch.processes.extend(process(desk, item)),
                 "pid" => watch
                     .pids
@@ -80,6 +85,19 @@ fn host(desk: &Desk<'_>, node: &Node) {
             VALID,
         );
     }
+}
+
+/// Where an edge is asked for its figures.
+fn edge(desk: &Desk<'_>, node: &Node) -> Option<SocketAddr> {
+    const VALID: &str = "its admin address without a token, such as 127.0.0.1:9191";
+    let text = desk.text(node, VALID)?;
+    let address = text.strip_prefix("http://").unwrap_or(&text);
+    let address = address.strip_suffix('/').unwrap_or(address);
+    let parsed = address.parse().ok();
+    if parsed.is_none() {
+        desk.fault(node, format!("`{text}` is no address of an edge"), VALID);
+    }
+    parsed
 }
 
 /// The name of a process: at most 15 bytes, as the kernel keeps it.

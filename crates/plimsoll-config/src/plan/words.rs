@@ -213,7 +213,7 @@ pub(crate) static PLAN: Table = Table {
         word!(
             "watch",
             MapOf(&Free),
-            "What else is looked at: `host: local`, `process: [nginx, node]` (names), `pid: 4711`. Programs and where they tell of themselves (`haproxy`, `postgres`, …) may stand here; they are not looked at yet, and that is said."
+            "What else is looked at: `host: local`, `process: [nginx, node]` (names), `pid: 4711`, `edge: 127.0.0.1:9191` (the admin address of an edge). Programs and where they tell of themselves (`haproxy`, `postgres`, …) may stand here; they are not looked at yet, and that is said."
         ),
     ],
 };

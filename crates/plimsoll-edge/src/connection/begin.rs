@@ -7,7 +7,9 @@ use plimsoll_config::edge::{Action, Chooser, HashKey};
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::Length;
 use plimsoll_wire::request::is_idempotent;
-use plimsoll_wire::request_head::{RequestHead, find_end, header_room, parse, skip_empty_lines};
+use plimsoll_wire::request_head::{
+    RequestFault, RequestHead, find_end, header_room, parse, skip_empty_lines,
+};
 
 use super::own_answer::Own;
 use super::{Connection, Peer, Stage, Waiting};
@@ -34,6 +36,10 @@ impl Connection {
             Ok((_, None)) => return false,
             Ok((skip, Some(end))) => {
                 let end = skip + end;
+                if self.requests == 0 && self.speaks_frames(&bytes[..end]) {
+                    self.speak_frames(bytes);
+                    return true;
+                }
                 self.held.clear();
                 self.held.extend_from_slice(&bytes[end..]);
                 self.begin(&bytes[skip..end]);
@@ -41,6 +47,12 @@ impl Connection {
             Err(fault) => self.refuse_bad(fault.status()),
         }
         true
+    }
+
+    /// Another protocol is spoken: an answer of HTTP would only be taken for something else.
+    fn turn_away(&mut self) {
+        self.event_loop.figures.turned_away.increment();
+        self.stage = Stage::Over;
     }
 
     fn begin(&mut self, bytes: &[u8]) {
@@ -51,6 +63,7 @@ impl Connection {
         let mut room = header_room();
         let head = match parse(bytes, &mut room) {
             Ok(head) => head,
+            Err(RequestFault::Foreign) => return self.turn_away(),
             Err(fault) => return self.refuse_bad(fault.status()),
         };
         let mut own = Own {
@@ -104,6 +117,11 @@ impl Connection {
         let Action::Pool(pool) = route.config.action else {
             return self.redirect(&head, client, &own, route);
         };
+        if event_loop.is_full() {
+            // The words are shorter than a page.
+            own.facts.takes_page = false;
+            return self.refuse_head(&head, client, &own, 503, Reason::Shed);
+        }
         // The cache's place: what it holds is answered here, and takes no place with a server.
         let pool = &settings.pools[pool];
         let asker = Asker {

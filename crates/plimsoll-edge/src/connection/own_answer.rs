@@ -25,6 +25,10 @@ pub(super) struct Own {
 impl Connection {
     /// Refuses bytes that are no request.
     pub(super) fn refuse_bad(&mut self, status: u16) {
+        self.refuse_early(status, Reason::BadRequest);
+    }
+
+    fn refuse_early(&mut self, status: u16, reason: Reason) {
         let own = Own {
             moments: Moments {
                 began: self.event_loop.clock.now(),
@@ -38,7 +42,12 @@ impl Connection {
             record::begin_unread(&mut line, log.format, &self.peer.text);
         }
         drop(log);
-        self.answer_in_words(&own, status, Reason::BadRequest, "", &line);
+        self.answer_in_words(&own, status, reason, "", &line);
+    }
+
+    /// Refuses what has come of a request: there is no room for the rest.
+    pub(super) fn shed(&mut self) {
+        self.refuse_early(503, Reason::Shed);
     }
 
     /// Refuses a request whose head was read: with the fallback, if there is one that may stand in.

@@ -63,6 +63,12 @@ impl Answer {
         (self.status > 0).then_some(self.status)
     }
 
+    /// Memory of a head that is not complete.
+    #[inline]
+    pub(super) fn memory(&self) -> usize {
+        self.partial.capacity()
+    }
+
     #[inline]
     pub(super) fn is_coding(&self) -> bool {
         self.coding.is_some()
@@ -356,9 +362,11 @@ impl Exchange {
         }
     }
 
-    /// The connection ended after the answer had begun.
-    pub(super) fn answer_ended(&mut self, side: &Side<'_>) -> Result<(), End> {
-        if self.answer.state == State::Body && self.answer.body.ends_with_connection() {
+    /// The connection ended after the answer had begun. One that was reset, or whose encryption does not say that
+    /// this is the end, may have been cut by anybody: it ends no answer.
+    pub(super) fn answer_ended(&mut self, side: &Side<'_>, is_clean: bool) -> Result<(), End> {
+        let is_end = is_clean && self.answer.body.ends_with_connection();
+        if self.answer.state == State::Body && is_end {
             self.end_coding(side)?;
             self.complete(side);
             return Ok(());

@@ -6,20 +6,21 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::net::TcpStream;
+use tokio::io::AsyncWrite as _;
 
 use super::{End, Exchange, Failure, Side, Waits};
 use crate::pool::limit::Sample;
+use crate::upstream::{Upstream, tls_fault};
 
 /// Most servers that are asked for one request.
 const ATTEMPTS_MAX: u8 = 2;
 
-type Connecting = Pin<Box<dyn Future<Output = io::Result<TcpStream>>>>;
+type Connecting = Pin<Box<dyn Future<Output = io::Result<Upstream>>>>;
 
 /// A connection to a server, or the way to one.
 #[derive(Default)]
 pub(crate) struct Link {
-    stream: Option<TcpStream>,
+    stream: Option<Upstream>,
     connecting: Option<Connecting>,
     /// Which of the server's addresses is tried.
     address: usize,
@@ -47,12 +48,21 @@ impl Link {
     }
 
     #[inline]
-    pub(crate) fn stream(&mut self) -> Option<&mut TcpStream> {
+    pub(crate) fn stream(&mut self) -> Option<&mut Upstream> {
         self.stream.as_mut()
     }
 
-    pub(crate) fn take(&mut self) -> Option<TcpStream> {
+    pub(crate) fn take(&mut self) -> Option<Upstream> {
         self.stream.take()
+    }
+
+    /// Lets go of what an encrypted stream still holds of what was written.
+    #[inline]
+    pub(super) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Some(stream @ Upstream::Tls(_)) => Pin::new(stream).poll_flush(cx),
+            _ => Poll::Ready(Ok(())),
+        }
     }
 }
 
@@ -86,11 +96,8 @@ impl Exchange {
         let address = addresses[self.link.address % addresses.len()];
         self.link.is_used = false;
         self.link.stream = None;
-        self.link.connecting = Some(Box::pin(async move {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            Ok(stream)
-        }));
+        let secure = permit.server.secure.clone();
+        self.link.connecting = Some(Box::pin(Upstream::connect(address, secure)));
         self.waits = Waits::Nothing;
     }
 
@@ -108,7 +115,12 @@ impl Exchange {
                     self.link.stream = Some(stream);
                     self.moments.connected = side.event_loop.clock.now();
                 }
-                Poll::Ready(Err(_)) => self.connection_failed(side, Failure::NoConnection)?,
+                Poll::Ready(Err(error)) => {
+                    if let (Some(fault), Some(permit)) = (tls_fault(&error), &self.permit) {
+                        permit.server.note_fault(fault);
+                    }
+                    self.connection_failed(side, Failure::NoConnection)?;
+                }
             }
         }
         Ok(true)
@@ -135,10 +147,10 @@ impl Exchange {
         self.elsewhere(side, failure)
     }
 
-    /// The server closed the connection.
-    pub(super) fn server_ended(&mut self, side: &mut Side<'_>) -> Result<(), End> {
+    /// The server closed the connection; `is_clean` when it did so as it should.
+    pub(super) fn server_ended(&mut self, side: &mut Side<'_>, is_clean: bool) -> Result<(), End> {
         if self.answer.has_begun() {
-            return self.answer_ended(side);
+            return self.answer_ended(side, is_clean);
         }
         let may_repeat = self.facts.is_idempotent && self.is_whole && self.body_done;
         if self.link.is_used && may_repeat {

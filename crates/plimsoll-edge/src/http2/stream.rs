@@ -1,6 +1,7 @@
 //! One stream: read as the bytes of a request, written to as the bytes of an answer.
 
 use std::io;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use h2::server::SendResponse;
@@ -12,6 +13,7 @@ use hyper::{Request, Response, StatusCode};
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, Head, Header, Length};
 
+use super::meter::Meter;
 use crate::forward;
 
 /// One stream of a client.
@@ -27,6 +29,7 @@ pub(crate) struct Stream {
     respond: SendResponse<Bytes>,
     is_head: bool,
     answer: Answer,
+    meter: Rc<Meter>,
 }
 
 #[derive(Debug)]
@@ -38,12 +41,18 @@ enum Answer {
 }
 
 impl Stream {
-    pub(crate) fn new(request: Request<RecvStream>, respond: SendResponse<Bytes>) -> Self {
+    pub(crate) fn new(
+        request: Request<RecvStream>,
+        respond: SendResponse<Bytes>,
+        meter: Rc<Meter>,
+    ) -> Self {
         let (parts, body) = request.into_parts();
         let has_body = !body.is_end_stream();
         let in_chunks = has_body && !parts.headers.contains_key("content-length");
+        let pending = request_head(&parts, in_chunks);
+        meter.useful(pending.len());
         Self {
-            pending: request_head(&parts, in_chunks),
+            pending,
             at: 0,
             body,
             in_chunks,
@@ -51,6 +60,7 @@ impl Stream {
             respond,
             is_head: parts.method == hyper::Method::HEAD,
             answer: Answer::Head,
+            meter,
         }
     }
 
@@ -81,6 +91,7 @@ impl Stream {
             }
             match ready!(self.body.poll_data(cx)) {
                 Some(Ok(data)) => {
+                    self.meter.useful(data.len());
                     let _ = self.body.flow_control().release_capacity(data.len());
                     if self.in_chunks && !data.is_empty() {
                         forward::chunk(&mut self.pending, &data);
@@ -123,6 +134,7 @@ impl Stream {
                 let taken = reader
                     .take(&bytes[..room], |piece| content.extend_from_slice(piece))
                     .map_err(io::Error::other)?;
+                self.meter.useful(taken);
                 let is_complete = reader.is_complete();
                 if is_complete || !content.is_empty() {
                     stream

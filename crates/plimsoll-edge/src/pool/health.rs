@@ -19,6 +19,8 @@ pub(crate) struct Health {
     ejected_until: Nanoseconds,
     /// When it came back.
     back_since: Option<Nanoseconds>,
+    /// It is to get no new requests.
+    drained: bool,
 }
 
 impl Default for Health {
@@ -30,18 +32,24 @@ impl Default for Health {
             ejections: 0,
             ejected_until: 0,
             back_since: None,
+            drained: false,
         }
     }
 }
 
 impl Health {
-    /// Until when it is out; for ever while checks fail.
+    /// Until when it is out; for ever while checks fail, or while it is drained.
     pub(crate) fn out_until(&self) -> Nanoseconds {
-        if self.passes {
+        if self.passes && !self.drained {
             self.ejected_until
         } else {
             Nanoseconds::MAX
         }
+    }
+
+    /// Takes it out for as long as somebody wants, or lets it in again.
+    pub(crate) fn drain(&mut self, drained: bool) {
+        self.drained = drained;
     }
 
     /// When it came back, if it was ever out.

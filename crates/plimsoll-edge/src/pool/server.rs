@@ -12,15 +12,48 @@ use super::latency::PeakEwma;
 use super::limit::{Bounds, Learner, Sample};
 use super::{ceiling, lock};
 use crate::clock::{Nanoseconds, nanoseconds};
+use crate::upstream::Secure;
 
-/// Numbers that no two servers of a process share.
-static NEXT_ID: AtomicUsize = AtomicUsize::new(0);
+/// Numbers that no two servers of a process share; 0 is nobody's.
+static NEXT_ID: AtomicUsize = AtomicUsize::new(1);
+/// Places in the loops' lists of idle connections, used again when servers are gone.
+static SLOTS: Mutex<Slots> = Mutex::new(Slots {
+    count: 0,
+    free: Vec::new(),
+});
+
+#[derive(Debug)]
+struct Slots {
+    count: usize,
+    free: Vec<usize>,
+}
+
+impl Slots {
+    fn take(&mut self) -> usize {
+        self.free.pop().unwrap_or_else(|| {
+            self.count += 1;
+            self.count - 1
+        })
+    }
+}
+
+/// Why connections to a server cannot be made, to be told once.
+#[derive(Debug, Default)]
+struct News {
+    fault: Option<String>,
+    is_told: bool,
+}
 
 #[derive(Debug)]
 pub(crate) struct Server {
-    /// Place of its idle connections in every loop.
     pub(crate) id: usize,
+    /// Place of its idle connections in every loop.
+    pub(crate) slot: usize,
     pub(crate) name: String,
+    /// Host and port as written, for a server that is asked by name.
+    pub(crate) authority: String,
+    /// How it is spoken to by TLS, if it is.
+    pub(crate) secure: Option<Secure>,
     pub(crate) addresses: Vec<SocketAddr>,
     /// Hash of its name: what cookies speak of, and keys are hashed to.
     pub(crate) hash: u64,
@@ -37,13 +70,25 @@ pub(crate) struct Server {
     failing: AtomicBool,
     health: Mutex<Health>,
     learner: Mutex<Option<Learner>>,
+    /// It stands in the edge's zone.
+    is_near: AtomicBool,
+    news: Mutex<News>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        lock(&SLOTS).free.push(self.slot);
+    }
 }
 
 impl Server {
-    pub(crate) fn new(server: &edge::Server, pool: &edge::Pool) -> Self {
+    pub(crate) fn new(server: &edge::Server, pool: &edge::Pool, secure: Option<Secure>) -> Self {
         let new = Self {
             id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            slot: lock(&SLOTS).take(),
             name: server.name.clone(),
+            authority: server.authority.clone(),
+            secure,
             addresses: server.addresses.clone(),
             hash: hash(server.name.as_bytes()),
             latency: PeakEwma::default(),
@@ -57,6 +102,8 @@ impl Server {
             failing: AtomicBool::new(false),
             health: Mutex::default(),
             learner: Mutex::new(None),
+            is_near: AtomicBool::new(false),
+            news: Mutex::default(),
         };
         new.follow(server, pool);
         new
@@ -64,7 +111,10 @@ impl Server {
 
     /// Follows a new configuration; what was learnt stays.
     pub(crate) fn follow(&self, server: &edge::Server, pool: &edge::Pool) {
-        self.weight.store(server.weight.max(1), Ordering::Relaxed);
+        self.weight.store(server.weight, Ordering::Relaxed);
+        let is_near = server.zone.is_some() && server.zone == pool.zone;
+        self.is_near.store(is_near, Ordering::Relaxed);
+        self.change(|health| health.drain(server.weight == 0));
         let mut learner = lock(&self.learner);
         match ceiling(server, pool) {
             Ceiling::Fixed(limit) => {
@@ -97,6 +147,31 @@ impl Server {
     #[inline]
     pub(crate) fn is_in(&self, now: Nanoseconds) -> bool {
         now >= self.out_until.load(Ordering::Relaxed)
+    }
+
+    /// Whether it stands in the edge's zone.
+    pub(crate) fn is_near(&self) -> bool {
+        self.is_near.load(Ordering::Relaxed)
+    }
+
+    /// Takes note of why no connection can be made.
+    pub(crate) fn note_fault(&self, fault: String) {
+        let mut news = lock(&self.news);
+        if news.fault.as_ref() != Some(&fault) {
+            *news = News {
+                fault: Some(fault),
+                is_told: false,
+            };
+        }
+    }
+
+    /// What was noted and not told yet.
+    pub(crate) fn take_news(&self) -> Option<String> {
+        let mut news = lock(&self.news);
+        if std::mem::replace(&mut news.is_told, true) {
+            return None;
+        }
+        news.fault.clone()
     }
 
     /// For how long it has been back; for ever when it never was out.

@@ -5,10 +5,8 @@ use super::*;
 fn server(name: &str, max_in_flight: u32) -> edge::Server {
     edge::Server {
         name: name.to_owned(),
-        addresses: vec!["127.0.0.1:1".parse().unwrap()],
-        authority: name.to_owned(),
         max_in_flight: Some(max_in_flight),
-        weight: 1,
+        ..edge::Server::at("127.0.0.1:1".parse().unwrap())
     }
 }
 
@@ -17,7 +15,7 @@ fn pool(servers: Vec<edge::Server>, queue: u32) -> Arc<Pool> {
         queue: Some(queue),
         ..edge::Pool::new("app", servers)
     };
-    Arc::new(Pool::new(&config, None, Clock::start()))
+    Arc::new(Pool::new(&config, None, Clock::start()).unwrap())
 }
 
 fn asker() -> Asker {
@@ -159,21 +157,113 @@ fn a_new_configuration_keeps_servers_and_those_who_wait() {
         granted(before.enter(&asker())),
         granted(before.enter(&asker())),
     ];
-    let ticket = waits(before.enter(&asker()));
+    let (ticket, second, last) = (
+        waits(before.enter(&asker())),
+        waits(before.enter(&asker())),
+        waits(before.enter(&asker())),
+    );
     let config = edge::Pool {
         queue: Some(5),
         ..edge::Pool::new("app", vec![server("a", 3), server("c", 1)])
     };
-    let after = Arc::new(Pool::new(&config, Some(&before), Clock::start()));
+    let after = Arc::new(Pool::new(&config, Some(&before), Clock::start()).unwrap());
+    after.take_over();
     assert_eq!(after.servers[0].id, before.servers[0].id);
     assert_eq!(
         (after.servers[0].in_flight(), after.servers[0].limit()),
-        (1, 3)
+        (3, 3)
     );
+    // Two more places with a, one with c: those who waited have them. What b gives back goes to nobody.
+    let granted = [&ticket, &second, &last].map(|ticket| ticket.taken().unwrap().name.clone());
+    assert_eq!(granted.iter().filter(|name| *name == "a").count(), 2);
+    assert_eq!(granted.iter().filter(|name| *name == "c").count(), 1);
+    let late = waits(before.enter(&asker()));
+    let [first, second] = held;
+    let (of_a, of_b) = if first.server.name == "a" {
+        (first, second)
+    } else {
+        (second, first)
+    };
     let cx = Context::from_waker(Waker::noop());
-    assert!(ticket.poll(&cx).is_pending());
+    drop(of_b);
+    assert!(late.poll(&cx).is_pending());
+    drop(of_a);
+    assert!(matches!(late.poll(&cx), std::task::Poll::Ready(server) if server.name == "a"));
+}
+
+fn zoned(names: [(&str, &str); 3], max_in_flight: u32) -> Arc<Pool> {
+    let servers = names.map(|(name, zone)| edge::Server {
+        zone: Some(zone.to_owned()),
+        ..server(name, max_in_flight)
+    });
+    let config = edge::Pool {
+        zone: Some("west".to_owned()),
+        queue: Some(1),
+        ..edge::Pool::new("app", servers.into())
+    };
+    Arc::new(Pool::new(&config, None, Clock::start()).unwrap())
+}
+
+fn names_of(pool: &Arc<Pool>, count: usize) -> (Vec<Permit>, Vec<String>) {
+    let random = |number: usize| Asker {
+        random: chooser::mix(number as u64),
+        ..asker()
+    };
+    let permits: Vec<Permit> = (0..count)
+        .map(|at| granted(pool.enter(&random(at))))
+        .collect();
+    let mut names: Vec<String> = permits.iter().map(|one| one.server.name.clone()).collect();
+    names.sort();
+    (permits, names)
+}
+
+#[test]
+fn the_near_come_first_and_the_far_when_the_near_are_full_or_out() {
+    let pool = zoned([("a", "west"), ("b", "east"), ("c", "west")], 2);
+    let (held, names) = names_of(&pool, 6);
+    assert_eq!(names, ["a", "a", "b", "b", "c", "c"]);
+    let far = held.iter().position(|one| one.server.name == "b");
+    assert_eq!(far, Some(4), "the far are asked when the near are full");
     drop(held);
-    assert!(ticket.poll(&cx).is_ready());
+    for near in [0, 2] {
+        pool.servers[near].eject(pool.clock.now(), &pool.config.eject);
+    }
+    let (held, names) = names_of(&pool, 2);
+    assert_eq!(names, ["b", "b"]);
+    drop(held);
+    let (_, names) = names_of(&zoned([("a", "east"), ("b", "east"), ("c", "north")], 2), 6);
+    assert_eq!(names, ["a", "a", "b", "b", "c", "c"]);
+}
+
+#[test]
+fn a_client_stays_with_its_far_server() {
+    let pool = zoned([("a", "west"), ("b", "east"), ("c", "west")], 2);
+    let config = edge::Pool {
+        chooser: Chooser::Cookie("stay".to_owned()),
+        ..pool.config.clone()
+    };
+    let pool = Arc::new(Pool::new(&config, None, Clock::start()).unwrap());
+    let asker = Asker {
+        sticky: Some(pool.servers[1].hash),
+        ..asker()
+    };
+    assert_eq!(granted(pool.enter(&asker)).server.name, "b");
+}
+
+#[test]
+fn a_drained_server_gets_nothing_new() {
+    let pool = pool(vec![server("a", 2), server("b", 2)], 0);
+    let mut config = pool.config.clone();
+    config.servers[0].weight = 0;
+    let drained = Arc::new(Pool::new(&config, Some(&pool), Clock::start()).unwrap());
+    drained.take_over();
+    let (held, names) = names_of(&drained, 2);
+    assert_eq!(names, ["b", "b"]);
+    assert!(matches!(drained.enter(&asker()), Entry::Refused(_)));
+    pool.take_over();
+    let (_, names) = names_of(&pool, 2);
+    assert_eq!(names, ["a", "a"]);
+    drop(held);
 }
 
 #[test]

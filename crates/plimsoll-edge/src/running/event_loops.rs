@@ -15,6 +15,7 @@ use crate::event_loop::EventLoop;
 use crate::figures::Figures;
 use crate::listen::{self, Census};
 use crate::log::Lines;
+use crate::pool::Pool;
 use crate::settings::Settings;
 use crate::trace::Spans;
 
@@ -30,6 +31,8 @@ pub(super) enum Order {
         settings: Box<Settings>,
         added: Vec<(SocketAddr, TcpListener)>,
     },
+    /// Other servers.
+    Pools(Vec<Arc<Pool>>),
     Drain(Duration),
 }
 
@@ -101,6 +104,7 @@ impl Doors {
                     self.open(added);
                     self.close_others();
                 }
+                Some(Order::Pools(pools)) => self.event_loop.follow_pools(pools),
                 Some(Order::Drain(at_most)) => break at_most,
                 // Whoever could give orders is gone, and with it the reason to go on.
                 None => break Duration::ZERO,

@@ -1,7 +1,7 @@
 //! Requests that want to be read in two ways, or to last for ever: refused, and never seen by the server.
 
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use plimsoll_config::edge::{Edge, Limits};
@@ -59,6 +59,41 @@ fn what_could_be_read_in_two_ways_is_refused() {
         ),
         (400, post("Transfer-Encoding:\x0bchunked\r\n", "0\r\n\r\n")),
         (400, post("X: y\r\n Transfer-Encoding: chunked\r\n", hidden)),
+        (
+            400,
+            post(
+                "Transfer-Encoding: chunked\r\n Content-Length: 3\r\n",
+                hidden,
+            ),
+        ),
+        (
+            400,
+            "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".to_owned(),
+        ),
+        (501, post("Transfer-Encoding: chunked;q=1\r\n", "0\r\n\r\n")),
+        (501, post("Transfer-Encoding: \"chunked\"\r\n", "0\r\n\r\n")),
+        (
+            501,
+            post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n"),
+        ),
+        (400, post("Transfer-Encoding:\r\n", hidden)),
+        (400, post("Transfer-Encoding\t: chunked\r\n", hidden)),
+        (400, post("Transfer-Encoding: \0chunked\r\n", hidden)),
+        (400, post("\0: x\r\n", hidden)),
+        (400, post("X: a\0b\r\n", hidden)),
+        (400, post(": x\r\n", hidden)),
+        (400, post("X y: x\r\n", hidden)),
+        (400, post("Content-Length: -4\r\n", "abcd")),
+        (400, post("Content-Length: 4e0\r\n", "abcd")),
+        (400, post("Content-Length: \r\n", "abcd")),
+        (
+            400,
+            post("Content-Length: 99999999999999999999999\r\n", "abcd"),
+        ),
+        (400, "GET  / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
+        (400, "GET\t/ HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()),
+        (400, "GET / HTTP/1.1 \r\nHost: a\r\n\r\n".to_owned()),
+        (400, "GET /\r\n\r\n".to_owned()),
         (400, post("X: y\nTransfer-Encoding: chunked\r\n", hidden)),
         (400, post("X: y\rTransfer-Encoding: chunked\r\n", hidden)),
         (400, "GET / HTTP/1.1\nHost: a\n\n".to_owned()),
@@ -170,8 +205,19 @@ fn slow_clients_are_cut_off() {
         "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
     );
     assert_eq!(parts(&said).0, 408);
-    // A byte now and then does not buy time: the head has one deadline.
-    let mut stream = connect(edge.address);
+    // A byte now and then does not buy time: a head has one deadline, and a body must come on.
+    let post = "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10000\r\n\r\n";
+    for start in ["", post] {
+        let mut stream = connect(edge.address);
+        stream.write_all(start.as_bytes()).unwrap();
+        let (said, sent) = trickle(&mut stream);
+        assert_eq!(parts(&said).0, 408, "{start:?}");
+        assert!(sent < 100, "{sent}");
+    }
+}
+
+/// Sends a byte now and then until it is answered; the answer, and how many bytes that took.
+fn trickle(stream: &mut TcpStream) -> (String, u32) {
     let mut slow = stream.try_clone().unwrap();
     let (enough, pace) = std::sync::mpsc::channel::<()>();
     let writer = std::thread::spawn(move || {
@@ -186,10 +232,9 @@ fn slow_clients_are_cut_off() {
         }
         sent
     });
-    let said = read_all(&mut stream);
+    let said = read_all(stream);
     drop(enough);
-    assert_eq!(parts(&said).0, 408);
-    assert!(writer.join().unwrap() < 100);
+    (said, writer.join().unwrap())
 }
 
 #[test]

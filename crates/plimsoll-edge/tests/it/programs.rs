@@ -26,7 +26,11 @@ impl Drop for Nginx {
 
 impl Nginx {
     pub(crate) fn start(locations: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        Self::in_folder(tempfile::tempdir().unwrap(), "", locations)
+    }
+
+    /// With more about how it listens, and files that are there already.
+    pub(crate) fn in_folder(folder: TempDir, listening: &str, locations: &str) -> Self {
         let address = TcpListener::bind("127.0.0.1:0")
             .unwrap()
             .local_addr()
@@ -37,7 +41,7 @@ impl Nginx {
              events {{ worker_connections 1024; }}\n\
              http {{ access_log off; client_body_temp_path {prefix}; proxy_temp_path {prefix}; \
              fastcgi_temp_path {prefix}; uwsgi_temp_path {prefix}; scgi_temp_path {prefix};\n\
-             server {{ listen {address}; root {prefix}; {locations} }} }}\n"
+             server {{ listen {address} {listening}; root {prefix}; {locations} }} }}\n"
         );
         let file = folder.path().join("nginx.conf");
         std::fs::write(&file, configuration).unwrap();

@@ -69,13 +69,7 @@ impl Patience {
 }
 
 pub(crate) fn server(address: SocketAddr) -> Server {
-    Server {
-        name: address.to_string(),
-        addresses: vec![address],
-        authority: address.to_string(),
-        max_in_flight: None,
-        weight: 1,
-    }
+    Server::at(address)
 }
 
 /// A pool without limits of its own.
@@ -96,6 +90,69 @@ pub(crate) fn plain(pool: Pool) -> Edge {
 
 pub(crate) fn start(edge: &Edge) -> Afloat {
     Afloat::of(plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap())
+}
+
+/// An edge that tells a test what it tells its user, and reads again what a test puts there.
+pub(crate) struct Telling {
+    pub(crate) edge: Afloat,
+    told: std::sync::mpsc::Receiver<String>,
+    next: Arc<Mutex<Result<Edge, String>>>,
+}
+
+impl Telling {
+    pub(crate) fn start(edge: &Edge) -> Self {
+        let (sender, told) = std::sync::mpsc::sync_channel(1000);
+        let next = Arc::new(Mutex::new(Ok(edge.clone())));
+        let from = Arc::clone(&next);
+        let hooks = plimsoll_edge::Hooks {
+            tell: Arc::new(move |what: &str| {
+                let _ = sender.send(what.to_owned());
+            }),
+            read_again: Arc::new(move || from.lock().unwrap().clone()),
+            ..plimsoll_edge::Hooks::none()
+        };
+        let running = plimsoll_edge::start(edge, hooks).unwrap();
+        let address = running.addresses()[0];
+        let edge = Afloat {
+            running: Some(running),
+            address,
+        };
+        Self { edge, told, next }
+    }
+
+    /// Waits until something is told with these words in it.
+    pub(crate) fn told(&self, words: &str) -> String {
+        let mut before = Vec::new();
+        loop {
+            match self.told.recv_timeout(PATIENCE) {
+                Ok(told) if told.contains(words) => return told,
+                Ok(told) => before.push(told),
+                Err(error) => panic!("`{words}` is not told: {error} after {before:?}"),
+            }
+        }
+    }
+
+    /// Reloads with another configuration.
+    pub(crate) fn reload(&self, edge: &Edge) -> Result<String, String> {
+        *self.next.lock().unwrap() = Ok(edge.clone());
+        self.edge.running.as_ref().unwrap().reload()
+    }
+
+    /// Asks until an answer's body is this: each loop follows a change in its own time.
+    pub(crate) fn answers(&self, body: &str) {
+        for _ in 0..2000 {
+            if parts(&get(self.edge.address, "/")).1 == body {
+                return;
+            }
+        }
+        panic!("nobody answers `{body}`");
+    }
+
+    /// Asks until an answer has this status.
+    pub(crate) fn answers_with(&self, status: u16) {
+        let answered = (0..2000).any(|_| parts(&get(self.edge.address, "/")).0 == status);
+        assert!(answered, "nobody answers with {status}");
+    }
 }
 
 /// An edge before one server, with the defaults of everything.
@@ -183,7 +240,15 @@ impl Heard {
 impl Scripted {
     /// Starts it; `serve` is given each connection, on a thread of its own.
     pub(crate) fn start(serve: impl Fn(Heard) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], 0)), serve)
+    }
+
+    /// Starts it at an address.
+    pub(crate) fn start_at(
+        address: SocketAddr,
+        serve: impl Fn(Heard) + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind(address).unwrap();
         let address = listener.local_addr().unwrap();
         let heard = Arc::new(Mutex::new(Vec::new()));
         let serve = Arc::new(serve);
@@ -209,6 +274,18 @@ impl Scripted {
         Self::start(move |mut heard| {
             while heard.head().is_some() {
                 heard.say(answer);
+            }
+        })
+    }
+
+    /// One at an address that gives the same body to every request.
+    pub(crate) fn named_at(address: SocketAddr, name: &'static str) -> Self {
+        Self::start_at(address, move |mut heard| {
+            while heard.head().is_some() {
+                let length = name.len();
+                heard.say(format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{name}"
+                ));
             }
         })
     }

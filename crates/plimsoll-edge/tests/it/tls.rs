@@ -22,7 +22,7 @@ fn certificate(folder: &TempDir, name: &str) -> Certificate {
     }
 }
 
-fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
+pub(crate) fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
     let folder = tempfile::tempdir().unwrap();
     edge.listen[0].tls = names
         .iter()
@@ -96,24 +96,88 @@ fn curl_speaks_both_versions_over_tls() {
     }
 }
 
+/// What a server says to a path: its own bytes, of its own length.
+fn bytes_of(number: usize) -> Vec<u8> {
+    let byte = |at: usize| (at * 31 + number * 7 + at / 251) % 256;
+    (0..300_000 + 1_001 * number)
+        .map(|at| u8::try_from(byte(at)).unwrap())
+        .collect()
+}
+
+/// Gives those, framed in one of several ways.
+fn library() -> Scripted {
+    Scripted::start(|mut heard| {
+        while let Some(head) = heard.head() {
+            let path = head.split(' ').nth(1).unwrap();
+            let number: usize = path.trim_start_matches('/').parse().unwrap();
+            let body = bytes_of(number);
+            // One chunk, chunks of a length that fits nothing, or no chunks.
+            let piece = [body.len(), 4_093, 65_536][number % 3];
+            if number % 4 == 3 {
+                heard.say(format!(
+                    "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+                    body.len()
+                ));
+                heard.say(&body);
+                continue;
+            }
+            heard.say("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+            for piece in body.chunks(piece) {
+                let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
+                chunk.extend_from_slice(piece);
+                chunk.extend_from_slice(b"\r\n");
+                heard.say(chunk);
+            }
+            heard.say("0\r\n\r\n");
+        }
+    })
+}
+
+/// Asks for all streams at once on one connection and writes each to a file of its own.
+///
+/// Node, for it is not of our making. Not curl: 7.88 waits for ever now and then when the last frame of a stream is
+/// empty, whatever proxy sends it.
+const MANY: &str = "
+const [url, folder, count] = process.argv.slice(1);
+const client = require('node:http2').connect(url, { rejectUnauthorized: false });
+const one = (number) => new Promise((resolve, reject) => {
+  const pieces = [];
+  const stream = client.request({ ':path': `/${number}` });
+  stream.on('data', (piece) => pieces.push(piece));
+  stream.on('error', reject);
+  stream.on('end', () => {
+    require('node:fs').writeFileSync(`${folder}/${number}`, Buffer.concat(pieces));
+    resolve();
+  });
+});
+Promise.all(Array.from({ length: Number(count) }, (_, number) => one(number))).then(() => client.close());
+";
+
 #[test]
-fn many_streams_share_a_connection() {
-    let big: &'static str = Box::leak(
-        format!(
-            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7a120\r\n{}\r\n0\r\n\r\n",
-            "x".repeat(500_000)
-        )
-        .into_boxed_str(),
-    );
-    let server = Scripted::always(big);
-    let (edge, _folder) = secure(plain(pool(&[server.address])), &["a.example"]);
-    let urls: Vec<String> = (0..30)
-        .map(|number| format!("https://a.example:{}/{number}", edge.address.port()))
-        .collect();
-    let mut arguments = vec!["--http2", "-Z", "--parallel-max", "30"];
-    arguments.extend(urls.iter().map(String::as_str));
-    let said = curl(&edge, "a.example", &arguments);
-    assert_eq!(said.len(), 30 * 500_000, "{}", said.replace('x', ""));
+fn many_streams_share_a_connection_and_keep_their_bytes_apart() {
+    let server = library();
+    let (edge, folder) = secure(plain(pool(&[server.address])), &["a.example"]);
+    let url = format!("https://127.0.0.1:{}", edge.address.port());
+    for _ in 0..3 {
+        let output = Command::new("node")
+            .args(["-e", MANY, &url])
+            .arg(folder.path())
+            .arg("60")
+            .output()
+            .expect("node is installed: apt-get install nodejs");
+        assert!(output.status.success(), "{output:?}");
+        for number in 0..60 {
+            let got = std::fs::read(folder.path().join(number.to_string())).unwrap();
+            let said = bytes_of(number);
+            let differs = got.iter().zip(&said).position(|(one, other)| one != other);
+            assert!(
+                got == said,
+                "stream {number}: {} bytes instead of {}, first difference at {differs:?}",
+                got.len(),
+                said.len()
+            );
+        }
+    }
 }
 
 #[test]

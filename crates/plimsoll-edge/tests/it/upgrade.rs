@@ -61,3 +61,53 @@ fn a_refused_upgrade_is_an_answer_like_any_other() {
         read_until(&mut stream, "\r\n\r\nno");
     }
 }
+
+#[test]
+fn nothing_tunnels_that_was_not_agreed_on() {
+    // It answers and stays, as a server does that knows no upgrades.
+    let server = Scripted::start(|mut heard| {
+        while let Some(head) = heard.head() {
+            let said = if head.contains(" /switch ") {
+                "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"
+            } else {
+                "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+            };
+            heard.say(said);
+        }
+    });
+    let edge = before(server.address);
+    // HTTP/2 in a tunnel would carry requests that nobody here reads: it is not asked for.
+    for protocol in ["h2c", "websocket, h2c", "HTTP/2.0", "h2"] {
+        let request = format!(
+            "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: {protocol}\r\n\
+             HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"
+        );
+        let mut stream = connect(edge.address);
+        stream.write_all(request.as_bytes()).unwrap();
+        read_until(&mut stream, "\r\n\r\nok");
+        let head = server.heard().pop().unwrap().to_ascii_lowercase();
+        assert!(
+            !head.contains("upgrade") && !head.contains("http2"),
+            "{head}"
+        );
+    }
+    // A switch that nobody asked for is no answer.
+    for upgrade in ["", "Connection: Upgrade\r\nUpgrade: h2c\r\n"] {
+        let request = format!("GET /switch HTTP/1.1\r\nHost: a\r\n{upgrade}\r\nGET /hidden");
+        let said = crate::support::ask(edge.address, request);
+        assert_eq!(crate::support::parts(&said).0, 502, "{said:?}");
+    }
+    // Sent behind an upgrade that is not agreed on, a request is read as any other: refused, when it is refused.
+    let mut stream = connect(edge.address);
+    stream
+        .write_all(&[UPGRADE, b"GET /a/../b HTTP/1.1\r\nHost: a\r\n\r\n"].concat())
+        .unwrap();
+    let said = crate::support::read_all(&mut stream);
+    assert!(said.contains("\r\n\r\nokHTTP/1.1 400 "), "{said:?}");
+    assert!(server.heard().iter().all(|head| !head.contains("/b")));
+    // Nor does a body pass for the first bytes of a tunnel.
+    let with_body = "POST /switch HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                     Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n";
+    let said = crate::support::ask(edge.address, with_body);
+    assert_eq!(crate::support::parts(&said).0, 502, "{said:?}");
+}

@@ -132,10 +132,7 @@ fn run(plan: Plan, inputs: Inputs) -> (Finished, Heard) {
     let assignment = Assignment {
         probes: ProbePlan {
             target_address: plan.target.addresses.first().copied(),
-            unix_socket: None,
-            pids: Vec::new(),
-            process_names: Vec::new(),
-            root: "/".into(),
+            ..ProbePlan::default()
         },
         plan,
         inputs: Arc::new(inputs),

@@ -16,6 +16,22 @@ const OPS_MAX: u32 = 10_000;
 /// Pause of a user whose iteration asked for nothing and took no time: it must not make a loop spin.
 const IDLE_PAUSE_NS: u64 = 10_000_000;
 
+/// Where pauses end: users who go on at the same moment share a wake-up of the loop and of the target.
+const PAUSE_GRID_NS: u64 = 1_000_000;
+
+/// Pauses from here on end at a whole millisecond, which changes them by 2.5 % at most.
+const COARSE_PAUSE_NS: u64 = 20 * PAUSE_GRID_NS;
+
+/// When a user who pauses from a moment on is due again.
+fn end_of_pause(from: u64, pause: u64) -> u64 {
+    let end = from.saturating_add(pause);
+    if pause < COARSE_PAUSE_NS {
+        return end;
+    }
+    // To the nearest, so that pauses are neither longer nor shorter on the whole.
+    end.saturating_add(PAUSE_GRID_NS / 2) / PAUSE_GRID_NS * PAUSE_GRID_NS
+}
+
 impl Engine {
     /// The users; only called where there are any.
     pub(super) fn crowd(&mut self) -> &mut Crowd {
@@ -74,7 +90,7 @@ impl Engine {
                 }
                 // From the moment it was due: taking it up late does not lengthen the pause.
                 Next::Think(pause) => {
-                    return self.people().think(user, due.at.saturating_add(pause));
+                    return self.people().think(user, end_of_pause(due.at, pause));
                 }
                 Next::Obey => return self.consult(user, due, now),
                 Next::Begin => {
@@ -388,5 +404,19 @@ impl Engine {
         {
             user.lines.retain(|(_, line)| *line != id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_pauses_end_at_whole_milliseconds_and_short_ones_as_said() {
+        assert_eq!(end_of_pause(300, 19_999_999), 20_000_299);
+        assert_eq!(end_of_pause(300, 20_000_000), 20_000_000);
+        assert_eq!(end_of_pause(499_999, 20_000_000), 20_000_000);
+        assert_eq!(end_of_pause(500_000, 20_000_000), 21_000_000);
+        assert_eq!(end_of_pause(u64::MAX - 1, 1_000_000_000) % PAUSE_GRID_NS, 0);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_analysis::summary::Summary;
+use plimsoll_analysis::summary::{Classes, Summary};
 use plimsoll_model::finding::Finding;
 use plimsoll_model::load_line::{GateResult, LoadLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
@@ -10,8 +10,8 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Percentiles, Trial};
 
 use super::{
-    EvidenceObject, FindingObject, GateObject, GeneratorObject, LoadLineObject, OutcomesObject,
-    TimesObject, TrialObject, certainty_name,
+    ClassesObject, EvidenceObject, FindingObject, GateObject, GeneratorObject, LoadLineObject,
+    OutcomesObject, TimesObject, TrialObject, certainty_name,
 };
 use crate::answer;
 use crate::number::millis;
@@ -40,6 +40,18 @@ impl OutcomesObject {
             body_cut: counts.get(Outcome::BodyCut),
             dropped: counts.get(Outcome::Dropped),
             expectation: counts.get(Outcome::Expectation),
+        }
+    }
+}
+
+impl ClassesObject {
+    pub(super) fn of(classes: &Classes) -> Self {
+        Self {
+            bounds_ms: classes.bounds_ms,
+            fast: classes.fast,
+            middle: classes.middle,
+            slow: classes.slow,
+            failed: classes.failed,
         }
     }
 }

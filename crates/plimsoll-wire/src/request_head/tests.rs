@@ -190,13 +190,33 @@ fn the_connection_is_kept_as_version_and_header_say() {
     assert!(upgrade(
         "Connection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n"
     ));
-    assert!(!upgrade("Upgrade: h2c\r\n"));
+    assert!(!upgrade("Upgrade: websocket\r\n"));
+    for barred in ["h2c", "H2C", "websocket, h2c", "HTTP/2.0", "h2"] {
+        assert!(!upgrade(&format!(
+            "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: {barred}\r\nHTTP2-Settings: AAMAAABk\r\n"
+        )));
+    }
+    assert!(!upgrade(
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n"
+    ));
     assert!(with("Connection: x-private\r\n", |head| head.names_hop_headers).unwrap());
     assert_eq!(
         with("Expect: 100-continue\r\n", |head| head.expects_continue),
         Ok(true)
     );
     refused("Expect: miracles\r\n", RequestFault::Expectation);
+}
+
+#[test]
+fn what_is_not_http_is_told_from_what_is_of_another_version() {
+    let fault = |line: &str| read(&format!("{line}\r\nHost: a\r\n\r\n"), |_| ()).unwrap_err();
+    assert_eq!(fault("GET / HTTP/3.0"), RequestFault::Version);
+    assert_eq!(
+        fault("GET / HTTP/1.10"),
+        RequestFault::Head(httparse::Error::NewLine)
+    );
+    assert_eq!(fault("INVALID CONNECTION PREFACE"), RequestFault::Foreign);
+    assert_eq!(fault("GET / SIP/2.0"), RequestFault::Foreign);
 }
 
 #[test]

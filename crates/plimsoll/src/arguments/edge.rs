@@ -16,7 +16,7 @@ pub(crate) struct EdgeArguments {
     #[command(subcommand)]
     pub(crate) command: Option<EdgeCommand>,
     /// A configuration file (YAML): listeners, pools, routes
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "fallback", "tls_cert", "max_in_flight", "queue", "queue_timeout"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["to", "fallback", "tls_cert", "to_cacert", "to_insecure", "max_in_flight", "queue", "queue_timeout"])]
     pub(crate) config: Option<PathBuf>,
     /// Address to take requests at [default: 127.0.0.1:8080]; in place of the file's
     #[arg(long, value_name = "ADDRESS")]
@@ -24,6 +24,17 @@ pub(crate) struct EdgeArguments {
     /// A server to pass requests to; several share the load
     #[arg(long, value_name = "URL")]
     pub(crate) to: Vec<String>,
+    /// Who vouches for servers that are spoken to by https (PEM) [default: the roots of the system]
+    #[arg(
+        long,
+        value_name = "FILE",
+        requires = "to",
+        conflicts_with = "to_insecure"
+    )]
+    pub(crate) to_cacert: Option<PathBuf>,
+    /// Do NOT check the certificates of servers: whoever stands between can read and change everything
+    #[arg(long, requires = "to")]
+    pub(crate) to_insecure: bool,
     /// Certificates for clients that come by TLS (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,

@@ -4,15 +4,17 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 use plimsoll_config::edge::{
-    AccessLog, Admin, Certificate, Edge, Fallback, LogFormat, Pool, Server,
+    AccessLog, Admin, Authorities, Certificate, Edge, Fallback, LogFormat, Pool, Server,
 };
 
 use crate::arguments::{CacheArgument, EdgeArguments, LogFormatArgument};
+use crate::exit::Exit;
 use crate::explain::Fault;
-use crate::target;
 
 /// Longest fallback, bytes.
 const FALLBACK_LEN_MAX: u64 = 16 << 20;
+/// Longest file of authorities, bytes.
+const AUTHORITIES_LEN_MAX: u64 = 4 << 20;
 /// Longest token file, bytes.
 const TOKEN_LEN_MAX: u64 = 4096;
 /// Where the edge is asked when nothing else is said and the port is free.
@@ -71,6 +73,12 @@ fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
     let mut pool = Pool::new("app", servers.collect::<Result<_, _>>()?);
     pool.ceiling = arguments.max_in_flight.unwrap_or(pool.ceiling);
     pool.queue = arguments.queue;
+    pool.tls.insecure = arguments.to_insecure;
+    pool.tls.authorities = arguments
+        .to_cacert
+        .as_deref()
+        .map(authorities)
+        .transpose()?;
     pool.queue_timeout = arguments.queue_timeout.unwrap_or(pool.queue_timeout);
     let mut edge = Edge::one_pool(arguments.listen.unwrap_or(LISTEN), pool);
     if let Some(path) = &arguments.fallback {
@@ -85,31 +93,23 @@ fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
     Ok(edge)
 }
 
-/// A server as a URL names it.
-pub(super) fn server(text: &str) -> Result<Server, Fault> {
-    let url = target::parse(text)?;
-    if url.scheme() != "http" {
-        return Err(
-            Fault::usage(format!("`{text}`: servers are spoken to in plain HTTP"))
-                .remedy("give the http:// address of the application itself"),
-        );
+/// A server as a URL names it, looked up.
+fn server(text: &str) -> Result<Server, Fault> {
+    let mut server =
+        Server::parse(text).map_err(|fault| Fault::usage(fault.fault).remedy(fault.valid))?;
+    if server.is_named() {
+        server.addresses = plimsoll_edge::look_up(&server, &[]).map_err(|why| {
+            Fault::new(Exit::Unreachable, why)
+                .remedy("check the spelling, or give its address: http://127.0.0.1:3000")
+        })?;
     }
-    if !matches!(url.path(), "" | "/") || url.query().is_some() || !url.username().is_empty() {
-        return Err(Fault::usage(format!("`{text}` holds more than a server"))
-            .remedy("write it as http://host:port; paths go on as clients ask for them"));
-    }
-    let host = url.host_str().unwrap_or_default();
-    let port = url.port_or_known_default().unwrap_or(80);
-    let authority = match url.port() {
-        Some(port) => format!("{host}:{port}"),
-        None => host.to_owned(),
-    };
-    Ok(Server {
-        name: format!("{host}:{port}"),
-        addresses: target::look_up(host.trim_matches(['[', ']']), port, false, false)?,
-        authority,
-        max_in_flight: None,
-        weight: 1,
+    Ok(server)
+}
+
+fn authorities(path: &Path) -> Result<Authorities, Fault> {
+    Ok(Authorities {
+        name: path.display().to_string(),
+        pem: bounded(path, "authorities", AUTHORITIES_LEN_MAX)?,
     })
 }
 

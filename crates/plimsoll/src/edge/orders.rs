@@ -19,15 +19,28 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ANSWER_LEN_MAX: u64 = 1 << 20;
 
 /// Reads a configuration file; every problem becomes a line.
-pub(super) fn read(path: &Path) -> Result<Edge, Fault> {
-    plan_file::read_edge(path, |url| {
-        flags::server(url).map_err(|fault| fault.to_string())
-    })
+pub(crate) fn read(path: &Path) -> Result<Edge, Fault> {
+    plan_file::read_edge(path, &plimsoll_edge::look_up)
 }
 
 /// `plimsoll edge check FILE`.
 pub(super) fn check(path: &Path) -> Result<Exit, Fault> {
     let edge = read(path)?;
+    let examined = plimsoll_edge::examine(&edge);
+    for warning in &examined.warnings {
+        tell(warning);
+    }
+    if !examined.faults.is_empty() {
+        let file = path.display();
+        let faults = examined
+            .faults
+            .iter()
+            .map(plimsoll_edge::TlsFault::in_words);
+        let count = examined.faults.len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        return Err(Fault::usage(format!("{file} has {count} {problems}"))
+            .details(faults.map(|fault| format!("{file}: {fault}")).collect()));
+    }
     let counted =
         |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     let servers = edge.pools.iter().map(|pool| pool.servers.len()).sum();

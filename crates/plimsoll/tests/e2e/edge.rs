@@ -256,7 +256,9 @@ fn what_cannot_start_says_why() {
         in_use.contains(&address) && in_use.contains("--listen"),
         "{in_use}"
     );
-    assert!(said(&["edge", "--to", "https://127.0.0.1"]).contains("plain HTTP"));
+    let nobody = place.run(&["edge", "--to", "http://nobody.invalid"]);
+    assert_eq!(nobody.code, 5, "{nobody:?}");
+    assert!(nobody.stderr.contains("`nobody.invalid` cannot be found"));
     assert!(said(&["edge", "--to", "http://127.0.0.1/path"]).contains("more than a server"));
     assert!(said(&["edge", "--to", to, "--fallback", "gone.html"]).contains("gone.html"));
     assert!(said(&["edge", "--to", to, "--max-in-flight", "0"]).contains("adaptive"));
@@ -284,4 +286,58 @@ fn what_cannot_start_says_why() {
         ])
         .contains("token")
     );
+}
+
+#[test]
+fn all_faults_of_certificates_are_checked_at_once() {
+    let place = Place::new();
+    let put = |name: &str, until: i32| {
+        let mut params = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let cert = params.self_signed(&key).unwrap().pem();
+        std::fs::write(place.path().join(format!("{name}.pem")), cert).unwrap();
+        std::fs::write(
+            place.path().join(format!("{name}.key")),
+            key.serialize_pem(),
+        )
+        .unwrap();
+    };
+    put("good", 4000);
+    put("old", 2001);
+    let write = |certificates: &str, tls: &str| {
+        let text = format!(
+            "listen: [{{ address: 127.0.0.1:0, tls: [{certificates}] }}]\n\
+             pools: {{ app: {{ servers: [\"https://127.0.0.1:1\"], tls: {{ {tls} }} }} }}\n\
+             routes: [{{ match: {{ host: [a.example, b.example] }}, pool: app }}]\n"
+        );
+        std::fs::write(place.path().join("edge.yaml"), text).unwrap();
+        place.run(&["edge", "check", "edge.yaml"])
+    };
+    let bad = write(
+        "{ cert: old.pem, key: old.key }, { cert: good.pem, key: old.key }, { cert: gone.pem, key: old.key }",
+        "ca: good.key",
+    );
+    assert_eq!(bad.code, 2, "{bad:?}");
+    for fault in [
+        "old.pem has expired on Mon, 01 Jan 2001",
+        "old.key does not belong to the certificate good.pem",
+        "cannot read gone.pem",
+        "the authorities in good.key cannot be used: it holds no certificate",
+        "edge.yaml has 4 problems",
+    ] {
+        assert!(bad.stderr.contains(fault), "{fault} is not in {bad:?}");
+    }
+    let good = write("{ cert: good.pem, key: good.key }", "insecure: true");
+    assert_eq!(good.code, 0, "{good:?}");
+    assert!(
+        good.stderr
+            .contains("no certificate of the listener 127.0.0.1:0 is for `b.example`")
+    );
+    assert!(
+        good.stderr
+            .contains("the certificates of the pool `app` are NOT checked")
+    );
+    assert!(!good.stderr.contains("`a.example`"), "{good:?}");
 }

@@ -5,6 +5,8 @@
 mod bad_input;
 mod disk;
 mod edge;
+mod edge_memory;
+mod edge_service;
 mod http2;
 mod import;
 mod kill;
@@ -15,3 +17,4 @@ mod process;
 mod record;
 mod run;
 mod support;
+mod through;

@@ -68,7 +68,7 @@ const TERMS: &str = "CPU per request is user and system time of the client's pro
                      the server's within 2 %, and other work kept at most a tenth of the cores busy.";
 
 const JOURNEY: &str = "Each user asks for a form, takes the token out of it by a regular expression, thinks for \
-                       100 ms, posts the form with the token and checks that the answer names it, and asks for three \
+                       50 to 150 ms, posts the form with the token, checks that the answer names it, and asks for three \
                        pages; cookies and connection stay with the user. Answers are 1 kB, from memory. Plain requests \
                        are as many connections that rest for 20 ms after each answer, a fifth of the journey's pause.";
 

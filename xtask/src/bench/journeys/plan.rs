@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 
 const USERS: &str = "users: 500";
-const THINK: &str = "  - think: 100ms\n";
+const THINK: &str = "  - think: 50ms..150ms\n";
 
 /// What the users of a plan do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(super) fn plan(written: &str, variant: Variant) -> Result<String> {
         Variant::Thinking => written.to_owned(),
         Variant::Unthinking => written.replace(THINK, ""),
         Variant::Crowd => written
-            .replace(THINK, &THINK.replace("100ms", "2s"))
+            .replace(THINK, "  - think: 1s..3s\n")
             .replace(USERS, "users: 10000, within: 5s"),
     })
 }
@@ -47,7 +47,7 @@ mod tests {
         let unthinking = plan(WRITTEN, Variant::Unthinking).unwrap();
         assert!(!unthinking.contains("think"), "{unthinking}");
         let crowd = plan(WRITTEN, Variant::Crowd).unwrap();
-        assert!(crowd.contains("\n  - think: 2s\n"), "{crowd}");
+        assert!(crowd.contains("\n  - think: 1s..3s\n"), "{crowd}");
         assert!(
             crowd.contains("\nload: { users: 10000, within: 5s, hold: 10m }\n"),
             "{crowd}"

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::server::Nginx;
+use crate::bench::server::Server;
 
 /// Length of `token=…&answer=ship` with a token of 32 digits.
 const FORM_LEN: usize = "token=".len() + 32 + "&answer=ship".len();
@@ -22,14 +22,14 @@ const FILLING_LEN: usize = 800;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 pub(super) struct Site {
-    nginx: Nginx,
+    nginx: Server,
     /// Our own requests, which no client made.
     look_count: u64,
 }
 
 impl Site {
     pub(super) fn start(core: usize) -> Result<Self> {
-        let nginx = Nginx::start(core, &directives())?;
+        let nginx = Server::nginx(core, &directives())?;
         Ok(Self {
             nginx,
             look_count: 0,

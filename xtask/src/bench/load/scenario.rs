@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::tool::{Load, Peers, Told, Tool};
 use crate::bench::Ground;
 use crate::bench::page::shown;
-use crate::bench::server::{Nginx, kilobyte};
+use crate::bench::server::{Server, kilobyte};
 use crate::child::{POLL, Weighed, pinned, weigh};
 
 /// One load, put on nginx by several clients in turn.
@@ -66,7 +66,7 @@ pub(super) fn all() -> [Scenario; 4] {
 
 /// Runs the clients in turn, round after round, each against an nginx of its own age.
 pub(super) fn run(ground: &Ground, peers: &Peers, scenario: &Scenario) -> Result<Vec<Outcome>> {
-    let nginx = Nginx::start(ground.server_core, &kilobyte())?;
+    let nginx = Server::nginx(ground.server_core, &kilobyte())?;
     let mut outcomes: Vec<Outcome> = scenario
         .tools
         .iter()

@@ -11,7 +11,7 @@ use super::scenario::words;
 use super::tool::{Load, Peers, Told, Tool};
 use crate::bench::Ground;
 use crate::bench::page::shown;
-use crate::bench::server::{Nginx, kilobyte};
+use crate::bench::server::{Server, kilobyte};
 use crate::child::{pinned, weigh};
 
 const PER_SECOND: u32 = 1_000;
@@ -45,7 +45,7 @@ pub(super) fn run(ground: &Ground, peers: &Peers) -> Vec<(Tool, Result<Stalled>)
 }
 
 fn one(ground: &Ground, peers: &Peers, tool: Tool) -> Result<Stalled> {
-    let nginx = Nginx::start(ground.server_core, &kilobyte())?;
+    let nginx = Server::nginx(ground.server_core, &kilobyte())?;
     let url = nginx.url();
     let load = Load::Rate {
         per_second: PER_SECOND,

@@ -13,7 +13,7 @@ use crate::workspace::Workspace;
 
 /// A client, with the way it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tool {
+pub(in crate::bench) enum Tool {
     Plimsoll,
     /// Ours, sending what is due in ticks of a millisecond.
     PlimsollTick,
@@ -27,7 +27,7 @@ pub(super) enum Tool {
 
 /// The load asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Load {
+pub(in crate::bench) enum Load {
     /// So many connections, each asking again as soon as it is answered.
     Closed { connections: u32 },
     /// So many requests a second in even spacing.
@@ -36,25 +36,25 @@ pub(super) enum Load {
 
 /// What a client says about its run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Told {
+pub(in crate::bench) struct Told {
     /// Good answers.
-    pub(super) requests: u64,
+    pub(in crate::bench) requests: u64,
     /// Everything else it counted.
-    pub(super) failed: u64,
-    pub(super) p95_ms: Option<f64>,
-    pub(super) p99_ms: Option<f64>,
+    pub(in crate::bench) failed: u64,
+    pub(in crate::bench) p95_ms: Option<f64>,
+    pub(in crate::bench) p99_ms: Option<f64>,
     /// It calls its measurement void.
-    pub(super) is_void: bool,
+    pub(in crate::bench) is_void: bool,
     /// p99 of how late it sent, where it knows.
-    pub(super) lag_ms_p99: Option<f64>,
+    pub(in crate::bench) lag_ms_p99: Option<f64>,
 }
 
 /// Where the clients are.
-pub(super) struct Peers {
+pub(in crate::bench) struct Peers {
     plimsoll: PathBuf,
     /// `None` if it is missing and must not be installed.
     oha: Option<PathBuf>,
-    pub(super) origin: PathBuf,
+    pub(in crate::bench) origin: PathBuf,
 }
 
 /// Connections a client with a fixed number of them uses to keep a rate.
@@ -196,7 +196,7 @@ impl Tool {
     }
 
     /// Exit codes beside success that come with a result: ours has one for a void measurement.
-    pub(super) fn accepted(self) -> &'static [i32] {
+    pub(in crate::bench) fn accepted(self) -> &'static [i32] {
         match self {
             Self::Plimsoll | Self::PlimsollTick => &[6],
             _ => &[],
@@ -204,7 +204,7 @@ impl Tool {
     }
 
     /// Reads what the client printed.
-    pub(super) fn told(self, text: &str) -> Result<Told> {
+    pub(in crate::bench) fn told(self, text: &str) -> Result<Told> {
         let told = match self {
             Self::Plimsoll | Self::PlimsollTick => ours(text),
             Self::Wrk => wrk(text),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::fault::{Fault, Part};
-use super::measure::Found;
+use crate::case::told::Found;
 
 /// What one stack carried; the healthy one has no fault.
 pub(super) struct Row {

@@ -34,7 +34,7 @@ public final class JourneySimulation extends Simulation {
             http("GET /form")
                 .get("/form")
                 .check(regex("name=\"token\" value=\"([0-9a-f]+)\"").saveAs("token")),
-            pause(Duration.ofMillis(100)),
+            pause(Duration.ofMillis(50), Duration.ofMillis(150)),
             http("POST /save")
                 .post("/save")
                 .formParam("token", "#{token}")

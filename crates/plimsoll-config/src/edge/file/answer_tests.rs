@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::tests::{Folder, resolve};
+use super::tests::{Folder, look_up};
 use super::*;
 use crate::edge::{Coding, Parents, Waiting};
 
@@ -21,7 +21,7 @@ fn read_with(text: &str) -> Result<Edge, Faults> {
         ("good.txt", &b"# ours\r\n192.0.2.0/24\r\n::1\n"[..]),
         ("no.mmdb", &b"not a database"[..]),
     ]));
-    read(&format!("{POOLS}{text}"), &folder, &resolve)
+    read(&format!("{POOLS}{text}"), &folder, &look_up)
 }
 
 #[test]

@@ -18,20 +18,23 @@ impl Surroundings for Folder {
     }
 }
 
-pub(super) fn resolve(url: &str) -> Result<Server, String> {
-    let authority = url.strip_prefix("http://").ok_or("error: this is no URL")?;
-    Ok(Server {
-        name: authority.to_owned(),
-        addresses: vec![authority.parse().map_err(|_| "error: no such host")?],
-        authority: authority.to_owned(),
-        max_in_flight: None,
-        weight: 1,
-    })
+pub(super) fn look_up(
+    server: &Server,
+    resolvers: &[SocketAddr],
+) -> Result<Vec<SocketAddr>, String> {
+    match (server.host.as_str(), resolvers) {
+        ("app.example", []) => Ok(vec![SocketAddr::from(([192, 0, 2, 1], server.port))]),
+        ("app.internal", [_]) => Ok(vec![SocketAddr::from(([192, 0, 2, 2], server.port))]),
+        _ => Err("no such host".to_owned()),
+    }
 }
 
 fn read_text(text: &str) -> Result<Edge, Faults> {
-    let folder = Folder(BTreeMap::from([("shell.html", &b"<p>soon"[..])]));
-    read(text, &folder, &resolve)
+    let folder = Folder(BTreeMap::from([
+        ("shell.html", &b"<p>soon"[..]),
+        ("ca.pem", &b"a certificate"[..]),
+    ]));
+    read(text, &folder, &look_up)
 }
 
 #[test]
@@ -101,6 +104,66 @@ fn every_word_has_its_meaning() {
     assert_eq!(route.request_headers[1].value, None);
     assert_eq!(route.rate.unwrap().burst, 10);
     assert_eq!(route.matches.share, Some(0.05));
+}
+
+#[test]
+fn servers_have_names_encryption_and_zones() {
+    let text = "resolver: '[::1]:8600'\n\
+         zone: west\n\
+         pools:\n  \
+           a: { servers: [{ url: 'https://app.internal', zone: west }], tls: { ca: ca.pem, name: app } }\n  \
+           b: { servers: [https://192.0.2.9], tls: { insecure: true } }\n\
+         routes: [{ pool: a }]\n";
+    let two = text.replace("'[::1]:8600'", "[127.0.0.1:8600, 10.0.0.2]");
+    let told = read_text(&two).unwrap_err().to_string();
+    assert!(told.contains("no such host"), "{told}");
+    let edge = read_text(text).unwrap();
+    assert_eq!(edge.resolvers, ["[::1]:8600".parse().unwrap()]);
+    let (a, b) = (&edge.pools[0], &edge.pools[1]);
+    assert_eq!(a.servers[0].addresses, ["192.0.2.2:443".parse().unwrap()]);
+    let zones = (a.servers[0].zone.as_deref(), a.zone.as_deref());
+    assert_eq!(zones, (Some("west"), Some("west")));
+    assert_eq!(a.tls.authorities.as_ref().unwrap().pem, b"a certificate");
+    assert_eq!(a.tls.name.as_deref(), Some("app"));
+    assert!(b.tls.insecure && b.servers[0].tls && !b.servers[0].is_named());
+}
+
+#[test]
+fn encryption_that_cannot_be_is_named() {
+    for (pool, fault) in [
+        (
+            "[http://app.example], tls: { insecure: true }",
+            "spoken to by TLS",
+        ),
+        (
+            "[https://app.example], tls: { ca: ca.pem, insecure: true }",
+            "cannot stand together",
+        ),
+        (
+            "[https://app.example], tls: { ca: gone.pem }",
+            "`gone.pem` cannot be read",
+        ),
+        (
+            "[https://app.example], tls: { name: 'a b' }",
+            "no name of a host",
+        ),
+        (
+            "[https://app.example], tls: { verify: false }",
+            "`verify` is not known",
+        ),
+        ("[https://app.example/x]", "holds more than a server"),
+    ] {
+        let faults = read_text(&format!("pools: {{ a: {{ servers: {pool} }} }}"));
+        let faults = faults.unwrap_err().to_string();
+        assert!(faults.contains(fault), "{pool}: {faults}");
+    }
+    let faults = read_text("resolver: here\npools: { a: { servers: [http://app.example] } }");
+    assert!(
+        faults
+            .unwrap_err()
+            .to_string()
+            .contains("`here` is not an address")
+    );
 }
 
 #[test]
@@ -182,5 +245,118 @@ proptest::proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "[ -~\n]{0,200}") {
         let _ = read_text(&text);
+    }
+}
+
+/// Lines of a configuration with other words, values and depths than they should have.
+fn plausible_text() -> impl proptest::strategy::Strategy<Value = String> {
+    use proptest::prelude::*;
+    let word = prop::sample::select(vec![
+        "listen",
+        "pools",
+        "routes",
+        "admin",
+        "access_log",
+        "cores",
+        "trusted",
+        "limits",
+        "user",
+        "drain",
+        "address",
+        "tls",
+        "app",
+        "servers",
+        "url",
+        "max_in_flight",
+        "queue",
+        "balance",
+        "match",
+        "path",
+        "host",
+        "methods",
+        "share",
+        "pool",
+        "fallback",
+        "rewrite",
+        "prefix",
+        "regex",
+        "with",
+        "rate",
+        "limit",
+        "burst",
+        "redirect",
+        "to",
+        "cache",
+        "ttl",
+        "class",
+        "head",
+        "body",
+        "token",
+        "answer_headers",
+        "check",
+        "every",
+        "eject",
+        "retries",
+    ]);
+    let value = prop_oneof![
+        prop::sample::select(vec![
+            "",
+            "0",
+            "1",
+            "-1",
+            "99999999999999999999",
+            "1.5",
+            "10s",
+            "0s",
+            "64MiB",
+            "10%",
+            "100/s",
+            "~^/(",
+            "~^/a",
+            "/x/*",
+            "*.a.example",
+            "app",
+            "adaptive",
+            "true",
+            "127.0.0.1:80",
+            "http://127.0.0.1:1",
+            "shell.html",
+            "{{ env('TOKEN') }}",
+            "{{ env('X",
+            "[a, 1, {b: c}]",
+            "{ url: http://127.0.0.1:2, weight: 3 }",
+            "[",
+            "}",
+            "&a x",
+            "*a",
+            "|",
+            "\"\\u0000\"",
+            "10.0.0.0/8",
+            "::/129",
+            "$1$x${",
+        ])
+        .prop_map(str::to_owned),
+        "[ -~]{0,12}",
+    ];
+    let line = (0_usize..4, any::<bool>(), word, value).prop_map(|(depth, item, word, value)| {
+        let dash = if item { "- " } else { "" };
+        format!("{}{dash}{word}: {value}\n", "  ".repeat(depth))
+    });
+    prop::collection::vec(line, 0..12).prop_map(|lines| lines.concat())
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn plausible_text_is_read_or_refused_with_reasons(text in plausible_text()) {
+        match read_text(&text) {
+            Ok(edge) => for route in &edge.routes {
+                if let Action::Pool(index) = route.action {
+                    proptest::prop_assert!(index < edge.pools.len());
+                }
+            },
+            Err(faults) => proptest::prop_assert!(!faults.to_string().is_empty()),
+        }
     }
 }

@@ -1,0 +1,170 @@
+//! A server as a URL names it.
+
+use std::net::{IpAddr, SocketAddr};
+
+use url::{Host, Url};
+
+use super::Server;
+
+/// What is wrong with the URL of a server.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{fault}")]
+pub struct UrlFault {
+    /// What is wrong.
+    pub fault: String,
+    /// What would be right.
+    pub valid: &'static str,
+}
+
+impl Server {
+    /// The server that a URL names; `http://` may be left out. A name has no addresses until it is looked up.
+    ///
+    /// # Errors
+    /// When the text is no URL of a server.
+    pub fn parse(text: &str) -> Result<Self, UrlFault> {
+        let full = if text.contains("://") {
+            text.to_owned()
+        } else {
+            format!("http://{text}")
+        };
+        let fault = |fault: String, valid| UrlFault { fault, valid };
+        let url = Url::parse(&full).map_err(|error| {
+            let valid = "write it as http://host:port or https://host:port";
+            fault(format!("`{text}` is not a URL: {error}"), valid)
+        })?;
+        let tls = match url.scheme() {
+            "http" => false,
+            "https" => true,
+            other => {
+                let valid = "use http:// or https://";
+                return Err(fault(format!("`{other}` is not spoken here"), valid));
+            }
+        };
+        let is_server = matches!(url.path(), "" | "/")
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        if !is_server {
+            let valid = "write it as http://host:port; paths go on as clients ask for them";
+            return Err(fault(format!("`{text}` holds more than a server"), valid));
+        }
+        let port = url.port_or_known_default().unwrap_or(80);
+        let (host, address): (String, Option<IpAddr>) = match url.host() {
+            Some(Host::Ipv4(address)) => (address.to_string(), Some(address.into())),
+            Some(Host::Ipv6(address)) => (address.to_string(), Some(address.into())),
+            Some(Host::Domain(name)) if !name.is_empty() => (name.to_owned(), None),
+            _ => {
+                let valid = "write it as http://host:port";
+                return Err(fault(format!("`{text}` names no host"), valid));
+            }
+        };
+        let written = url.host_str().unwrap_or_default();
+        Ok(Self {
+            name: format!("{written}:{port}"),
+            authority: match url.port() {
+                Some(port) => format!("{written}:{port}"),
+                None => written.to_owned(),
+            },
+            addresses: address
+                .map(|address| SocketAddr::new(address, port))
+                .into_iter()
+                .collect(),
+            host,
+            port,
+            tls,
+            max_in_flight: None,
+            weight: 1,
+            zone: None,
+        })
+    }
+
+    /// A server at an address.
+    pub fn at(address: SocketAddr) -> Self {
+        Self {
+            name: address.to_string(),
+            host: address.ip().to_string(),
+            port: address.port(),
+            tls: false,
+            addresses: vec![address],
+            authority: address.to_string(),
+            max_in_flight: None,
+            weight: 1,
+            zone: None,
+        }
+    }
+
+    /// Whether it is given by a name, whose addresses may change.
+    pub fn is_named(&self) -> bool {
+        self.host.parse::<IpAddr>().is_err()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, name: &str, host: &str, authority: &str, tls: bool) {
+        let server = Server::parse(text).unwrap();
+        let seen = (
+            server.name.as_str(),
+            server.host.as_str(),
+            server.authority.as_str(),
+            server.tls,
+        );
+        assert_eq!(seen, (name, host, authority, tls), "{text}");
+        assert_eq!(server.is_named(), server.addresses.is_empty(), "{text}");
+    }
+
+    #[test]
+    fn a_url_names_a_server() {
+        check(
+            "127.0.0.1:3000",
+            "127.0.0.1:3000",
+            "127.0.0.1",
+            "127.0.0.1:3000",
+            false,
+        );
+        check(
+            "http://App.example/",
+            "app.example:80",
+            "app.example",
+            "app.example",
+            false,
+        );
+        check(
+            "https://app.example",
+            "app.example:443",
+            "app.example",
+            "app.example",
+            true,
+        );
+        check(
+            "https://[::1]:8443",
+            "[::1]:8443",
+            "::1",
+            "[::1]:8443",
+            true,
+        );
+        assert_eq!(
+            Server::parse("http://[::1]:80").unwrap().addresses,
+            ["[::1]:80".parse().unwrap()]
+        );
+    }
+
+    #[test]
+    fn what_is_no_server_is_named() {
+        for (text, fault) in [
+            ("ftp://a", "`ftp` is not spoken here"),
+            ("http://", "is not a URL"),
+            ("http://a/path", "holds more than a server"),
+            ("http://a/?x", "holds more than a server"),
+            ("http://me:secret@a", "holds more than a server"),
+            ("http://a:99999", "is not a URL"),
+        ] {
+            let said = Server::parse(text).unwrap_err();
+            assert!(said.fault.contains(fault), "{text}: {said}");
+        }
+    }
+}

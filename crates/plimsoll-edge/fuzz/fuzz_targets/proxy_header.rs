@@ -1,0 +1,11 @@
+//! Whatever a trusted source says of its clients is read or refused.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_edge::properties::proxy_header_is_read_or_refused;
+
+fuzz_target!(|bytes: &[u8]| {
+    proxy_header_is_read_or_refused(bytes);
+    proxy_header_is_read_or_refused(&[b"PROXY TCP", bytes].concat());
+    proxy_header_is_read_or_refused(&[b"\r\n\r\n\0\r\nQUIT\n", bytes].concat());
+});

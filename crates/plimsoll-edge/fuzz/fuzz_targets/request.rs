@@ -1,0 +1,10 @@
+//! What the edge takes for a request goes on as one that means the same.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_edge::properties::request_goes_on_as_it_was_meant;
+
+fuzz_target!(|input: (bool, &[u8])| {
+    let (trusted, bytes) = input;
+    request_goes_on_as_it_was_meant(bytes, trusted);
+});

@@ -1,0 +1,191 @@
+//! Orders about servers, as JSON.
+//!
+//! `{"pool": "app", "add": "http://10.0.0.5:3000", "weight": 2, "max_in_flight": 15, "zone": "west"}`,
+//! `{"pool": "app", "remove": "10.0.0.5:3000"}`, `{"pool": "app", "drain": "10.0.0.5:3000"}`,
+//! `{"pool": "app", "change": "10.0.0.5:3000", "weight": 2}`, `{"pool": "app", "reset": true}`.
+
+use std::net::SocketAddr;
+
+use plimsoll_config::edge::Server;
+use serde::Deserialize;
+
+use crate::names;
+use crate::roster::Order;
+
+/// Valid words of an order, for whoever misses them.
+const VALID: &str = "one of add, remove, drain, change (with weight) and reset";
+/// Largest weight.
+const WEIGHT_MAX: u32 = 1000;
+/// Largest limit of one server.
+const IN_FLIGHT_MAX: u32 = 1_000_000;
+
+/// An order as it is written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    pool: String,
+    add: Option<String>,
+    remove: Option<String>,
+    drain: Option<String>,
+    change: Option<String>,
+    reset: Option<bool>,
+    weight: Option<u32>,
+    max_in_flight: Option<u32>,
+    zone: Option<String>,
+}
+
+/// Reads an order: the pool that is meant, and what is to be done. A server that is added by name is looked up.
+pub(super) fn read(body: &[u8], resolvers: &[SocketAddr]) -> Result<(String, Order), String> {
+    let written: Written = serde_json::from_slice(body)
+        .map_err(|error| format!("the order is not understood: {error}; valid: {VALID}"))?;
+    in_range("weight", written.weight, 0..=WEIGHT_MAX)?;
+    in_range("max_in_flight", written.max_in_flight, 1..=IN_FLIGHT_MAX)?;
+    let (is_adding, is_changing) = (written.add.is_some(), written.change.is_some());
+    if written.weight.is_some() && !is_adding && !is_changing {
+        return Err("`weight` stands with `add` or `change`".to_owned());
+    }
+    if (written.max_in_flight.is_some() || written.zone.is_some()) && !is_adding {
+        return Err("`max_in_flight` and `zone` stand with `add`".to_owned());
+    }
+    let reset = written.reset.map(|reset| reset.then_some(Order::Reset));
+    let orders = [
+        written.remove.map(|name| Some(Order::Remove(name))),
+        written.drain.map(|name| Some(Order::Weight(name, 0))),
+        written
+            .change
+            .map(|name| written.weight.map(|weight| Order::Weight(name, weight))),
+        reset,
+    ];
+    let mut orders = orders.into_iter().flatten();
+    let order = match (written.add, orders.next(), orders.next()) {
+        (Some(url), None, _) => {
+            let mut server = server(&url, resolvers)?;
+            server.weight = written.weight.unwrap_or(1);
+            server.max_in_flight = written.max_in_flight;
+            server.zone = written.zone;
+            Order::Add(Box::new(server))
+        }
+        (None, Some(Some(order)), None) => order,
+        (None, Some(None), None) => {
+            return Err("`change` needs `weight`, `reset` is true".to_owned());
+        }
+        (None, None, _) => return Err(format!("the order says nothing to do; valid: {VALID}")),
+        _ => {
+            return Err(format!(
+                "the order says several things at once; valid: {VALID}"
+            ));
+        }
+    };
+    Ok((written.pool, order))
+}
+
+fn in_range(
+    word: &str,
+    number: Option<u32>,
+    range: std::ops::RangeInclusive<u32>,
+) -> Result<(), String> {
+    match number {
+        Some(number) if !range.contains(&number) => Err(format!(
+            "`{word}` {number} is out of range; valid: {} to {}",
+            range.start(),
+            range.end()
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn server(url: &str, resolvers: &[SocketAddr]) -> Result<Server, String> {
+    let mut server =
+        Server::parse(url).map_err(|fault| format!("{}; {}", fault.fault, fault.valid))?;
+    if server.is_named() {
+        server.addresses = names::look_up(&server, resolvers)?;
+    }
+    Ok(server)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(body: &str, expected: Result<Order, &str>) {
+        let read = read(body.as_bytes(), &[]);
+        match (read, expected) {
+            (Ok((pool, order)), Ok(expected)) => {
+                assert_eq!((pool.as_str(), order), ("a", expected))
+            }
+            (Err(why), Err(expected)) => assert!(why.contains(expected), "{body}: {why}"),
+            (read, _) => panic!("{body}: {read:?}"),
+        }
+    }
+
+    #[test]
+    fn orders_are_read() {
+        let name = || "x:1".to_owned();
+        check(r#"{"pool":"a","remove":"x:1"}"#, Ok(Order::Remove(name())));
+        check(
+            r#"{"pool":"a","drain":"x:1"}"#,
+            Ok(Order::Weight(name(), 0)),
+        );
+        check(
+            r#"{"pool":"a","change":"x:1","weight":7}"#,
+            Ok(Order::Weight(name(), 7)),
+        );
+        check(r#"{"pool":"a","reset":true}"#, Ok(Order::Reset));
+        let added = Server {
+            weight: 2,
+            max_in_flight: Some(15),
+            zone: Some("west".to_owned()),
+            ..Server::parse("https://192.0.2.1:3000").unwrap()
+        };
+        check(
+            r#"{"pool":"a","add":"https://192.0.2.1:3000","weight":2,"max_in_flight":15,"zone":"west"}"#,
+            Ok(Order::Add(Box::new(added))),
+        );
+    }
+
+    #[test]
+    fn orders_that_make_no_sense_are_refused() {
+        check("[]", Err("not understood"));
+        check(r#"{"pool":"a"}"#, Err("nothing to do; valid: one of add"));
+        check(r#"{"remove":"x:1"}"#, Err("missing field `pool`"));
+        check(
+            r#"{"pool":"a","remve":"x:1"}"#,
+            Err("unknown field `remve`"),
+        );
+        check(
+            r#"{"pool":"a","remove":"x:1","drain":"x:1"}"#,
+            Err("several things"),
+        );
+        check(
+            r#"{"pool":"a","add":"192.0.2.1","drain":"x:1"}"#,
+            Err("several things"),
+        );
+        check(r#"{"pool":"a","change":"x:1"}"#, Err("needs `weight`"));
+        check(
+            r#"{"pool":"a","change":"x:1","weight":1001}"#,
+            Err("0 to 1000"),
+        );
+        check(
+            r#"{"pool":"a","remove":"x:1","weight":1}"#,
+            Err("stands with"),
+        );
+        check(
+            r#"{"pool":"a","drain":"x:1","zone":"b"}"#,
+            Err("stand with `add`"),
+        );
+        check(
+            r#"{"pool":"a","add":"http://192.0.2.1","max_in_flight":0}"#,
+            Err("1 to 1000000"),
+        );
+        check(
+            r#"{"pool":"a","add":"http://192.0.2.1/x"}"#,
+            Err("more than a server"),
+        );
+        check(
+            r#"{"pool":"a","add":"http://nobody.invalid"}"#,
+            Err("`nobody.invalid` cannot be found"),
+        );
+        check(r#"{"pool":"a","reset":false}"#, Err("`reset` is true"));
+    }
+}

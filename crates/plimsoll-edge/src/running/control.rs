@@ -1,0 +1,296 @@
+//! What changes an edge that runs: a new configuration, servers that come, go or move.
+//!
+//! Everything that can fail is done before anything changes, and one change follows the other.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_config::edge::{Edge, Listener};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc};
+
+use super::event_loops::Order;
+use super::sockets::bind;
+use super::{Fault, Hooks, Phase};
+use crate::clock;
+use crate::errands::Errands;
+use crate::overview::Watch;
+use crate::pool::{Pool, lock};
+use crate::roster::{self, Name, Roster};
+use crate::settings::{Before, DoorSettings, Settings, Shared, loops, pools};
+use crate::tls;
+
+/// How often files are looked at.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// What a change needs.
+pub(crate) struct Control {
+    loops: usize,
+    pub(super) orders: Vec<mpsc::Sender<Order>>,
+    pub(crate) watch: Arc<Watch>,
+    pub(crate) errands: Errands,
+    pub(crate) hooks: Hooks,
+    state: Mutex<Followed>,
+    /// There may be other names to look up.
+    pub(crate) renamed: Notify,
+}
+
+/// What was last followed.
+pub(super) struct Followed {
+    /// Listeners as configured, and where they were bound.
+    pub(super) listening: Vec<(Listener, SocketAddr)>,
+    pub(super) doors: Vec<Arc<DoorSettings>>,
+    pub(super) roster: Roster,
+    pub(super) resolvers: Vec<SocketAddr>,
+}
+
+impl Control {
+    pub(super) fn new(
+        watch: Watch,
+        errands: Errands,
+        hooks: Hooks,
+        orders: Vec<mpsc::Sender<Order>>,
+        followed: Followed,
+    ) -> Self {
+        Self {
+            loops: orders.len(),
+            orders,
+            watch: Arc::new(watch),
+            errands,
+            hooks,
+            state: Mutex::new(followed),
+            renamed: Notify::new(),
+        }
+    }
+
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        let state = lock(&self.state);
+        state.listening.iter().map(|(_, bound)| *bound).collect()
+    }
+
+    /// Reads the configuration again and follows it.
+    pub(crate) fn reload(&self) -> Result<String, String> {
+        (self.hooks.phase)(Phase::Reloading);
+        let done = self.read_and_follow();
+        (self.hooks.phase)(Phase::Ready);
+        done
+    }
+
+    fn read_and_follow(&self) -> Result<String, String> {
+        let edge = (self.hooks.read_again)()?;
+        let told = self.follow(&edge).map_err(|fault| explain(&fault))?;
+        self.warn(&edge);
+        let mut done = "the new configuration is in use".to_owned();
+        if told > 0 {
+            done.push_str("; what the admin address was told of servers stays in force");
+        }
+        (self.hooks.tell)(&done);
+        Ok(done)
+    }
+
+    /// Says loudly what is allowed, and dangerous or most likely not meant.
+    pub(super) fn warn(&self, edge: &Edge) {
+        for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
+            (self.hooks.tell)(&tls::insecure(&pool.name));
+        }
+        for door in &lock(&self.state).doors {
+            if let Some(certificates) = &door.certificates {
+                for told in tls::uncovered(edge, &door.address.to_string(), certificates) {
+                    (self.hooks.tell)(&told);
+                }
+            }
+        }
+    }
+
+    /// Looks at the files of certificates for ever: what is put in their place is used.
+    pub(crate) async fn watch_certificates(&self) {
+        loop {
+            let doors = lock(&self.state).doors.clone();
+            let certificates = doors.iter().filter_map(|door| door.certificates.as_ref());
+            for told in certificates.flat_map(|one| one.look(clock::wall())) {
+                (self.hooks.tell)(&told);
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    fn follow(&self, edge: &Edge) -> Result<usize, Fault> {
+        if loops(edge) != self.loops {
+            return Err(Fault::Loops(self.loops));
+        }
+        let mut state = lock(&self.state);
+        let mut kept = Vec::new();
+        let mut added: Vec<Vec<(SocketAddr, TcpListener)>> =
+            (0..self.loops).map(|_| Vec::new()).collect();
+        for listener in &edge.listen {
+            let before = state
+                .listening
+                .iter()
+                .find(|(one, _)| one.address == listener.address);
+            if let Some((_, bound)) = before {
+                kept.push((listener.clone(), *bound));
+                continue;
+            }
+            let (sockets, bound) = bind(listener.address, self.loops)?;
+            kept.push((listener.clone(), bound));
+            for (part, socket) in added.iter_mut().zip(sockets) {
+                part.push((listener.address, socket));
+            }
+        }
+        let mut roster = state.roster.clone();
+        roster.follow(&edge.pools);
+        let mut in_use = lock(&self.watch.pools);
+        let mut routes = lock(&self.watch.routes);
+        let before = Before {
+            pools: &in_use,
+            routes: &routes,
+            doors: &state.doors,
+        };
+        let shared = Shared::new(edge, &roster.pools(), before, self.loops, self.watch.clock)?;
+        let settings: Vec<Settings> = (0..self.loops)
+            .map(|number| Settings::new(edge, &shared, number))
+            .collect::<Result<_, _>>()?;
+        for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
+            let order = Order::Follow {
+                settings: Box::new(settings),
+                added,
+            };
+            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
+        }
+        in_use.clone_from(&shared.pools);
+        drop(in_use);
+        *routes = shared.routes;
+        drop(routes);
+        self.errands.follow(edge);
+        take_over(&shared.pools);
+        let told = roster.told();
+        state.listening = kept;
+        state.doors = shared.doors;
+        state.roster = roster;
+        state.resolvers.clone_from(&edge.resolvers);
+        drop(state);
+        self.renamed.notify_one();
+        Ok(told)
+    }
+
+    /// Lets all loops use the servers of a changed roster.
+    fn use_servers(&self, state: &mut Followed, roster: Roster) -> Result<(), Fault> {
+        let mut in_use = lock(&self.watch.pools);
+        let changed = pools(&roster.pools(), &in_use, self.watch.clock)?;
+        for orders in &self.orders {
+            let order = Order::Pools(changed.clone());
+            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
+        }
+        in_use.clone_from(&changed);
+        drop(in_use);
+        take_over(&changed);
+        state.roster = roster;
+        self.renamed.notify_one();
+        Ok(())
+    }
+
+    /// Carries out an order about the servers of a pool.
+    pub(crate) fn order(&self, pool: &str, order: roster::Order) -> Result<String, String> {
+        let mut state = lock(&self.state);
+        let mut roster = state.roster.clone();
+        let done = roster.order(pool, order).map_err(|why| why.to_string())?;
+        self.use_servers(&mut state, roster)
+            .map_err(|fault| explain(&fault))?;
+        drop(state);
+        (self.hooks.tell)(&done);
+        Ok(done)
+    }
+
+    /// All servers, as JSON.
+    pub(crate) fn servers(&self) -> Value {
+        let state = lock(&self.state);
+        let now = self.watch.clock.now();
+        let in_use = lock(&self.watch.pools).clone();
+        let pools = in_use.iter().map(|pool| {
+            let name = &pool.config.name;
+            let servers = pool.servers.iter().zip(&pool.config.servers);
+            let servers = servers.map(|(server, config)| {
+                json!({
+                    "name": server.name,
+                    "addresses": server.addresses,
+                    "tls": config.tls,
+                    "weight": config.weight,
+                    "zone": config.zone,
+                    "in": server.is_in(now),
+                    "in_flight": server.in_flight(),
+                    "limit": server.limit(),
+                    "from": if state.roster.is_added(name, &server.name) { "admin" } else { "configuration" },
+                })
+            });
+            json!({ "name": name, "servers": servers.collect::<Vec<_>>() })
+        });
+        json!({ "format_version": "1.0", "pools": pools.collect::<Vec<_>>() })
+    }
+
+    /// The names that servers have.
+    pub(crate) fn names(&self) -> Vec<Name> {
+        lock(&self.state).roster.names().into_iter().collect()
+    }
+
+    /// Who is asked for them.
+    pub(crate) fn resolvers(&self) -> Vec<SocketAddr> {
+        lock(&self.state).resolvers.clone()
+    }
+
+    /// Whether a name's servers are reached by IPv6.
+    pub(crate) fn family(&self, name: &Name) -> Option<bool> {
+        let state = lock(&self.state);
+        state
+            .roster
+            .addresses(name)
+            .first()
+            .map(SocketAddr::is_ipv6)
+    }
+
+    /// A name was found somewhere.
+    pub(crate) fn moved(&self, name: &Name, addresses: &[SocketAddr]) {
+        let show = |addresses: &[SocketAddr]| {
+            let all: Vec<String> = addresses.iter().map(|one| one.ip().to_string()).collect();
+            all.join(", ")
+        };
+        let mut state = lock(&self.state);
+        if state.roster.addresses(name) == addresses {
+            return;
+        }
+        let before = show(state.roster.addresses(name));
+        let mut roster = state.roster.clone();
+        if !roster.found(name, addresses.to_vec()) {
+            return;
+        }
+        let after = show(roster.addresses(name));
+        let told = match self.use_servers(&mut state, roster) {
+            Ok(()) => format!("the name {} has moved from {before} to {after}", name.0),
+            Err(fault) => format!(
+                "the name {} has moved to {after}, which cannot be followed: {}",
+                name.0,
+                explain(&fault)
+            ),
+        };
+        drop(state);
+        (self.hooks.tell)(&told);
+    }
+}
+
+fn take_over(pools: &[Arc<Pool>]) {
+    for pool in pools {
+        pool.take_over();
+    }
+}
+
+/// A fault and its causes in one line.
+fn explain(fault: &Fault) -> String {
+    let mut text = fault.to_string();
+    let mut source = std::error::Error::source(fault);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

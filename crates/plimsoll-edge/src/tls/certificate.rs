@@ -1,0 +1,113 @@
+//! A certificate and its key, as their files hold them.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use plimsoll_config::edge::Certificate;
+use rustls::crypto;
+use rustls::pki_types::pem::{self, PemObject as _};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::CertifiedKey;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+use super::TlsFault;
+
+/// A pair that fits.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) key: Arc<CertifiedKey>,
+    /// Its last moment.
+    pub(crate) until: SystemTime,
+}
+
+/// Reads a pair. Whether its time has come is another question.
+pub(crate) fn load(files: &Certificate) -> Result<Loaded, TlsFault> {
+    let unreadable = |path: &PathBuf| {
+        let path = path.clone();
+        move |source: pem::Error| TlsFault::Unreadable { path, source }
+    };
+    let chain = CertificateDer::pem_file_iter(&files.cert)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(unreadable(&files.cert))?;
+    if chain.is_empty() {
+        return Err(TlsFault::Empty(files.cert.clone()));
+    }
+    let key = PrivateKeyDer::from_pem_file(&files.key).map_err(unreadable(&files.key))?;
+    let (cert, key_file) = (files.cert.clone(), files.key.clone());
+    let provider = crypto::ring::default_provider();
+    let pair = CertifiedKey::from_der(chain, key, &provider).map_err(|source| match source {
+        rustls::Error::InconsistentKeys(rustls::InconsistentKeys::KeyMismatch) => {
+            TlsFault::OtherKey {
+                cert,
+                key: key_file,
+            }
+        }
+        source => TlsFault::NotAPair {
+            cert,
+            key: key_file,
+            source,
+        },
+    })?;
+    let until = validity(&pair).map_or(SystemTime::UNIX_EPOCH, |(_, until)| until);
+    Ok(Loaded {
+        key: Arc::new(pair),
+        until,
+    })
+}
+
+impl Loaded {
+    /// Whether now is its time.
+    pub(crate) fn must_be_valid(
+        &self,
+        files: &Certificate,
+        now: SystemTime,
+    ) -> Result<(), TlsFault> {
+        let cert = files.cert.clone();
+        let Some((from, until)) = validity(&self.key) else {
+            return Err(TlsFault::NotAPair {
+                cert,
+                key: files.key.clone(),
+                source: rustls::Error::InvalidCertificate(rustls::CertificateError::BadEncoding),
+            });
+        };
+        if now < from {
+            let from = httpdate::fmt_http_date(from);
+            return Err(TlsFault::NotYet { cert, from });
+        }
+        if now > until {
+            let until = httpdate::fmt_http_date(until);
+            return Err(TlsFault::Expired { cert, until });
+        }
+        Ok(())
+    }
+}
+
+/// From when to when a certificate is valid.
+pub(crate) fn validity(key: &CertifiedKey) -> Option<(SystemTime, SystemTime)> {
+    let (_, parsed) = X509Certificate::from_der(key.cert.first()?).ok()?;
+    let moment = |seconds: i64| {
+        // Before 1970 is long ago.
+        let since = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
+        SystemTime::UNIX_EPOCH.checked_add(since)
+    };
+    let validity = parsed.validity();
+    let from = moment(validity.not_before.timestamp())?;
+    Some((from, moment(validity.not_after.timestamp())?))
+}
+
+/// What changes when a file is changed or another is put in its place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp([Option<(u64, u64, i64, i64)>; 2]);
+
+impl Stamp {
+    pub(crate) fn of(files: &Certificate) -> Self {
+        Self([&files.cert, &files.key].map(|path| one(path)))
+    }
+}
+
+fn one(path: &Path) -> Option<(u64, u64, i64, i64)> {
+    let about = std::fs::metadata(path).ok()?;
+    Some((about.ino(), about.len(), about.mtime(), about.mtime_nsec()))
+}

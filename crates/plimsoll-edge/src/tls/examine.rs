@@ -1,0 +1,82 @@
+//! What can be known of a configuration's certificates without starting.
+
+use plimsoll_config::edge::Edge;
+use rustls::pki_types::ServerName;
+
+use super::{ByName, TlsFault, ending};
+use crate::clock;
+use crate::upstream::trust;
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Examined {
+    /// What keeps the edge from starting.
+    pub faults: Vec<TlsFault>,
+    /// What does not, and is most likely not meant.
+    pub warnings: Vec<String>,
+}
+
+/// Looks at all certificates of a configuration, and at those who vouch for its servers.
+pub fn examine(edge: &Edge) -> Examined {
+    let mut examined = Examined::default();
+    let now = clock::wall();
+    for listener in &edge.listen {
+        for certificate in &listener.tls {
+            let alone = std::slice::from_ref(certificate);
+            if let Err(fault) = ByName::new(alone, None, now) {
+                examined.faults.push(fault);
+            }
+        }
+        if let Ok(Some(ending)) = ending(listener, None, now) {
+            examined.warnings.extend(ending.certificates.look(now));
+            let place = listener.address.to_string();
+            examined
+                .warnings
+                .extend(uncovered(edge, &place, &ending.certificates));
+        }
+    }
+    for pool in &edge.pools {
+        let mut servers = pool.servers.iter().filter(|server| server.tls).peekable();
+        if servers.peek().is_some()
+            && let Err(fault) = trust::config(&pool.tls)
+        {
+            examined.faults.push(fault);
+        }
+        let names = servers.filter_map(|server| trust::name(&pool.tls, &server.host).err());
+        examined.faults.extend(names);
+        if pool.tls.insecure {
+            examined.warnings.push(insecure(&pool.name));
+        }
+    }
+    examined
+}
+
+/// What is said of a pool whose servers could be anybody.
+pub(crate) fn insecure(pool: &str) -> String {
+    format!(
+        "warning: the certificates of the pool `{pool}` are NOT checked (`insecure: true`): whoever stands between can \
+         read and change everything; name who vouches for them with `ca: FILE`"
+    )
+}
+
+/// Hosts of routes that no certificate of a listener is for.
+pub(crate) fn uncovered(edge: &Edge, listener: &str, certificates: &ByName) -> Vec<String> {
+    let hosts = edge.routes.iter().flat_map(|route| &route.matches.hosts);
+    let mut hosts: Vec<&String> = hosts.collect();
+    hosts.sort();
+    hosts.dedup();
+    hosts
+        .into_iter()
+        .filter(|host| {
+            // Any name below stands for all of them.
+            let name = host.replacen("*.", "any.", 1);
+            ServerName::try_from(name).is_ok_and(|name| !certificates.covers(&name))
+        })
+        .map(|host| {
+            format!(
+                "warning: no certificate of the listener {listener} is for `{host}`, which a route is for; clients get \
+                 the first one and refuse it"
+            )
+        })
+        .collect()
+}

@@ -1,0 +1,114 @@
+//! Whom the edge believes that a server is who it says.
+
+use std::sync::Arc;
+
+use plimsoll_config::edge::{Authorities, ServerTls};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{self, CryptoProvider, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+
+use crate::tls::TlsFault;
+
+/// The name of HTTP/1.1 in the handshake.
+const HTTP_1_1: &[u8] = b"http/1.1";
+
+/// How connections to the servers of a pool are encrypted. Sessions are resumed, so that few hands are shaken in full.
+pub(crate) fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsFault> {
+    let provider = Arc::new(crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?;
+    let mut config = if tls.insecure {
+        builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            .with_no_client_auth()
+    } else {
+        builder
+            .with_root_certificates(roots(tls.authorities.as_ref())?)
+            .with_no_client_auth()
+    };
+    config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// The name that a server's certificate must have.
+pub(crate) fn name(tls: &ServerTls, host: &str) -> Result<ServerName<'static>, TlsFault> {
+    let name = tls.name.as_deref().unwrap_or(host);
+    ServerName::try_from(name.to_owned()).map_err(|_| TlsFault::Name(name.to_owned()))
+}
+
+fn roots(authorities: Option<&Authorities>) -> Result<RootCertStore, TlsFault> {
+    let mut roots = RootCertStore::empty();
+    let Some(authorities) = authorities else {
+        // Some systems' stores hold certificates that cannot be parsed; the others still serve.
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if roots.is_empty() {
+            return Err(TlsFault::NoRoots);
+        }
+        return Ok(roots);
+    };
+    let fault = |why: String| TlsFault::Authorities {
+        name: authorities.name.clone(),
+        why,
+    };
+    for certificate in CertificateDer::pem_slice_iter(&authorities.pem) {
+        let certificate = certificate.map_err(|error| fault(error.to_string()))?;
+        let added = roots.add(certificate);
+        added.map_err(|error| fault(error.to_string()))?;
+    }
+    if roots.is_empty() {
+        return Err(fault("it holds no certificate".to_owned()));
+    }
+    Ok(roots)
+}
+
+/// Takes any certificate, as the configuration says in so many words; that the server holds its key is still checked.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(
+            message,
+            cert,
+            dss,
+            &self.0.signature_verification_algorithms,
+        )
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,211 @@
+//! Certificates that are wrong, and certificates that are renewed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use plimsoll_config::edge::{Certificate, Edge, Match, PathMatch, Route};
+use plimsoll_edge::{Hooks, examine};
+use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+use tempfile::TempDir;
+
+use crate::support::{Scripted, Telling, connect, plain, pool};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+/// Years in which a certificate is valid.
+type Years = (i32, i32);
+
+const NOW: Years = (2020, 4000);
+
+/// Puts a certificate in a place.
+fn put(files: &Certificate, name: &str, (from, until): Years) {
+    let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+    params.not_before = date_time_ymd(from, 1, 1);
+    params.not_after = date_time_ymd(until, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    // As those do who renew certificates: written beside it, then put in its place.
+    for (path, content) in [
+        (&files.cert, certificate.pem()),
+        (&files.key, key.serialize_pem()),
+    ] {
+        let beside = path.with_extension("new");
+        std::fs::write(&beside, content).unwrap();
+        std::fs::rename(&beside, path).unwrap();
+    }
+}
+
+fn files(folder: &Path, stem: &str) -> Certificate {
+    Certificate {
+        cert: folder.join(format!("{stem}.pem")),
+        key: folder.join(format!("{stem}.key")),
+    }
+}
+
+fn secure(server: &Scripted, tls: Vec<Certificate>) -> Edge {
+    let mut edge = plain(pool(&[server.address]));
+    edge.listen[0].tls = tls;
+    edge
+}
+
+/// The certificate that a client gets.
+fn seen(edge: &Telling) -> String {
+    let address = edge.edge.address;
+    let output = Command::new("curl")
+        .args(["-sSkv", "--max-time", "20", "-o", "/dev/null"])
+        .arg(format!("https://{address}/"))
+        .output()
+        .expect("curl is installed: apt-get install curl");
+    assert!(output.status.success(), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let date = said
+        .lines()
+        .find_map(|line| line.split("start date: ").nth(1));
+    date.unwrap_or_else(|| panic!("{said}")).to_owned()
+}
+
+fn why(edge: &Edge) -> String {
+    let refused = plimsoll_edge::start(edge, Hooks::none())
+        .err()
+        .expect("it must not start");
+    std::error::Error::source(&refused).unwrap().to_string()
+}
+
+#[test]
+fn certificates_that_cannot_be_used_are_named() {
+    let server = Scripted::always(OK);
+    let folder: TempDir = tempfile::tempdir().unwrap();
+    let at = |stem: &str| files(folder.path(), stem);
+    let (expired, early, good, other) = (at("expired"), at("early"), at("good"), at("other"));
+    put(&expired, "a.example", (2000, 2001));
+    put(&early, "a.example", (3999, 4000));
+    put(&good, "a.example", NOW);
+    put(&other, "a.example", NOW);
+    let mixed = Certificate {
+        cert: good.cert.clone(),
+        key: other.key.clone(),
+    };
+    let swapped = Certificate {
+        cert: good.key.clone(),
+        key: good.cert.clone(),
+    };
+    let missing = at("missing");
+    let cases: [(&Certificate, &str, &PathBuf); 5] = [
+        (&expired, "has expired on Mon, 01 Jan 2001", &expired.cert),
+        (&early, "is not valid before Fri, 01 Jan 3999", &early.cert),
+        (&mixed, "does not belong to the certificate", &other.key),
+        (&swapped, "holds no certificate", &good.key),
+        (&missing, "cannot read", &missing.cert),
+    ];
+    for (files, fault, place) in cases {
+        let edge = secure(&server, vec![files.clone()]);
+        let told = why(&edge);
+        assert!(
+            told.contains(fault) && told.contains(place.to_str().unwrap()),
+            "{told}"
+        );
+        let examined = examine(&edge);
+        assert_eq!(examined.faults.len(), 1);
+        assert!(examined.faults[0].in_words().starts_with(&told));
+    }
+    // All at once, before anything is started.
+    let all = secure(&server, vec![expired, early, mixed, good]);
+    assert_eq!(examine(&all).faults.len(), 3);
+}
+
+#[test]
+fn a_reload_with_a_bad_certificate_keeps_the_old_one() {
+    let server = Scripted::always(OK);
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (files(folder.path(), "good"), files(folder.path(), "bad"));
+    put(&good, "a.example", (2020, 4000));
+    put(&bad, "a.example", (2000, 2001));
+    let telling = Telling::start(&secure(&server, vec![good]));
+    let before = seen(&telling);
+    let refused = telling.reload(&secure(&server, vec![bad])).unwrap_err();
+    assert!(refused.contains("has expired"), "{refused}");
+    assert_eq!(seen(&telling), before);
+}
+
+#[test]
+fn a_certificate_that_is_renewed_is_used_without_a_reload() {
+    let server = Scripted::always(OK);
+    let folder = tempfile::tempdir().unwrap();
+    let files = files(folder.path(), "a");
+    put(&files, "a.example", (2020, 4000));
+    let telling = Telling::start(&secure(&server, vec![files.clone()]));
+    assert!(seen(&telling).contains("2020"));
+    let mut kept = connect(telling.edge.address);
+    put(&files, "a.example", (2021, 4000));
+    telling.told("was renewed; it is valid until");
+    assert!(seen(&telling).contains("2021"));
+    // What cannot be used changes nothing.
+    put(&files, "a.example", (2000, 2001));
+    let told = telling.told("stays as it was");
+    assert!(told.contains("has expired"), "{told}");
+    assert!(seen(&telling).contains("2021"));
+    std::fs::write(&files.cert, "half a file").unwrap();
+    telling.told("holds no certificate");
+    put(&files, "a.example", (2022, 4000));
+    telling.told("was renewed");
+    assert!(seen(&telling).contains("2022"));
+    std::io::Write::write_all(&mut kept, b"\x16").unwrap();
+}
+
+#[test]
+fn what_is_most_likely_not_meant_is_told() {
+    let server = Scripted::always(OK);
+    let folder = tempfile::tempdir().unwrap();
+    let files = files(folder.path(), "a");
+    let mut params =
+        CertificateParams::new(["a.example".to_owned(), "*.b.example".to_owned()]).unwrap();
+    let soon = rcgen::date_time_ymd(1970, 1, 1) + Duration::from_secs(in_three_days());
+    params.not_after = soon;
+    let key = KeyPair::generate().unwrap();
+    std::fs::write(&files.cert, params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(&files.key, key.serialize_pem()).unwrap();
+    let mut edge = secure(&server, vec![files]);
+    edge.routes = [
+        "a.example",
+        "x.b.example",
+        "*.b.example",
+        "c.example",
+        "*.c.example",
+    ]
+    .map(|host| Route {
+        matches: Match {
+            hosts: vec![host.to_owned()],
+            path: PathMatch::Any,
+            ..Match::default()
+        },
+        ..Route::everything(0)
+    })
+    .into();
+    let examined = examine(&edge);
+    assert!(examined.faults.is_empty(), "{examined:?}");
+    let told = |words: &str| {
+        examined
+            .warnings
+            .iter()
+            .filter(|one| one.contains(words))
+            .count()
+    };
+    assert_eq!(
+        (
+            told("is for `c.example`"),
+            told("is for `*.c.example`"),
+            told("ends on")
+        ),
+        (1, 1, 1)
+    );
+    assert_eq!(examined.warnings.len(), 3, "{examined:?}");
+    let telling = Telling::start(&edge);
+    telling.told("is for `*.c.example`");
+    telling.told("ends on");
+}
+
+fn in_three_days() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.unwrap().as_secs() + 3 * 86_400
+}

@@ -1,0 +1,66 @@
+//! HTTP/2 by its own conformance suite: h2spec, encrypted and without encryption.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::support::{Afloat, Scripted, before, plain, pool};
+use crate::tls::secure;
+
+/// Where `cargo xtask test` puts what it builds; in the path otherwise.
+fn h2spec() -> PathBuf {
+    let built = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools/h2spec");
+    if built.is_file() {
+        built
+    } else {
+        "h2spec".into()
+    }
+}
+
+/// Reads what it asks for, so that a body is no reason to end the connection early.
+fn server() -> Scripted {
+    Scripted::start(|mut heard| {
+        while let Some(head) = heard.head() {
+            let head = head.to_ascii_lowercase();
+            if head.contains("transfer-encoding: chunked") {
+                crate::support::read_until(&mut heard.stream, "0\r\n\r\n");
+            }
+            heard.say(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 5\r\n\r\nhello",
+            );
+        }
+    })
+}
+
+fn conforms(edge: &Afloat, more: &[&str]) {
+    let port = edge.address.port().to_string();
+    let output = Command::new(h2spec())
+        .args(["--strict", "--timeout", "5", "--port", &port])
+        .args(more)
+        .output()
+        .expect("h2spec is built: cargo xtask test does so");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let summary = said
+        .lines()
+        .find(|line| line.contains(" tests, ") && line.contains(" passed, "))
+        .unwrap_or_else(|| panic!("no summary: {output:?}"));
+    assert!(
+        output.status.success() && summary.contains(" 0 skipped, 0 failed"),
+        "{said}"
+    );
+    // A suite that finds nothing to try has tried nothing.
+    let count: u32 = summary.split(' ').next().unwrap().parse().unwrap();
+    assert!(count >= 140, "{summary}");
+}
+
+#[test]
+fn http2_conforms_over_tls() {
+    let server = server();
+    let (edge, _folder) = secure(plain(pool(&[server.address])), &["127.0.0.1"]);
+    conforms(&edge, &["--tls", "--insecure"]);
+}
+
+#[test]
+fn http2_conforms_without_encryption() {
+    let server = server();
+    conforms(&before(server.address), &[]);
+}

@@ -1,0 +1,172 @@
+//! Servers by name: a real name server whose answers change.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_config::edge::{Chooser, Edge, Pool, Server};
+use tempfile::TempDir;
+
+use crate::support::{Scripted, Telling, get, parts, plain, pool};
+
+/// A dnsmasq that knows what a file says, for a second each.
+struct Dns {
+    process: Child,
+    address: SocketAddr,
+    hosts: PathBuf,
+    lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
+    _folder: TempDir,
+}
+
+impl Drop for Dns {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Dns {
+    fn start(hosts: &str) -> Self {
+        // A port that was free a moment ago may be somebody else's by now.
+        (0..20)
+            .find_map(|_| Self::try_start(hosts))
+            .expect("a port for the name server")
+    }
+
+    fn try_start(hosts: &str) -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("hosts");
+        std::fs::write(&file, hosts).unwrap();
+        let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = free.local_addr().unwrap();
+        drop(free);
+        let mut process = Command::new("dnsmasq")
+            .args([
+                "--keep-in-foreground",
+                "--conf-file=/dev/null",
+                "--no-resolv",
+                "--no-hosts",
+            ])
+            .args([
+                "--listen-address=127.0.0.1",
+                "--bind-interfaces",
+                "--local-ttl=1",
+            ])
+            .args([
+                "--local=/test/",
+                "--user=root",
+                "--pid-file=",
+                "--log-facility=-",
+            ])
+            .arg(format!("--port={}", address.port()))
+            .arg(format!("--addn-hosts={}", file.display()))
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("dnsmasq is installed: apt-get install dnsmasq-base");
+        let lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let mut dns = Self {
+            process,
+            address,
+            hosts: file,
+            lines,
+            _folder: folder,
+        };
+        dns.reads().then_some(dns)
+    }
+
+    /// It says so when it has read its file; `false` when it has ended.
+    fn reads(&mut self) -> bool {
+        let mut lines = self.lines.by_ref().map_while(Result::ok);
+        lines.any(|line| line.contains("read ") && line.contains("hosts"))
+    }
+
+    fn now_says(&mut self, hosts: &str) {
+        std::fs::write(&self.hosts, hosts).unwrap();
+        let pid = self.process.id().to_string();
+        let asked = Command::new("kill").args(["-s", "HUP", &pid]).status();
+        assert!(asked.unwrap().success());
+        assert!(self.reads());
+    }
+}
+
+/// Two servers at the same port of two addresses.
+fn two() -> (Scripted, Scripted, u16) {
+    let first = Scripted::named_at(SocketAddr::from(([127, 0, 0, 2], 0)), "two");
+    let port = first.address.port();
+    let second = Scripted::named_at(SocketAddr::from(([127, 0, 0, 3], port)), "three");
+    (first, second, port)
+}
+
+fn before_name(dns: &Dns, name: &str, port: u16) -> Edge {
+    let server = Server::parse(&format!("http://{name}:{port}")).unwrap();
+    let addresses = plimsoll_edge::look_up(&server, &[dns.address]).unwrap();
+    let pool = Pool {
+        servers: vec![Server {
+            addresses,
+            ..server
+        }],
+        chooser: Chooser::RoundRobin,
+        ..pool(&[])
+    };
+    Edge {
+        resolvers: vec![dns.address],
+        ..plain(pool)
+    }
+}
+
+#[test]
+fn servers_follow_their_name() {
+    let (_first, _second, port) = two();
+    let mut dns = Dns::start("127.0.0.2 app.test\n");
+    let telling = Telling::start(&before_name(&dns, "app.test", port));
+    assert_eq!(parts(&get(telling.edge.address, "/")), (200, "two"));
+    dns.now_says("127.0.0.2 app.test\n127.0.0.3 app.test\n");
+    telling.told("app.test has moved from 127.0.0.2 to 127.0.0.2, 127.0.0.3");
+    telling.answers("three");
+    telling.answers("two");
+    dns.now_says("127.0.0.3 app.test\n");
+    telling.told("app.test has moved from 127.0.0.2, 127.0.0.3 to 127.0.0.3");
+    telling.answers("three");
+    telling.answers("three");
+    assert_eq!(parts(&get(telling.edge.address, "/")), (200, "three"));
+    dns.now_says("");
+    telling.told("app.test cannot be found");
+    assert_eq!(parts(&get(telling.edge.address, "/")), (200, "three"));
+    dns.now_says("127.0.0.2 app.test\n");
+    telling.told("app.test is found again");
+    telling.told("app.test has moved from 127.0.0.3 to 127.0.0.2");
+    telling.answers("two");
+}
+
+#[test]
+fn a_name_that_nobody_knows_is_told() {
+    let dns = Dns::start("127.0.0.2 app.test\n");
+    let server = |name: &str| Server::parse(&format!("http://{name}")).unwrap();
+    let told = plimsoll_edge::look_up(&server("gone.test"), &[dns.address]).unwrap_err();
+    assert!(
+        told.starts_with("the host `gone.test` cannot be found: "),
+        "{told}"
+    );
+    // /etc/hosts is honoured, by those who have name servers of their own as well.
+    let here = plimsoll_edge::look_up(&server("localhost"), &[]).unwrap();
+    assert!(
+        !here.is_empty() && here.iter().all(|one| one.ip().is_loopback()),
+        "{here:?}"
+    );
+}
+
+#[test]
+fn names_of_a_new_configuration_are_followed_and_old_ones_left() {
+    let (_first, _second, port) = two();
+    let mut dns = Dns::start("127.0.0.2 one.test\n127.0.0.2 other.test\n");
+    let telling = Telling::start(&before_name(&dns, "one.test", port));
+    telling.answers("two");
+    telling
+        .reload(&before_name(&dns, "other.test", port))
+        .unwrap();
+    dns.now_says("127.0.0.3 one.test\n127.0.0.3 other.test\n");
+    let told = telling.told("has moved");
+    assert!(told.contains("other.test"), "{told}");
+    telling.answers("three");
+}

@@ -1,0 +1,420 @@
+//! HTTP/2 at its worst: floods of frames, resets, and heads that swell; the connection ends and nobody else notices.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use plimsoll_config::edge::Limits;
+
+use crate::support::{Scripted, before, connect, get, parts, plain, pool, start};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const PRIORITY: u8 = 2;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
+const CONTINUATION: u8 = 9;
+
+const END_STREAM: u8 = 1;
+const ACK: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// A client that writes any frame it likes.
+struct Frames {
+    stream: TcpStream,
+}
+
+/// What came back.
+#[derive(Debug, PartialEq, Eq)]
+struct Frame {
+    kind: u8,
+    flags: u8,
+    stream: u32,
+    payload: Vec<u8>,
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(payload.len()).unwrap().to_be_bytes();
+    let mut bytes = vec![len[1], len[2], len[3], kind, flags];
+    bytes.extend_from_slice(&stream.to_be_bytes());
+    bytes.extend_from_slice(payload);
+    bytes
+}
+
+/// A header as it is written without any table.
+fn literal(name: &str, value: &str) -> Vec<u8> {
+    let mut bytes = vec![0];
+    for part in [name, value] {
+        assert!(part.len() < 127);
+        bytes.push(u8::try_from(part.len()).unwrap());
+        bytes.extend_from_slice(part.as_bytes());
+    }
+    bytes
+}
+
+/// The fields of `GET / HTTP/2` of host `a`, from the static table where it has them.
+fn get_fields() -> Vec<u8> {
+    [&[0x82, 0x84, 0x86][..], &literal(":authority", "a")].concat()
+}
+
+impl Frames {
+    fn open(address: SocketAddr, settings: &[u8]) -> Self {
+        let mut stream = connect(address);
+        stream
+            .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            .unwrap();
+        stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
+        Self { stream }
+    }
+
+    /// Whether it could be written: who floods may be cut off in the middle.
+    fn say(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
+    }
+
+    fn hear(&mut self) -> Option<Frame> {
+        let mut head = [0; 9];
+        self.stream.read_exact(&mut head).ok()?;
+        let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        let mut payload = vec![0; len as usize];
+        self.stream.read_exact(&mut payload).ok()?;
+        Some(Frame {
+            kind: head[3],
+            flags: head[4],
+            stream: u32::from_be_bytes([head[5], head[6], head[7], head[8]]),
+            payload,
+        })
+    }
+
+    /// Floods until nobody listens any more; how many pieces that took.
+    fn flood(&mut self, most: u32, mut piece: impl FnMut(u32) -> Vec<u8>) -> u32 {
+        // What is not read would stop the other side from writing, and it would then stop reading.
+        let mut heard = self.stream.try_clone().unwrap();
+        let reader = std::thread::spawn(move || std::io::copy(&mut heard, &mut std::io::sink()));
+        let mut sent = 0;
+        while sent < most && self.say(&piece(sent)) {
+            sent += 1;
+        }
+        let _ = self.stream.shutdown(std::net::Shutdown::Write);
+        let _ = reader.join().unwrap();
+        sent
+    }
+}
+
+#[test]
+fn a_request_in_frames_is_served_without_encryption() {
+    let server = Scripted::always(OK);
+    let edge = before(server.address);
+    let mut client = Frames::open(edge.address, &[]);
+    client.say(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &get_fields()));
+    let mut body = Vec::new();
+    while let Some(frame) = client.hear() {
+        if frame.kind == DATA {
+            body.extend_from_slice(&frame.payload);
+            if frame.flags & END_STREAM != 0 {
+                break;
+            }
+        }
+    }
+    assert_eq!(body, b"ok");
+    assert!(server.heard()[0].starts_with("GET / HTTP/1.1\r\nhost: a\r\n"));
+}
+
+#[test]
+fn requests_that_are_reset_at_once_end_the_connection() {
+    // Nothing is ever answered: only the resets make room for new streams.
+    let server = Scripted::start(|mut heard| while heard.head().is_some() {});
+    let edge = before(server.address);
+    let mut client = Frames::open(edge.address, &[]);
+    let sent = client.flood(50_000, |number| {
+        let stream = 2 * number + 1;
+        let mut both = frame(HEADERS, END_HEADERS | END_STREAM, stream, &get_fields());
+        both.extend_from_slice(&frame(RST_STREAM, 0, stream, &[0, 0, 0, 8]));
+        both
+    });
+    assert!(sent < 50_000, "it was let go on for {sent} resets");
+    assert!(
+        server.heard().len() < 5_000,
+        "{} requests reached the server",
+        server.heard().len()
+    );
+}
+
+#[test]
+fn a_head_that_never_ends_ends_the_connection() {
+    let server = Scripted::always(OK);
+    let edge = before(server.address);
+    let mut client = Frames::open(edge.address, &[]);
+    client.say(&frame(HEADERS, END_STREAM, 1, &get_fields()));
+    let more = literal("x-more", &"y".repeat(100));
+    let sent = client.flood(100_000, |_| frame(CONTINUATION, 0, 1, &more));
+    assert!(sent < 100_000);
+    // Frames without content cost the sender nothing and the reader a moment each.
+    let mut client = Frames::open(edge.address, &[]);
+    client.say(&frame(HEADERS, END_STREAM, 1, &get_fields()));
+    let sent = client.flood(1_000_000, |_| frame(CONTINUATION, 0, 1, &[]));
+    assert!(sent < 1_000_000);
+    assert_eq!(server.heard(), Vec::<String>::new());
+}
+
+#[test]
+fn a_head_that_swells_when_it_is_unpacked_is_refused() {
+    let server = Scripted::always(OK);
+    let edge = before(server.address);
+    let mut client = Frames::open(edge.address, &[]);
+    // One header of 3,000 bytes goes into the table, then is named by one byte, again and again.
+    let mut fields = get_fields();
+    fields.extend_from_slice(&[0x40, 1, b'x', 0x7f]);
+    // 3000 - 127, seven bits at a time.
+    fields.extend_from_slice(&[0x80 | (2873 & 0x7f) as u8, (2873 >> 7) as u8]);
+    fields.extend_from_slice(&[b'y'; 3000]);
+    fields.extend_from_slice(&[0xbe; 10_000]);
+    client.say(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
+    // Refused by an answer, a reset of the stream, or the end of the connection; never handed on.
+    let mut was_refused = false;
+    while let Some(frame) = client.hear() {
+        if frame.stream == 1 || frame.kind == GOAWAY {
+            was_refused = true;
+            break;
+        }
+    }
+    assert!(was_refused);
+    assert_eq!(server.heard(), Vec::<String>::new());
+}
+
+#[test]
+fn pieces_of_a_body_without_content_end_the_connection() {
+    // The server takes the head and never the body.
+    let server = Scripted::start(|mut heard| {
+        if let Some(head) = heard.head()
+            && head.starts_with("POST ")
+        {
+            while heard.head().is_some() {}
+        }
+        heard.say(OK);
+    });
+    let edge = before(server.address);
+    let post = [&[0x83, 0x84, 0x86][..], &literal(":authority", "a")].concat();
+    for content in [&b""[..], b"x"] {
+        let mut client = Frames::open(edge.address, &[]);
+        client.say(&frame(HEADERS, END_HEADERS, 1, &post));
+        let pieces = frame(DATA, 0, 1, content).repeat(100);
+        let sent = client.flood(20_000, |_| pieces.clone());
+        assert!(sent < 20_000, "{content:?}");
+    }
+    assert_eq!(parts(&get(edge.address, "/")), (200, "ok"));
+}
+
+#[test]
+fn frames_that_bring_nothing_forward_end_the_connection() {
+    let server = Scripted::always(OK);
+    let edge = before(server.address);
+    let window = [0, 0, 0, 1];
+    for (name, piece) in [
+        ("pings", frame(PING, 0, 0, &[7; 8])),
+        ("answers to pings", frame(PING, ACK, 0, &[7; 8])),
+        ("settings", frame(SETTINGS, 0, 0, &[0, 3, 0, 0, 0, 100])),
+        ("priorities", frame(PRIORITY, 0, 1, &[0, 0, 0, 3, 16])),
+        ("unknown frames", frame(0xfa, 0, 0, &[0; 100])),
+    ] {
+        let mut client = Frames::open(edge.address, &[]);
+        let pieces = piece.repeat(100);
+        let sent = client.flood(20_000, |_| pieces.clone());
+        assert!(sent < 20_000, "{name} were let go on");
+        // Others are served meanwhile and afterwards.
+        assert_eq!(parts(&get(edge.address, "/")), (200, "ok"), "{name}");
+    }
+    // More room than there may be is a fault at once.
+    let mut client = Frames::open(edge.address, &[]);
+    let sent = client.flood(3_000, |_| {
+        frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff])
+    });
+    assert!(sent < 3_000);
+    let mut client = Frames::open(edge.address, &[]);
+    let pieces = frame(WINDOW_UPDATE, 0, 0, &window).repeat(100);
+    assert!(client.flood(20_000, |_| pieces.clone()) < 20_000);
+}
+
+/// Short limits, so that a test need not be patient.
+fn impatient(server: SocketAddr) -> crate::support::Afloat {
+    let mut edge = plain(pool(&[server]));
+    let short = Duration::from_millis(200);
+    edge.limits = Limits {
+        head_timeout: short,
+        body_timeout: short,
+        idle_timeout: short,
+        write_timeout: short,
+        ..edge.limits
+    };
+    start(&edge)
+}
+
+#[test]
+fn who_makes_no_room_for_answers_is_cut_off() {
+    let big: &'static str = Box::leak(
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n{}",
+            "x".repeat(100_000)
+        )
+        .into_boxed_str(),
+    );
+    let server = Scripted::always(big);
+    let edge = impatient(server.address);
+    // A window of nothing, for every stream.
+    let mut client = Frames::open(edge.address, &[0, 4, 0, 0, 0, 0]);
+    for number in 0..100 {
+        let stream = 2 * number + 1;
+        client.say(&frame(
+            HEADERS,
+            END_HEADERS | END_STREAM,
+            stream,
+            &get_fields(),
+        ));
+    }
+    let mut resets = 0;
+    while resets < 100 {
+        let frame = client.hear().expect("each stream is reset");
+        assert_ne!(frame.kind, DATA);
+        if frame.kind == RST_STREAM {
+            resets += 1;
+        }
+    }
+}
+
+#[test]
+fn slow_frames_have_deadlines() {
+    let server = Scripted::start(|mut heard| while heard.head().is_some() {});
+    let edge = impatient(server.address);
+    // Nothing, half a head, a body that does not go on: each ends.
+    let mut silent = connect(edge.address);
+    silent.write_all(b"PRI * HTTP/2.0\r\n\r\n").unwrap();
+    let mut half = Frames::open(edge.address, &[]);
+    half.say(&frame(HEADERS, END_STREAM, 1, &get_fields()));
+    let mut body = Frames::open(edge.address, &[]);
+    let post = [&[0x83, 0x84, 0x86][..], &literal(":authority", "a")].concat();
+    body.say(&frame(HEADERS, END_HEADERS, 1, &post));
+    let status = loop {
+        let frame = body.hear().expect("it is answered");
+        if frame.kind == HEADERS {
+            break frame.payload;
+        }
+    };
+    // 408 in three digits, Huffman-coded or not, stands behind the index of `:status`.
+    assert_eq!(status[0] & 0x0f, 0x08, "{status:?}");
+    crate::support::read_all(&mut silent);
+    while half.hear().is_some() {}
+}
+
+#[test]
+fn what_a_head_may_not_hold_is_refused_in_frames_too() {
+    let server = Scripted::always(OK);
+    let edge = before(server.address);
+    let with = |more: &[u8]| [&get_fields()[..], more].concat();
+    let no_authority = vec![0x82, 0x84, 0x86];
+    let cases: Vec<(&str, Vec<u8>)> = vec![
+        ("an upper-case name", with(&literal("X-A", "b"))),
+        ("a line feed in a value", with(&literal("x", "a\r\nb: c"))),
+        ("a NUL in a value", with(&literal("x", "a\0b"))),
+        ("a colon in a name", with(&literal("x:y", "a"))),
+        (
+            "a framing of its own",
+            with(&literal("transfer-encoding", "chunked")),
+        ),
+        ("a connection header", with(&literal("connection", "close"))),
+        (
+            "two lengths",
+            with(
+                &[
+                    literal("content-length", "1"),
+                    literal("content-length", "2"),
+                ]
+                .concat(),
+            ),
+        ),
+        (
+            "a length without a body",
+            with(&literal("content-length", "5")),
+        ),
+        ("two hosts", with(&literal("host", "b"))),
+        ("no host", no_authority.clone()),
+        (
+            "a host with a path",
+            [&no_authority[..], &literal(":authority", "a/b")].concat(),
+        ),
+        (
+            "somebody at a host",
+            [&no_authority[..], &literal(":authority", "u@a")].concat(),
+        ),
+        (
+            "a path with dots",
+            [
+                &[0x82, 0x86][..],
+                &literal(":path", "/a/../b"),
+                &literal(":authority", "a"),
+            ]
+            .concat(),
+        ),
+        (
+            "a path with a blank",
+            [
+                &[0x82, 0x86][..],
+                &literal(":path", "/a b"),
+                &literal(":authority", "a"),
+            ]
+            .concat(),
+        ),
+        (
+            "a path that is a target of a proxy",
+            [
+                &[0x82, 0x86][..],
+                &literal(":path", "http://b/"),
+                &literal(":authority", "a"),
+            ]
+            .concat(),
+        ),
+        (
+            "a method with a line",
+            [
+                &[0x84, 0x86][..],
+                &literal(":method", "GET / HTTP/1.1\r\nx: y"),
+                &literal(":authority", "a"),
+            ]
+            .concat(),
+        ),
+        (
+            "a tunnel to elsewhere",
+            [
+                literal(":method", "CONNECT"),
+                literal(":authority", "127.0.0.1:22"),
+            ]
+            .concat(),
+        ),
+        ("an upgrade", with(&literal("upgrade", "websocket"))),
+    ];
+    for (name, fields) in cases {
+        let mut client = Frames::open(edge.address, &[]);
+        client.say(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &fields));
+        let answer = loop {
+            match client.hear() {
+                Some(frame) if frame.stream == 1 || frame.kind == GOAWAY => break Some(frame),
+                Some(_) => {}
+                None => break None,
+            }
+        };
+        if let Some(Frame {
+            kind: HEADERS,
+            payload,
+            ..
+        }) = answer
+        {
+            // 0x88 is `:status: 200`.
+            assert_ne!(payload[0], 0x88, "{name}");
+        }
+    }
+    assert_eq!(server.heard(), Vec::<String>::new());
+}

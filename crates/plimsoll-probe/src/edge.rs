@@ -1,0 +1,205 @@
+//! What an edge tells of itself, read as any collector of metrics would: text over HTTP from its admin address.
+//!
+//! It is asked once a second by the thread that reads everything else, so a second's reading never waits long for it.
+
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use plimsoll_model::metric;
+
+use crate::files::Files;
+use crate::meter::Meter;
+
+/// Longest time for each step of asking.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// Longest answer taken.
+const ANSWER_LEN_MAX: u64 = 1 << 20;
+
+/// Name in the edge's text, and what becomes of it here.
+const LEVELS: [(&str, &str); 4] = [
+    ("plimsoll_edge_connections", metric::EDGE_CONNECTIONS),
+    ("plimsoll_edge_waiting", metric::EDGE_WAITING),
+    ("plimsoll_edge_server_in_flight", metric::EDGE_IN_FLIGHT),
+    ("plimsoll_edge_server_limit", metric::EDGE_LIMIT),
+];
+const COUNTERS: [(&str, &str); 3] = [
+    ("plimsoll_edge_requests_total", metric::EDGE_REQUESTS),
+    (
+        "plimsoll_edge_server_answers_total",
+        metric::EDGE_SERVER_ANSWERS,
+    ),
+    ("plimsoll_edge_own_answers_total", metric::EDGE_OWN_ANSWERS),
+];
+
+/// An edge that is asked.
+#[derive(Debug)]
+pub(crate) struct Edge {
+    address: SocketAddr,
+}
+
+impl Edge {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self { address }
+    }
+
+    /// Reads its figures; an edge that does not answer is noted once, and asked again.
+    pub(crate) fn read(&mut self, files: &mut Files, meter: &mut Meter) {
+        match self.ask() {
+            Ok(text) => text.lines().for_each(|line| take(line, meter)),
+            Err(error) => files.note(
+                "edge",
+                &format!(
+                    "the edge's figures at {} were not read: {error}",
+                    self.address
+                ),
+            ),
+        }
+    }
+
+    fn ask(&self) -> io::Result<String> {
+        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        write!(
+            stream,
+            "GET /metrics HTTP/1.0\r\nHost: {}\r\nConnection: close\r\n\r\n",
+            self.address
+        )?;
+        let mut answer = String::new();
+        stream.take(ANSWER_LEN_MAX).read_to_string(&mut answer)?;
+        let (head, body) = answer
+            .split_once("\r\n\r\n")
+            .ok_or_else(|| io::Error::other("it gave no answer of HTTP"))?;
+        if head.split(' ').nth(1) != Some("200") {
+            let line = head.lines().next().unwrap_or_default();
+            return Err(io::Error::other(format!("it answered {line}")));
+        }
+        Ok(body.to_owned())
+    }
+}
+
+/// Takes a sample, if it is one of those that are kept.
+fn take(line: &str, meter: &mut Meter) {
+    let Some((name, rest)) = line.find(['{', ' ']).map(|at| line.split_at(at)) else {
+        return;
+    };
+    let find = |known: &[(&str, &'static str)]| {
+        let found = known.iter().find(|(edge, _)| *edge == name);
+        found.map(|(_, metric)| *metric)
+    };
+    let (level, counter) = (find(&LEVELS), find(&COUNTERS));
+    if level.is_none() && counter.is_none() {
+        return;
+    }
+    let Some((labels, value)) = labels(rest) else {
+        return;
+    };
+    let labels: Vec<(&str, &str)> = labels
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
+    if let (Some(metric), Ok(value)) = (level, value.parse::<f64>()) {
+        meter.gauge(metric, &labels, value);
+    }
+    if let (Some(metric), Ok(total)) = (counter, value.parse::<u64>()) {
+        meter.counter(metric, &labels, total, 1.0);
+    }
+}
+
+/// The labels of a sample, and the text of its value.
+fn labels(rest: &str) -> Option<(Vec<(&str, String)>, &str)> {
+    let Some(mut rest) = rest.strip_prefix('{') else {
+        return Some((Vec::new(), rest.trim()));
+    };
+    let mut labels = Vec::new();
+    loop {
+        if let Some(value) = rest.strip_prefix('}') {
+            return Some((labels, value.trim()));
+        }
+        rest = rest.strip_prefix(',').unwrap_or(rest);
+        let (name, after) = rest.split_once("=\"")?;
+        let mut value = String::new();
+        let mut characters = after.char_indices();
+        let end = loop {
+            match characters.next()? {
+                (at, '"') => break at,
+                (_, '\\') => match characters.next()?.1 {
+                    'n' => value.push('\n'),
+                    character => value.push(character),
+                },
+                (_, character) => value.push(character),
+            }
+        };
+        labels.push((name, value));
+        rest = &after[end + 1..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    const TEXT: &str = "# HELP plimsoll_edge_requests_total Requests that began.\n\
+        plimsoll_edge_requests_total 3\n\
+        plimsoll_edge_connections 2\n\
+        plimsoll_edge_server_in_flight{pool=\"a\",server=\"b\\\"\\\\c\"} 7\n\
+        plimsoll_edge_waiting{pool=\"a\"} nonsense\n\
+        plimsoll_edge_unknown 4\n";
+
+    #[test]
+    fn samples_become_series() {
+        let mut meter = Meter::default();
+        meter.begin(1_000_000_000);
+        TEXT.lines().for_each(|line| take(line, &mut meter));
+        meter.begin(3_000_000_000);
+        take("plimsoll_edge_requests_total 23", &mut meter);
+        let readings = meter.finish(1);
+        let in_flight = metric::series(
+            metric::EDGE_IN_FLIGHT,
+            &[("pool", "a"), ("server", "b\"\\c")],
+        );
+        let expected = [
+            (metric::EDGE_CONNECTIONS.to_owned(), 2.0),
+            (in_flight, 7.0),
+            (metric::EDGE_REQUESTS.to_owned(), 10.0),
+        ];
+        assert_eq!(readings.values, expected.into_iter().collect());
+    }
+
+    #[test]
+    fn broken_labels_are_left_out() {
+        for rest in ["{a", "{a=\"", "{a=\"b", "{a=\"b\\", "{a=\"b\"", "{a=b} 1"] {
+            assert_eq!(labels(rest), None, "{rest}");
+        }
+        assert_eq!(labels("{} 1"), Some((Vec::new(), "1")));
+    }
+
+    #[test]
+    fn an_edge_is_asked_over_http() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let edge = Edge::new(listener.local_addr().unwrap());
+        let answer = |answer: &'static str| {
+            let mut stream = listener.accept().unwrap().0;
+            let mut head = [0; 1024];
+            let count = stream.read(&mut head).unwrap();
+            assert!(head[..count].starts_with(b"GET /metrics HTTP/1.0\r\n"));
+            stream.write_all(answer.as_bytes()).unwrap();
+        };
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| edge.ask().unwrap());
+            answer("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\na 1\n");
+            assert_eq!(asked.join().unwrap(), "a 1\n");
+            let asked = scope.spawn(|| edge.ask().unwrap_err());
+            answer("HTTP/1.1 401 Unauthorized\r\n\r\n");
+            assert_eq!(
+                asked.join().unwrap().to_string(),
+                "it answered HTTP/1.1 401 Unauthorized"
+            );
+        });
+        drop(listener);
+        assert!(edge.ask().is_err());
+    }
+}

@@ -1,0 +1,163 @@
+//! `plimsoll limit --through FILE`: the same search twice, of the target alone and with an edge before it.
+//!
+//! The edge runs in a process of its own, so that its CPU is its own, and ends with the search.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_lab::limit::LimitOrder;
+use plimsoll_lab::progress::StopFlag;
+
+use crate::arguments::{OutputArguments, TransportArguments};
+use crate::exit::Exit;
+use crate::explain::Fault;
+use crate::limit::search_once;
+use crate::outcome;
+use crate::planning::Planned;
+use crate::screen::{Screen, tell};
+use crate::signals;
+
+/// Measures both and tells them as a pair.
+pub(crate) fn pair(
+    planned: Planned,
+    order: LimitOrder,
+    configuration: &Path,
+    transport: &TransportArguments,
+    output: &OutputArguments,
+    screen: Screen,
+) -> Result<Exit, Fault> {
+    if planned.plan.target.unix_socket.is_some() {
+        return Err(Fault::usage("an edge cannot stand before a unix socket")
+            .remedy("give the target as a URL with host and port"));
+    }
+    // Faults of its file are told before anything is measured.
+    crate::edge::read(configuration)?;
+    let stop = StopFlag::default();
+    signals::raise_on_interrupt(&stop)?;
+    tell("first the target alone");
+    let alone = search_once(planned.clone(), order, transport, output, stop.clone())?;
+    if stop.is_raised() {
+        return outcome::deliver(&alone.0, &alone.1, screen);
+    }
+    let edge = Edge::start(configuration)?;
+    tell(&format!(
+        "now behind the edge at {}, with {}",
+        edge.address,
+        configuration.display()
+    ));
+    let mut behind = planned;
+    behind.plan.name.push_str("-behind-edge");
+    // Only where connections go: name, `Host` and path stay those of the target.
+    behind.behind = behind.plan.target.addresses.first().copied();
+    behind.plan.target.addresses = vec![edge.address];
+    behind.plan.target.tls = edge.is_secure;
+    behind.watch.edge = Some(edge.admin);
+    let behind = search_once(behind, order, transport, output, stop)?;
+    drop(edge);
+    let mut wanted = behind.1;
+    // One file of that name is the target's own.
+    wanted.junit = None;
+    outcome::deliver_pair(
+        (&alone.0, &alone.1),
+        (&behind.0, &wanted),
+        configuration,
+        screen,
+    )
+}
+
+/// An edge that ends with its handle.
+struct Edge {
+    process: Child,
+    address: SocketAddr,
+    is_secure: bool,
+    admin: SocketAddr,
+}
+
+impl Drop for Edge {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Edge {
+    fn start(configuration: &Path) -> Result<Self, Fault> {
+        let program = std::env::current_exe()?;
+        let mut process = Command::new(program)
+            .args(["edge", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .arg("--config")
+            .arg(configuration)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let stderr = process
+            .stderr
+            .take()
+            .expect("its messages were asked for as a pipe");
+        let mut lines = BufReader::new(stderr).lines();
+        let mut said = Vec::new();
+        let mut found = None;
+        for line in lines.by_ref().map_while(Result::ok) {
+            if let Some(introduced) = introduced(&line, "edge at ") {
+                found = found.or(Some(introduced));
+            } else if let (Some((admin, _)), Some((address, is_secure))) =
+                (introduced(&line, "admin at "), found)
+            {
+                // What else it says is read, or it would wait for a reader.
+                std::thread::Builder::new()
+                    .name("edge-messages".to_owned())
+                    .spawn(move || lines.for_each(drop))?;
+                return Ok(Self {
+                    process,
+                    address,
+                    is_secure,
+                    admin,
+                });
+            }
+            said.push(line);
+        }
+        let _ = process.kill();
+        let _ = process.wait();
+        Err(Fault::usage(format!(
+            "the edge did not start: {}",
+            said.last().map_or("it said nothing", String::as_str)
+        ))
+        .details(said)
+        .remedy("try the file with `plimsoll edge --config FILE`"))
+    }
+}
+
+/// Address and encryption of a line such as `edge at https://127.0.0.1:443, to …`.
+fn introduced(line: &str, words: &str) -> Option<(SocketAddr, bool)> {
+    let url = line.strip_prefix(words)?.split([',', ' ']).next()?;
+    let (scheme, address) = url.split_once("://")?;
+    let address = address.strip_suffix(':').unwrap_or(address);
+    let mut address: SocketAddr = address.parse().ok()?;
+    if address.ip().is_unspecified() {
+        // It listens everywhere: it is asked where it is.
+        address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
+    }
+    Some((address, scheme == "https"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_edge_says_of_itself_is_understood() {
+        let address = |text: &str| text.parse::<SocketAddr>().unwrap();
+        assert_eq!(
+            introduced("edge at https://0.0.0.0:443, to http://a:1", "edge at "),
+            Some((address("127.0.0.1:443"), true))
+        );
+        assert_eq!(
+            introduced("admin at http://[::1]:9191: /, /metrics", "admin at "),
+            Some((address("[::1]:9191"), false))
+        );
+        assert_eq!(introduced("admin at http://", "edge at "), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! `cargo xtask bench edge`: our edge beside nginx and HAProxy, and what becomes of requests when there are too many.
+
+mod client;
+mod cost;
+mod idle;
+mod latency;
+mod overload;
+mod paper;
+mod subject;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use self::paper::Paper;
+use self::subject::Programs;
+use super::{Ground, build, write};
+use crate::workspace::Workspace;
+
+/// The project's own page.
+const PAGE: &str = "docs/benchmarks/edge.md";
+
+#[derive(Args)]
+pub(crate) struct EdgeArguments {
+    /// Alternating rounds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    rounds: u32,
+    /// Seconds of each run
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(2..=600))]
+    seconds: u32,
+    /// Measure the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Measure only this; may be given several times. The page then goes to --out or nowhere
+    #[arg(long, value_enum)]
+    only: Vec<Chapter>,
+    /// Where the page goes; a whole one to docs/benchmarks/edge.md
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Chapter {
+    /// CPU per request passed through, plain
+    Pass,
+    /// The same with TLS and HTTP/2
+    Tls,
+    /// CPU per fallback answer
+    Fallback,
+    /// Memory of idle clients
+    Idle,
+    /// Latency added at half load
+    Latency,
+    /// Ten and fifty times what the origin carries
+    Overload,
+}
+
+pub(super) fn run(arguments: &EdgeArguments) -> Result<()> {
+    let workspace = Workspace::find()?;
+    if !arguments.no_build {
+        build(&workspace)?;
+    }
+    let programs = Programs::find(&workspace)?;
+    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = Paper::new(&ground, &programs)?;
+    let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
+    for scenario in cost::all()
+        .iter()
+        .filter(|scenario| is_wanted(scenario.chapter))
+    {
+        paper.cost(scenario, &cost::run(&ground, &programs, scenario)?);
+    }
+    if is_wanted(Chapter::Idle) {
+        paper.idle(&idle::run(&ground, &programs));
+    }
+    if is_wanted(Chapter::Latency) {
+        paper.latency(&latency::run(&ground, &programs)?);
+    }
+    if is_wanted(Chapter::Overload) {
+        paper.overload(&overload::run(&ground, &programs));
+    }
+    let text = paper.finish();
+    match &arguments.out {
+        Some(out) => write(&workspace.root.join(out), &text),
+        None if arguments.only.is_empty() => write(&workspace.root.join(PAGE), &text),
+        None => {
+            println!("\n{text}");
+            Ok(())
+        }
+    }
+}

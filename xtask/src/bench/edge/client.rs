@@ -1,0 +1,68 @@
+//! The clients that load an edge: wrk for HTTP/1.1, h2load for HTTP/2.
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::subject::Transport;
+use crate::bench::load::tool::Tool;
+
+/// In flight at once, whatever the protocol.
+const IN_FLIGHT: u32 = 64;
+/// Streams of one HTTP/2 connection.
+const STREAMS: u32 = 4;
+
+/// The words of the command.
+pub(super) fn words(transport: Transport, port: u16, path: &str, seconds: u32) -> Vec<String> {
+    let line = match transport {
+        Transport::Plain => format!(
+            "wrk -t1 -c{IN_FLIGHT} -d{seconds}s -H Accept:text/html http://127.0.0.1:{port}{path}"
+        ),
+        Transport::Tls => {
+            format!("wrk -t1 -c{IN_FLIGHT} -d{seconds}s https://127.0.0.1:{port}{path}")
+        }
+        Transport::Http2 => format!(
+            "h2load -t1 -c{} -m{STREAMS} -D{seconds} https://127.0.0.1:{port}{path}",
+            IN_FLIGHT / STREAMS
+        ),
+    };
+    line.split(' ').map(ToOwned::to_owned).collect()
+}
+
+/// Good answers, none of which may have failed.
+pub(super) fn requests(transport: Transport, text: &str) -> Result<u64> {
+    let (good, failed) = if transport == Transport::Http2 {
+        h2load(text).context("h2load does not tell its count of requests")?
+    } else {
+        let told = Tool::Wrk.told(text)?;
+        (told.requests, told.failed)
+    };
+    ensure!(good > 0, "no request succeeded");
+    ensure!(failed == 0, "{failed} requests failed, none may");
+    Ok(good)
+}
+
+/// `requests: 100 total, 100 started, 100 done, 100 succeeded, 0 failed, 0 errored, 0 timeout`: succeeded, and failed
+/// of those that were done. In a run by time, what is under way at the end is neither.
+fn h2load(text: &str) -> Option<(u64, u64)> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("requests: "))?;
+    let count = |name: &str| {
+        let part = line.split(", ").find_map(|part| part.strip_suffix(name))?;
+        part.trim().parse::<u64>().ok()
+    };
+    Some((count("succeeded")?, count("failed")? + count("errored")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_h2load_counts() {
+        let text = "\nfinished in 5.00s, 31055.20 req/s, 34.44MB/s\n\
+                    requests: 155276 total, 155276 started, 155276 done, 155270 succeeded, 4 failed, 2 errored, 0 timeout\n";
+        assert_eq!(h2load(text), Some((155_270, 6)));
+        assert!(requests(Transport::Http2, text).is_err());
+        assert_eq!(h2load("no counts"), None);
+    }
+}

@@ -1,0 +1,164 @@
+//! What becomes of requests when ten and fifty times as many come as the origin carries.
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::subject::Programs;
+use crate::bench::Ground;
+use crate::bench::page::shown;
+use crate::bench::server::Server;
+use crate::child::{POLL, pinned, weigh};
+use crate::origin::Origin;
+
+/// The origin serves one request after the other, each in 10 ms: 100 a second.
+const ORIGIN: &str = "--law deterministic --mean-us 10000 --body-len 3000";
+/// What the fallback says, and no page.
+const MARK: &str = "plimsoll-bench-shell";
+/// Pages the origin could make each second.
+pub(super) const CAPACITY: f64 = 100.0;
+/// Seconds in which the edge may learn.
+const WARM_UP_S: u32 = 3;
+/// Longest time in which all must be well again.
+const RECOVERY_S: u32 = 10;
+
+/// What was asked, what came.
+pub(super) struct Case {
+    pub(super) title: String,
+    pub(super) result: Result<Seen>,
+}
+
+pub(super) struct Seen {
+    pub(super) command: String,
+    /// Pages a second, and the 99th percentile of their response times in ms.
+    pub(super) pages_per_second: f64,
+    pub(super) page_p99_ms: f64,
+    /// 99th percentile of the other answers, in ms.
+    pub(super) other_p99_ms: f64,
+    /// Share of the others that were not what they should be.
+    pub(super) other_bad_share: f64,
+    /// Share of pages once the load has returned, after the time it has for that.
+    pub(super) recovered_share: f64,
+    /// What the generator called void.
+    pub(super) void: Option<String>,
+}
+
+/// What a request that is not served must get.
+#[derive(Clone, Copy)]
+enum Other {
+    Fallback,
+    Refusal,
+}
+
+pub(super) fn run(ground: &Ground, programs: &Programs) -> Vec<Case> {
+    let cases = [
+        (1_000, Other::Fallback, "10x, fallback"),
+        (5_000, Other::Fallback, "50x, fallback"),
+        (1_000, Other::Refusal, "10x, no fallback"),
+        (5_000, Other::Refusal, "50x, no fallback"),
+    ];
+    cases
+        .map(|(per_second, other, title)| {
+            println!("overload: {title}");
+            let result = case(ground, programs, per_second, other);
+            match &result {
+                Ok(seen) => println!(
+                    "  {:.1} pages/s, p99 {:.0} ms; others p99 {:.2} ms; back {:.1} %",
+                    seen.pages_per_second,
+                    seen.page_p99_ms,
+                    seen.other_p99_ms,
+                    seen.recovered_share * 100.0
+                ),
+                Err(error) => println!("  failed: {error:#}"),
+            }
+            Case {
+                title: title.to_owned(),
+                result,
+            }
+        })
+        .into()
+}
+
+fn case(ground: &Ground, programs: &Programs, per_second: u32, other: Other) -> Result<Seen> {
+    let arguments: Vec<String> = ORIGIN.split(' ').map(ToOwned::to_owned).collect();
+    let origin = Origin::start(&programs.origin, Some(ground.client_core), &arguments)?;
+    let shell = ground.folder.path().join("shell.html");
+    std::fs::write(&shell, format!("<!doctype html><title>{MARK}</title>"))?;
+    let fallback = match other {
+        Other::Fallback => format!("--fallback {}", shell.display()),
+        Other::Refusal => String::new(),
+    };
+    let words = format!("--to {} --access-log off {fallback}", origin.url);
+    let edge = programs.plimsoll(ground.server_core, &words)?;
+    let page = format!("{{ status: 200, lacks: {MARK} }}");
+    let wanted = match other {
+        Other::Fallback => format!("{{ status: 200, contains: {MARK} }}"),
+        Other::Refusal => "{ status: 503 }".to_owned(),
+    };
+    let (pages, command) = offer(ground, programs, &edge, per_second, WARM_UP_S, &page)?;
+    let (others, _) = offer(ground, programs, &edge, per_second, WARM_UP_S, &wanted)?;
+    let (after, _) = offer(ground, programs, &edge, 50, RECOVERY_S, &page)?;
+    let (page_share, other_share) = (share(&pages)?, share(&others)?);
+    Ok(Seen {
+        command,
+        pages_per_second: page_share * f64::from(per_second),
+        page_p99_ms: p99(&pages)?,
+        other_p99_ms: p99(&others)?,
+        // Both runs are of the same load: what is neither a page nor the other is bad.
+        other_bad_share: (1.0 - page_share - other_share).max(0.0),
+        recovered_share: share(&after)?,
+        void: [&pages, &others, &after]
+            .into_iter()
+            .find_map(|json| (!json["void"].is_null()).then(|| json["void"].to_string())),
+    })
+}
+
+/// Offers GET requests of a browser; good is what is expected.
+fn offer(
+    ground: &Ground,
+    programs: &Programs,
+    edge: &Server,
+    per_second: u32,
+    warm_up_s: u32,
+    expected: &str,
+) -> Result<(Value, String)> {
+    let plan = ground.folder.path().join("overload.yaml");
+    let url = edge.url();
+    std::fs::write(
+        &plan,
+        format!(
+            "target: {url}\nwarmup: {warm_up_s}s\nsteps:\n  - get: /\n    headers: {{ accept: text/html }}\n    \
+             expect: {expected}\nload: {{ sessions: {per_second}/s, for: {}s }}\n",
+            ground.seconds + warm_up_s
+        ),
+    )?;
+    let line = format!(
+        "{} run {} --cores 1 --json",
+        programs.plimsoll.display(),
+        plan.display()
+    );
+    let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
+    let mut command = pinned(ground.client_core, &words);
+    command.current_dir(ground.folder.path());
+    let weighed = weigh(command, &[6], POLL, |_, _| ())?;
+    let json = serde_json::from_str(&weighed.stdout)?;
+    Ok((
+        json,
+        shown(&words, &[(&plan.display().to_string(), "overload.yaml")]),
+    ))
+}
+
+/// Good answers as a share of all requests.
+fn share(json: &Value) -> Result<f64> {
+    let outcomes = json["outcomes"]
+        .as_object()
+        .context("no outcomes are told")?;
+    let all: f64 = outcomes.values().filter_map(Value::as_f64).sum();
+    let good = outcomes.get("ok").and_then(Value::as_f64).unwrap_or(0.0);
+    Ok(good / all.max(1.0))
+}
+
+fn p99(json: &Value) -> Result<f64> {
+    json["response_time_ms"]["p99"]
+        .as_f64()
+        .context("no p99 is told")
+}

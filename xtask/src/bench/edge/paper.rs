@@ -1,0 +1,251 @@
+//! The tables of the edge's page.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::cost::{Outcome, Scenario, Turn, Yardstick};
+use super::idle::{CLIENTS, Idle};
+use super::latency::Way;
+use super::overload::{CAPACITY, Case};
+use super::subject::{Edge, Programs};
+use crate::bench::Ground;
+use crate::bench::page::{Head, Page};
+use crate::bench::spread::Spread;
+
+/// The page under way.
+pub(super) struct Paper {
+    page: Page,
+}
+
+impl Paper {
+    pub(super) fn new(ground: &Ground, programs: &Programs) -> Result<Self> {
+        let page = Page::new(
+            ground,
+            &Head {
+                title: "The edge beside its peers",
+                task: "edge",
+                terms: "CPU per request is user and system time of the edge's process while a client loads it, over \
+                        the client's count of good answers, none of which may fail. Client and origin (nginx, a file) \
+                        share a core, the edge has the other. All edges tell the server who the client is \
+                        (X-Forwarded-For and -Proto) and keep connections to it.",
+                versions: &programs.versions(),
+            },
+        )?;
+        Ok(Self { page })
+    }
+
+    pub(super) fn cost(&mut self, scenario: &Scenario, outcomes: &[Outcome]) {
+        let mut table = format!(
+            "## {}\n\n| edge | CPU µs per request | ratio to nginx | requests/s | busy | RSS MiB |\n|---|---|---|---|---|---|\n",
+            scenario.title
+        );
+        let nginx = outcomes.iter().find(|outcome| outcome.edge == Edge::Nginx);
+        for outcome in outcomes {
+            self.page.command(&outcome.command);
+            if let Some(failure) = &outcome.failure {
+                self.page.failure(
+                    outcome.edge.name(),
+                    &format!("{}: {failure}", scenario.title),
+                );
+            }
+            let (Some(cost), Some(rate), Some(busy), Some(rss)) = (
+                spread(outcome, |turn| turn.cpu_us_per_request),
+                spread(outcome, |turn| turn.requests_per_second),
+                spread(outcome, |turn| turn.busy * 100.0),
+                spread(outcome, |turn| turn.resident as f64 / 1_048_576.0),
+            ) else {
+                continue;
+            };
+            let ratio = nginx.and_then(|nginx| ratio(outcome, nginx));
+            let _ = writeln!(
+                table,
+                "| {} | {} | {} | {:.0} | {:.0} % | {:.1} |",
+                outcome.edge.name(),
+                cost.show(1),
+                ratio.map_or("–".to_owned(), |ratio| ratio.show(2)),
+                rate.median,
+                busy.median,
+                rss.max,
+            );
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+        self.ask_cost(scenario, outcomes);
+    }
+
+    /// Holds our cost against the peer that is the yardstick.
+    fn ask_cost(&mut self, scenario: &Scenario, outcomes: &[Outcome]) {
+        let (limit, yardstick) = scenario.limit;
+        let ours = outcomes
+            .iter()
+            .find(|outcome| outcome.edge == Edge::Plimsoll);
+        let peers = outcomes.iter().filter(|outcome| {
+            outcome.edge != Edge::Plimsoll
+                && (yardstick == Yardstick::Best || outcome.edge == Edge::Nginx)
+        });
+        // The best peer is the one beside which we look worst.
+        let worst = peers
+            .filter_map(|peer| Some((ratio(ours?, peer)?, peer.edge)))
+            .max_by(|one, other| one.0.median.total_cmp(&other.0.median));
+        let what = format!("{}: CPU at most {limit}x the peer's", scenario.title);
+        match worst {
+            Some((ratio, peer)) => self.page.ask(
+                &what,
+                &format!("{}x {}", ratio.show(2), peer.name()),
+                Some(ratio.median <= limit),
+            ),
+            None => self.page.ask(&what, "not measured", None),
+        }
+    }
+
+    pub(super) fn idle(&mut self, all: &[Idle]) {
+        let mut table = format!(
+            "## {CLIENTS} idle clients\n\nEach has been served once and stays connected.\n\n| edge | memory per client, \
+             KiB |\n|---|---|\n"
+        );
+        for idle in all {
+            let kib = match &idle.bytes_per_client {
+                Ok(bytes) => bytes / 1_024.0,
+                Err(error) => {
+                    self.page
+                        .failure(idle.edge.name(), &format!("idle clients: {error:#}"));
+                    continue;
+                }
+            };
+            let _ = writeln!(table, "| {} | {kib:.2} |", idle.edge.name());
+            if idle.edge == Edge::Plimsoll {
+                let what = format!("{CLIENTS} idle clients: at most 2 KiB each");
+                self.page
+                    .ask(&what, &format!("{kib:.2} KiB"), Some(kib <= 2.0));
+            }
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+    }
+
+    pub(super) fn latency(&mut self, ways: &[Way]) {
+        let mut table = String::from(
+            "## Latency at half load\n\nOrigin: one request after the other, 1 ms each; 500 requests a second at random \
+             moments, the same for all ways.\n\n| way | p50 ms | p99 ms | p99 over direct, ms |\n|---|---|---|---|\n",
+        );
+        let direct = ways.iter().find(|way| way.edge.is_none());
+        for way in ways {
+            self.page.command(&way.command);
+            let name = way.edge.map_or("direct", Edge::name);
+            if way.void_count > 0 {
+                let why = format!(
+                    "latency: {} run(s) void by the generator's own word",
+                    way.void_count
+                );
+                self.page.failure(name, &why);
+            }
+            let pairs = way
+                .times_ms
+                .iter()
+                .zip(direct.map_or(&way.times_ms, |way| &way.times_ms));
+            let added = Spread::of(pairs.map(|(by, direct)| by.1 - direct.1));
+            let (Some(p50), Some(p99), Some(added)) = (
+                Spread::of(way.times_ms.iter().map(|times| times.0)),
+                Spread::of(way.times_ms.iter().map(|times| times.1)),
+                added,
+            ) else {
+                continue;
+            };
+            let _ = writeln!(
+                table,
+                "| {name} | {} | {} | {} |",
+                p50.show(2),
+                p99.show(2),
+                added.show(2)
+            );
+            if way.edge == Some(Edge::Plimsoll) {
+                self.page.ask(
+                    "half load: p99 at most 0.3 ms over direct",
+                    &format!("{} ms", added.show(2)),
+                    Some(added.median <= 0.3),
+                );
+            }
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+    }
+
+    pub(super) fn overload(&mut self, cases: &[Case]) {
+        let mut table = format!(
+            "## Overload\n\nOrigin: one request after the other, 10 ms each, so {CAPACITY} pages a second at most. All \
+             settings of the edge are its defaults.\n\n| offered | pages/s | p99 of pages, ms | p99 of other answers, ms | \
+             neither page nor other | pages 10 s after the load returned |\n|---|---|---|---|---|---|\n"
+        );
+        for case in cases {
+            let seen = match &case.result {
+                Ok(seen) => seen,
+                Err(error) => {
+                    self.page.failure(
+                        "plimsoll edge",
+                        &format!("overload, {}: {error:#}", case.title),
+                    );
+                    continue;
+                }
+            };
+            self.page.command(&seen.command);
+            if let Some(void) = &seen.void {
+                self.page.failure(
+                    "plimsoll run",
+                    &format!("overload, {}: void: {void}", case.title),
+                );
+            }
+            let _ = writeln!(
+                table,
+                "| {} | {:.1} | {:.0} | {:.2} | {:.2} % | {:.1} % |",
+                case.title,
+                seen.pages_per_second,
+                seen.page_p99_ms,
+                seen.other_p99_ms,
+                seen.other_bad_share * 100.0,
+                seen.recovered_share * 100.0,
+            );
+            let other_max = if case.title.contains("no fallback") {
+                5.0
+            } else {
+                2.0
+            };
+            self.page.ask(
+                &format!(
+                    "overload, {}: at least 97 pages/s, p99 at most 500 ms, others under {other_max} ms, all well \
+                     after 10 s",
+                    case.title
+                ),
+                &format!(
+                    "{:.1}/s, {:.0} ms, {:.2} ms, {:.1} %",
+                    seen.pages_per_second,
+                    seen.page_p99_ms,
+                    seen.other_p99_ms,
+                    seen.recovered_share * 100.0
+                ),
+                Some(
+                    seen.pages_per_second >= 97.0
+                        && seen.page_p99_ms <= 500.0
+                        && seen.other_p99_ms < other_max
+                        && seen.recovered_share > 0.999,
+                ),
+            );
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.page.finish()
+    }
+}
+
+fn spread(outcome: &Outcome, value: impl Fn(&Turn) -> f64) -> Option<Spread> {
+    Spread::of(outcome.turns.iter().map(value))
+}
+
+/// Of the costs in the same round: rounds differ more than edges do.
+fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
+    let pairs = outcome.turns.iter().zip(&yardstick.turns);
+    Spread::of(pairs.map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request))
+}

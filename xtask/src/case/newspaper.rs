@@ -1,0 +1,244 @@
+//! The newspaper: a news site rendered on the server, alone and behind the edge, as its study of 2019 loaded it.
+
+mod cycle;
+mod measure;
+mod paper;
+mod smoke;
+mod stack;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use clap::Args;
+use jiff::Zoned;
+use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::iterator::Signals;
+
+use self::cycle::{Cycle, Entry};
+use self::measure::Meter;
+use self::paper::{FACTORS, Row};
+use self::stack::{Settings, Stack};
+use super::told::Found;
+use crate::bench::machine::{BUSY_MAX, busy_share, facts};
+use crate::bench::{build, raise_descriptor_limit};
+use crate::prepare::{self, Tool};
+use crate::workspace::Workspace;
+
+#[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub(crate) struct NewspaperArguments {
+    /// Short searches and rows
+    #[arg(long)]
+    quick: bool,
+    /// Only the table of overload, not the ledger of cycles
+    #[arg(long)]
+    no_cycles: bool,
+    /// Only start the newspaper and the edge before it, print their addresses, and end them on Ctrl-C
+    #[arg(long, conflicts_with_all = ["quick", "smoke", "no_cycles"])]
+    serve: bool,
+    /// Only start everything, ask for pages below and beyond what it carries, and stop
+    #[arg(long, conflicts_with_all = ["quick", "no_cycles"])]
+    smoke: bool,
+    /// Processes that render, of the site in the table and with --serve
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    workers: u8,
+    /// Elements of a page that the server renders
+    #[arg(long, default_value_t = 670, value_parser = clap::value_parser!(u16).range(50..=5000))]
+    nodes: u16,
+    /// Measure the release binary that is there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Where the tables go
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "docs/benchmarks/newspaper.md"
+    )]
+    out: PathBuf,
+}
+
+/// Where the case is, and where it keeps things between runs.
+struct Ground {
+    workspace: Workspace,
+    case: PathBuf,
+    /// Run files, reports, the feed of addresses.
+    store: PathBuf,
+}
+
+const TOOLS: [Tool; 3] = [
+    Tool::new("node", "nodejs"),
+    Tool::new("npm", "npm"),
+    Tool::new("setpriv", "util-linux"),
+];
+
+pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
+    prepare::see_to(&TOOLS)?;
+    let workspace = Workspace::find()?;
+    let ground = Ground {
+        case: workspace.root.join("cases/newspaper"),
+        store: workspace.target.join("case/newspaper"),
+        workspace,
+    };
+    super::install(&ground.case.join("site"))?;
+    std::fs::create_dir_all(&ground.store)?;
+    raise_descriptor_limit()?;
+    if !arguments.no_build {
+        build(&ground.workspace)?;
+    }
+    if arguments.serve {
+        return serve(arguments, &ground);
+    }
+    // A signal must not end us before the servers' folder is gone.
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in TERM_SIGNALS {
+        signal_hook::flag::register(*signal, Arc::clone(&is_stopped))?;
+    }
+    if arguments.smoke {
+        smoke::check(&ground, &is_stopped)?;
+        println!("the newspaper works, alone and behind the edge");
+        return Ok(());
+    }
+    measure(arguments, &ground, &is_stopped)
+}
+
+impl NewspaperArguments {
+    fn settings(&self) -> Settings {
+        Settings {
+            workers: self.workers,
+            nodes: self.nodes,
+        }
+    }
+
+    /// How long each row of the table is loaded.
+    fn row_time(&self) -> Duration {
+        Duration::from_secs(if self.quick { 15 } else { 60 })
+    }
+}
+
+/// Runs until somebody asks for the end.
+fn serve(arguments: &NewspaperArguments, ground: &Ground) -> Result<()> {
+    let mut signals = Signals::new(TERM_SIGNALS)?;
+    let stack = Stack::start(arguments.settings(), &ground.case)?;
+    let edge = stack.edge(&ground.workspace.release("plimsoll"), &ground.case)?;
+    println!("the site itself: {}", stack.url());
+    println!("behind the edge: {}", edge.url());
+    println!("the edge's page: {}", edge.admin_url());
+    println!("feed for --urls: {}", stack.feed().display());
+    println!("logs: {}; end it with Ctrl-C", stack.folder().display());
+    signals.forever().next();
+    Ok(())
+}
+
+/// The table of overload and the ledger of cycles, for the terminal and the page.
+fn measure(arguments: &NewspaperArguments, ground: &Ground, is_stopped: &AtomicBool) -> Result<()> {
+    let mut remarks = Vec::new();
+    let busy = busy_share()?;
+    if busy > BUSY_MAX {
+        ensure!(
+            arguments.anyway,
+            "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, \
+             which marks the page",
+            busy * 100.0,
+            BUSY_MAX * 100.0
+        );
+        remarks.push("**Other work shared the machine: the tables are not valid.**".to_owned());
+    }
+    if arguments.quick {
+        remarks.push("Short searches and rows: the intervals are wide.".to_owned());
+    }
+    let meter = Meter {
+        plimsoll: ground.workspace.release("plimsoll"),
+        out: ground.store.join("runs"),
+        is_quick: arguments.quick,
+        is_stopped,
+    };
+    let (line, rows) = overload(arguments, ground, &meter)?;
+    println!("\n{}", paper::table(line, &rows));
+    let entries = if arguments.no_cycles {
+        Vec::new()
+    } else {
+        cycles(ground, &meter)?
+    };
+    if !entries.is_empty() {
+        println!("\n{}", paper::ledger(&entries));
+    }
+    let path = ground.workspace.root.join(&arguments.out);
+    let date = Zoned::now().date().to_string();
+    let page = paper::Page {
+        line,
+        rows: &rows,
+        entries: &entries,
+        settings: arguments.settings(),
+        date: &date,
+        machine: &facts()?,
+        remarks: &remarks,
+    };
+    std::fs::write(&path, page.text())
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    println!("wrote {}", path.display());
+    Ok(())
+}
+
+/// The load line of the site alone, and what becomes of multiples of it behind the edge.
+fn overload(
+    arguments: &NewspaperArguments,
+    ground: &Ground,
+    meter: &Meter<'_>,
+) -> Result<(f64, Vec<Row>)> {
+    println!("== the site alone");
+    let stack = Stack::start(arguments.settings(), &ground.case)?;
+    let found = meter.line(&stack.url(), &stack, "newspaper-alone")?.found;
+    let Found::Line { median: line, .. } = found else {
+        bail!("the site has no load line, so there are no multiples of it: {found:?}");
+    };
+    println!("{found:?}");
+    let edge = stack.edge(&meter.plimsoll, &ground.case)?;
+    let mut rows = Vec::new();
+    for study in &FACTORS {
+        println!("== {:.2} times that, behind the edge", study.factor());
+        let shares = meter.shares(&edge, &stack, line * study.factor(), arguments.row_time())?;
+        println!("{shares:?}");
+        rows.push(Row { study, shares });
+    }
+    Ok((line, rows))
+}
+
+/// The study's cycles that software alone can repeat, one after the other.
+fn cycles(ground: &Ground, meter: &Meter<'_>) -> Result<Vec<Entry>> {
+    let cores = u8::try_from(std::thread::available_parallelism()?.get()).unwrap_or(64);
+    let mut entries: Vec<Entry> = Vec::new();
+    for cycle in Cycle::ALL {
+        ensure!(
+            !meter.is_stopped.load(Ordering::Relaxed),
+            "stopped before the ledger was whole"
+        );
+        println!("== cycle: {}", cycle.act());
+        let stack = Stack::start(cycle.settings(cores), &ground.case)?;
+        let edge = if cycle.has_edge() {
+            Some(stack.edge(&meter.plimsoll, &ground.case)?)
+        } else {
+            None
+        };
+        let url = edge.as_ref().map_or_else(|| stack.url(), stack::Edge::url);
+        let evaluated = meter.line(&url, &stack, &format!("newspaper-{}", cycle.name()))?;
+        println!("{:?}", evaluated.found);
+        // What the cycle before it found is why this one acts as it does.
+        let diagnosis = entries.last().and_then(|entry| entry.finding.clone());
+        entries.push(Entry {
+            cycle,
+            diagnosis,
+            found: evaluated.found,
+            finding: evaluated.finding,
+        });
+    }
+    Ok(entries)
+}
