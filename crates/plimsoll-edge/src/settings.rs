@@ -187,7 +187,6 @@ impl Settings {
             limits: self.limits,
             trusted: self.trusted.clone(),
             ticks: self.ticks,
-            memory_max: self.memory_max,
             doors: self.doors.clone(),
         }
     }

@@ -59,12 +59,11 @@ impl Reader {
             }
             return asked.is_whole;
         }
-        match self.head(seen) {
-            Ok(found) => found,
-            Err(_) => {
-                self.is_refused = true;
-                false
-            }
+        if let Ok(found) = self.head(seen) {
+            found
+        } else {
+            self.is_refused = true;
+            false
         }
     }
 

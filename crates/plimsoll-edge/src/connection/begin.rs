@@ -13,6 +13,7 @@ use plimsoll_wire::request_head::{
 
 use super::own_answer::Own;
 use super::{Connection, Peer, Stage, Waiting};
+use crate::clock::Nanoseconds;
 use crate::exchange::{Exchange, Facts, Moments};
 use crate::forward::{self, Asking};
 use crate::own::Reason;
@@ -99,20 +100,10 @@ impl Connection {
             count.increment();
         }
         self.look_closer(&head, &mut own.facts, &settings);
-        if let Some(gate) = &route.shared.gate
-            && !gate.lets_in(address)
+        let body_len_max = settings.limits.body_len_max;
+        if let Err((status, reason)) = admit(route, &head, address, body_len_max, own.moments.began)
         {
-            return self.refuse_head(&head, client, &own, 403, Reason::Blocked);
-        }
-        let is_too_long =
-            matches!(head.length, Length::Sized(len) if len > settings.limits.body_len_max);
-        if is_too_long {
-            return self.refuse_head(&head, client, &own, 413, Reason::BadRequest);
-        }
-        if let Some(buckets) = &route.shared.buckets
-            && !buckets.take(address, own.moments.began)
-        {
-            return self.refuse_head(&head, client, &own, 429, Reason::RateLimited);
+            return self.refuse_head(&head, client, &own, status, reason);
         }
         let Action::Pool(pool) = route.config.action else {
             return self.redirect(&head, client, &own, route);
@@ -271,6 +262,32 @@ impl Connection {
         let extra = format!("Location: {location}\r\n");
         self.answer_in_words(own, status, Reason::Redirect, &extra, &line);
     }
+}
+
+/// Whether a route takes a request of this client now; else the status and the reason of the refusal.
+fn admit(
+    route: &Route,
+    head: &RequestHead<'_, '_>,
+    address: IpAddr,
+    body_len_max: u64,
+    now: Nanoseconds,
+) -> Result<(), (u16, Reason)> {
+    let shared = &route.shared;
+    if shared
+        .gate
+        .as_ref()
+        .is_some_and(|gate| !gate.lets_in(address))
+    {
+        return Err((403, Reason::Blocked));
+    }
+    if matches!(head.length, Length::Sized(len) if len > body_len_max) {
+        return Err((413, Reason::BadRequest));
+    }
+    let buckets = shared.buckets.as_ref();
+    if buckets.is_some_and(|buckets| !buckets.take(address, now)) {
+        return Err((429, Reason::RateLimited));
+    }
+    Ok(())
 }
 
 fn facts(head: &RequestHead<'_, '_>) -> Facts {
