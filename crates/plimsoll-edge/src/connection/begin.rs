@@ -99,20 +99,8 @@ impl Connection {
             count.increment();
         }
         self.look_closer(&head, &mut own.facts, &settings);
-        if let Some(gate) = &route.shared.gate
-            && !gate.lets_in(address)
-        {
-            return self.refuse_head(&head, client, &own, 403, Reason::Blocked);
-        }
-        let is_too_long =
-            matches!(head.length, Length::Sized(len) if len > settings.limits.body_len_max);
-        if is_too_long {
-            return self.refuse_head(&head, client, &own, 413, Reason::BadRequest);
-        }
-        if let Some(buckets) = &route.shared.buckets
-            && !buckets.take(address, own.moments.began)
-        {
-            return self.refuse_head(&head, client, &own, 429, Reason::RateLimited);
+        if let Some((status, reason)) = refusal(route, &settings, &head, &own, address) {
+            return self.refuse_head(&head, client, &own, status, reason);
         }
         let Action::Pool(pool) = route.config.action else {
             return self.redirect(&head, client, &own, route);
@@ -271,6 +259,31 @@ impl Connection {
         let extra = format!("Location: {location}\r\n");
         self.answer_in_words(own, status, Reason::Redirect, &extra, &line);
     }
+}
+
+/// Why a route takes no such request of this client.
+fn refusal(
+    route: &Route,
+    settings: &Settings,
+    head: &RequestHead<'_, '_>,
+    own: &Own,
+    address: IpAddr,
+) -> Option<(u16, Reason)> {
+    if let Some(gate) = &route.shared.gate
+        && !gate.lets_in(address)
+    {
+        return Some((403, Reason::Blocked));
+    }
+    let len_max = settings.limits.body_len_max;
+    if matches!(head.length, Length::Sized(len) if len > len_max) {
+        return Some((413, Reason::BadRequest));
+    }
+    if let Some(buckets) = &route.shared.buckets
+        && !buckets.take(address, own.moments.began)
+    {
+        return Some((429, Reason::RateLimited));
+    }
+    None
 }
 
 fn facts(head: &RequestHead<'_, '_>) -> Facts {

@@ -110,11 +110,7 @@ impl Connection {
         let after = after(own);
         let mut bytes = self.event_loop.spare_bytes();
         let date = self.event_loop.date.borrow();
-        own::waiting(
-            &mut bytes,
-            page,
-            manner(own, after, &date),
-        );
+        own::waiting(&mut bytes, page, manner(own, after, &date));
         drop(date);
         self.send_own(bytes, after, own, 503, Reason::Waiting, line);
     }

@@ -82,7 +82,12 @@ impl Connection {
             return true;
         }
         let now = own.moments.began;
-        let turn = room.turn(head, now, self.peer.secure, places(settings, own.facts.route));
+        let turn = room.turn(
+            head,
+            now,
+            self.peer.secure,
+            places(settings, own.facts.route),
+        );
         match turn {
             Turn::Past(pass) => {
                 let particulars = self.particulars();
