@@ -18,6 +18,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
+use crate::upstream::{Secure, Upstream};
+
 /// Longest answer to something that was sent; nobody reads it.
 const ANSWER_LEN_MAX: usize = 64 * 1024;
 
@@ -27,6 +29,17 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+}
+
+/// A page of a server of the origin.
+#[derive(Debug)]
+pub(crate) struct Page<'a> {
+    pub(crate) address: SocketAddr,
+    pub(crate) secure: Option<Secure>,
+    pub(crate) host: &'a str,
+    pub(crate) target: &'a str,
+    /// Longest body that is taken.
+    pub(crate) len_max: usize,
 }
 
 /// Sends JSON to an endpoint.
@@ -70,23 +83,18 @@ pub(crate) async fn post(
 ///
 /// # Errors
 /// In words, when it was not to be had in time or is too long.
-pub(crate) async fn get(
-    address: SocketAddr,
-    host: &str,
-    target: &str,
-    len_max: usize,
-    timeout: Duration,
-) -> Result<Answer, String> {
+pub(crate) async fn get(page: Page<'_>, timeout: Duration) -> Result<Answer, String> {
     let request = Request::builder()
-        .uri(target)
-        .header(HOST, host)
+        .uri(page.target)
+        .header(HOST, page.host)
         .header(USER_AGENT, "plimsoll-edge")
         .header(ACCEPT, "text/html, */*;q=0.1")
         .body(Full::new(Bytes::new()))
         .map_err(|error| error.to_string())?;
     let exchange = async {
-        let stream = TcpStream::connect(address).await;
-        exchange(stream.map_err(|error| error.to_string())?, request, len_max).await
+        let stream = Upstream::connect(page.address, page.secure).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        exchange(stream, request, page.len_max).await
     };
     let answer = tokio::time::timeout(timeout, exchange).await;
     answer.map_err(|_| format!("no answer within {timeout:?}"))?

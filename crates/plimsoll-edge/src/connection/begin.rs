@@ -13,7 +13,6 @@ use plimsoll_wire::request_head::{
 
 use super::own_answer::Own;
 use super::{Connection, Peer, Stage, Waiting};
-use crate::clock::Nanoseconds;
 use crate::exchange::{Exchange, Facts, Moments};
 use crate::forward::{self, Asking};
 use crate::own::Reason;
@@ -100,9 +99,7 @@ impl Connection {
             count.increment();
         }
         self.look_closer(&head, &mut own.facts, &settings);
-        let body_len_max = settings.limits.body_len_max;
-        if let Err((status, reason)) = admit(route, &head, address, body_len_max, own.moments.began)
-        {
+        if let Some((status, reason)) = refusal(route, &settings, &head, &own, address) {
             return self.refuse_head(&head, client, &own, status, reason);
         }
         let Action::Pool(pool) = route.config.action else {
@@ -264,30 +261,29 @@ impl Connection {
     }
 }
 
-/// Whether a route takes a request of this client now; else the status and the reason of the refusal.
-fn admit(
+/// Why a route takes no such request of this client.
+fn refusal(
     route: &Route,
+    settings: &Settings,
     head: &RequestHead<'_, '_>,
+    own: &Own,
     address: IpAddr,
-    body_len_max: u64,
-    now: Nanoseconds,
-) -> Result<(), (u16, Reason)> {
-    let shared = &route.shared;
-    if shared
-        .gate
-        .as_ref()
-        .is_some_and(|gate| !gate.lets_in(address))
+) -> Option<(u16, Reason)> {
+    if let Some(gate) = &route.shared.gate
+        && !gate.lets_in(address)
     {
-        return Err((403, Reason::Blocked));
+        return Some((403, Reason::Blocked));
     }
-    if matches!(head.length, Length::Sized(len) if len > body_len_max) {
-        return Err((413, Reason::BadRequest));
+    let len_max = settings.limits.body_len_max;
+    if matches!(head.length, Length::Sized(len) if len > len_max) {
+        return Some((413, Reason::BadRequest));
     }
-    let buckets = shared.buckets.as_ref();
-    if buckets.is_some_and(|buckets| !buckets.take(address, now)) {
-        return Err((429, Reason::RateLimited));
+    if let Some(buckets) = &route.shared.buckets
+        && !buckets.take(address, own.moments.began)
+    {
+        return Some((429, Reason::RateLimited));
     }
-    Ok(())
+    None
 }
 
 fn facts(head: &RequestHead<'_, '_>) -> Facts {

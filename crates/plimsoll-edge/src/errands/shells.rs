@@ -10,7 +10,7 @@ use plimsoll_config::edge::Captured;
 
 use crate::check::Tell;
 use crate::clock::{Nanoseconds, nanoseconds};
-use crate::outbound;
+use crate::outbound::{self, Page};
 use crate::overview::Watch;
 use crate::pool::{Pool, lock};
 use crate::shell::{Candidate, Scope, Shells};
@@ -107,15 +107,14 @@ async fn fetch(
     let server = pool.servers.iter().find(|server| server.is_in(now));
     let server = server.ok_or("no server is well")?;
     let address = server.addresses.first().ok_or("no server has an address")?;
-    let config = pool
-        .config
-        .servers
-        .iter()
-        .find(|one| one.name == server.name);
-    let authority = config.map_or(server.name.as_str(), |one| &one.authority);
-    let host = captured.host.as_deref().unwrap_or(authority);
-    let len_max = usize::try_from(shells.config.len_max).unwrap_or(usize::MAX);
-    let answer = outbound::get(*address, host, &captured.target, len_max, TIMEOUT).await?;
+    let page = Page {
+        address: *address,
+        secure: server.secure.clone(),
+        host: captured.host.as_deref().unwrap_or(&server.authority),
+        target: &captured.target,
+        len_max: usize::try_from(shells.config.len_max).unwrap_or(usize::MAX),
+    };
+    let answer = outbound::get(page, TIMEOUT).await?;
     if answer.status != StatusCode::OK {
         return Err(format!("the server answered {}", answer.status));
     }
