@@ -1,8 +1,11 @@
 //! What the edge is told: listeners, pools, routes and limits, resolved. Flags and files both end here.
 
+mod answer_words;
+mod answers;
 mod defaults;
 mod file;
 mod network;
+mod outward;
 mod pools;
 mod routes;
 mod server;
@@ -10,6 +13,7 @@ mod words;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
@@ -35,6 +39,14 @@ pub struct Edge {
     pub trusted: Vec<Network>,
     /// Bounds of what a client may do.
     pub limits: Limits,
+    /// Who is let in; `None` is everybody.
+    pub access: Option<Access>,
+    /// Parts of the names of crawlers, besides those every edge knows.
+    pub crawlers: Vec<String>,
+    /// Tells when the rate of requests leaves its usual range.
+    pub alarm: Option<Alarm>,
+    /// Where spans of requests are sent.
+    pub traces: Option<Traces>,
     /// Who the process becomes after binding.
     pub user: Option<String>,
     /// Longest time a drain takes.
@@ -232,6 +244,14 @@ pub struct Route {
     pub action: Action,
     /// The answer when the pool has none.
     pub fallback: Option<Fallback>,
+    /// Where a better one is learnt.
+    pub shell: Option<Shell>,
+    /// A page with a place in line, where there is no fallback.
+    pub waiting: Option<Waiting>,
+    /// How answers are compressed.
+    pub compress: Option<Compress>,
+    /// Who may ask, besides what holds for the whole edge.
+    pub access: Option<Access>,
     /// Who goes first when not all can.
     pub class: Class,
     /// What is done to the request's path.
@@ -316,6 +336,156 @@ pub struct Fallback {
     pub content: Vec<u8>,
     /// Its media type.
     pub media_type: String,
+}
+
+/// Where a fallback is learnt from the origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shell {
+    /// A page that is fetched.
+    pub captured: Option<Captured>,
+    /// The header of an answer that is kept.
+    pub header: Option<String>,
+    /// Longest page that is kept, bytes.
+    pub len_max: u64,
+    /// How often at most.
+    pub every: Duration,
+}
+
+/// A page of a route's pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// What is asked for as `Host`; `None` is the server.
+    pub host: Option<String>,
+    /// Path and query.
+    pub target: String,
+}
+
+/// A page for those who must wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// A page of the user's own.
+    pub page: Option<String>,
+    /// How many may wait.
+    pub most: u32,
+    /// Longest time until the page asks again.
+    pub retry: Duration,
+    /// How long whoever got in goes past the line.
+    pub stay: Duration,
+}
+
+/// How answers are compressed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Compress {
+    /// In the order of preference.
+    pub codings: Vec<Coding>,
+    /// 1 to 9.
+    pub level: u32,
+    /// Media types, lower case; `text/*` is all of a kind.
+    pub types: Vec<String>,
+    /// Shorter answers stay as they are.
+    pub len_min: u64,
+    /// Share of a loop's time beyond which further answers stay as they are.
+    pub cpu_share: f64,
+}
+
+/// A content coding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coding {
+    /// RFC 8878.
+    Zstd,
+    /// RFC 7932.
+    Brotli,
+    /// RFC 1952.
+    Gzip,
+}
+
+/// Who is let in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Access {
+    /// Whatever else is said.
+    pub allow: Vec<Network>,
+    /// Not these.
+    pub deny: Vec<Network>,
+    /// By country.
+    pub countries: Option<Countries>,
+}
+
+/// Who is let in by country.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Countries {
+    /// The database's file, for messages.
+    pub name: String,
+    /// Its content.
+    pub database: Arc<[u8]>,
+    /// Whether those listed are let in, or all others.
+    pub allows: bool,
+    /// Two letters each; empty is an address without a country.
+    pub listed: Vec<String>,
+}
+
+impl std::fmt::Debug for Countries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Countries")
+            .field("name", &self.name)
+            .field("allows", &self.allows)
+            .field("listed", &self.listed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Tells when the rate of requests leaves its usual range.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Alarm {
+    /// Who is told, besides whoever reads the messages.
+    pub webhook: Option<Endpoint>,
+    /// How long the rate is counted for.
+    pub every: Duration,
+    /// How many such counts make the usual range.
+    pub history: u32,
+    /// Width of the range, in robust standard deviations.
+    pub factor: f64,
+    /// Rates below this are never too many.
+    pub least_per_second: f64,
+}
+
+/// Where spans of requests are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Traces {
+    /// The collector.
+    pub to: Endpoint,
+    /// Share of the requests without a parent's decision.
+    pub share: f64,
+    /// Whose word is followed.
+    pub parents: Parents,
+    /// Name of the service.
+    pub service: String,
+}
+
+/// Whose `traceparent` is followed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parents {
+    /// Everybody's.
+    #[default]
+    All,
+    /// That of trusted sources.
+    Trusted,
+    /// Nobody's.
+    None,
+}
+
+/// A URL that something is sent to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// Whether by TLS.
+    pub secure: bool,
+    /// Name or number.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Path and query.
+    pub target: String,
+    /// Headers besides.
+    pub headers: Vec<(String, String)>,
 }
 
 /// Who goes first when not all can; the first is the last to be refused.

@@ -5,6 +5,7 @@
 
 mod begin;
 mod own_answer;
+mod particulars;
 mod prior;
 
 use std::future::Future;
@@ -22,6 +23,7 @@ use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
 use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
+use particulars::Particulars;
 use prior::Frames;
 
 /// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
@@ -69,6 +71,8 @@ pub(crate) struct Connection {
     /// The first head has longer than those that follow: it has the time of a head, they have that of an idle client.
     requests: u32,
     is_polled: bool,
+    /// What only some requests carry.
+    particulars: Option<Box<Particulars>>,
     /// Bytes that the loop was told it holds.
     holds: usize,
     /// A connection of its own; a stream of HTTP/2 is counted with its connection.
@@ -130,6 +134,7 @@ impl Connection {
             stage: Stage::Head,
             requests: 0,
             is_polled: false,
+            particulars: None,
             holds: 0,
             is_counted: false,
         }
@@ -320,6 +325,7 @@ impl Connection {
         let settings = self.event_loop.settings();
         self.event_loop
             .set_deadline(self.deadline, settings.ticks.idle);
+        self.particulars = None;
         self.stage = Stage::Head;
     }
 

@@ -13,6 +13,7 @@ use tokio::io::ReadBuf;
 use tokio::sync::Notify;
 
 use crate::clock::{self, Clock, Nanoseconds, nanoseconds};
+use crate::compress::Budget;
 use crate::deadline::{TICK_MS, Wheel};
 use crate::exchange::Exchange;
 use crate::figures::Figures;
@@ -20,6 +21,7 @@ use crate::pool::Pool;
 use crate::pool::chooser::mix;
 use crate::pool::server::Server;
 use crate::settings::Settings;
+use crate::trace::Spans;
 use crate::upstream::Upstream;
 
 /// Length of the buffer that everything is read into.
@@ -58,6 +60,10 @@ pub(crate) struct EventLoop {
     pub(crate) figures: Arc<Figures>,
     pub(crate) date: RefCell<String>,
     pub(crate) log: RefCell<crate::log::Lines>,
+    /// What compression may take.
+    pub(crate) budget: Budget,
+    /// Spans that are to be told.
+    pub(crate) spans: RefCell<Spans>,
     idle: RefCell<Vec<IdleOf>>,
     #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
     spare: RefCell<Vec<Box<Exchange>>>,
@@ -80,6 +86,7 @@ impl EventLoop {
         settings: Settings,
         figures: Arc<Figures>,
         log: crate::log::Lines,
+        spans: Spans,
     ) -> Rc<Self> {
         Rc::new(Self {
             clock,
@@ -89,6 +96,8 @@ impl EventLoop {
             figures,
             date: RefCell::new(httpdate::fmt_http_date(clock::wall())),
             log: RefCell::new(log),
+            budget: Budget::default(),
+            spans: RefCell::new(spans),
             idle: RefCell::default(),
             spare: RefCell::default(),
             spare_bytes: RefCell::default(),
@@ -269,6 +278,7 @@ impl EventLoop {
     fn each_second(&self) {
         *self.date.borrow_mut() = httpdate::fmt_http_date(clock::wall());
         self.log.borrow_mut().hand_on(&self.figures);
+        self.spans.borrow_mut().hand_on(&self.figures);
         let now = self.clock.now();
         for idle in self.idle.borrow_mut().iter_mut() {
             idle.connections.retain_mut(|one| {

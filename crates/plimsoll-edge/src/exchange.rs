@@ -5,12 +5,14 @@
 //! settled by [`answer`] and the wire crate; here they are moved.
 
 mod answer;
+mod coding;
 mod link;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use plimsoll_config::edge::Coding;
 use plimsoll_wire::framing::BodyReader;
 
 use crate::client::{Client, Outgoing, poll_read, poll_write};
@@ -47,6 +49,9 @@ pub(crate) struct Facts {
     pub(crate) upgrade: bool,
     /// The route's fallback may stand in for its answer.
     pub(crate) takes_page: bool,
+    pub(crate) is_get: bool,
+    /// How the client takes its answer, on a route that compresses.
+    pub(crate) coding: Option<Coding>,
     pub(crate) route: usize,
 }
 
@@ -148,6 +153,12 @@ pub(crate) struct Exchange {
     pub(crate) is_whole: bool,
     /// The beginning of its line in the access log.
     pub(crate) line: Vec<u8>,
+    /// Somebody will be told which server it was.
+    pub(crate) is_told_of: bool,
+    /// Its place in line, of which it is the turn; and whether the client came by TLS.
+    pub(crate) turn: Option<(u64, bool)>,
+    /// A cookie that lets the client past the line.
+    pub(crate) pass: Option<String>,
     pub(crate) bytes_out: u64,
     answer: Answer,
     to_client: Outgoing,
@@ -172,6 +183,8 @@ impl Exchange {
         self.to_client.clear();
         self.answer.clear();
         self.line.clear();
+        self.turn = None;
+        self.pass = None;
         self.moments = Moments::default();
         self.bytes_out = 0;
         self.deaf = false;
@@ -196,6 +209,12 @@ impl Exchange {
         let mut moved = false;
         loop {
             match self.step(cx, side) {
+                Ok(true) if self.answer.is_coding() => {
+                    // What compresses takes its time: others have their turn between two pieces.
+                    self.keep_deadline(side, true);
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 Ok(true) => moved = true,
                 Ok(false) => {
                     let is_flushed = match side.client.poll_flush(cx) {
@@ -353,7 +372,11 @@ impl Exchange {
                 self.server_ended(side, end.is_ok())?;
                 Ok(true)
             }
-            Poll::Pending => Ok(false),
+            Poll::Pending => {
+                drop(shared);
+                // Nothing more for now: the client gets all there is so far.
+                self.flush_coder(side)
+            }
         }
     }
 

@@ -161,6 +161,17 @@ pub(crate) struct Figures {
     pub(crate) bytes_in: Counter,
     /// Lines of the access log that were dropped because the disk was behind.
     pub(crate) log_lines_dropped: Counter,
+    /// Answers that were compressed.
+    pub(crate) compressed: Counter,
+    /// Answers that were not, for want of time or room.
+    pub(crate) compress_skipped: Counter,
+    /// Bytes of bodies before and after.
+    pub(crate) compress_in: Counter,
+    pub(crate) compress_out: Counter,
+    /// Pages of the origin that were kept as fallbacks.
+    pub(crate) shells_kept: Counter,
+    /// Spans that were dropped because the collector was behind.
+    pub(crate) spans_dropped: Counter,
     /// From the head of a request to the last byte of its answer.
     pub(crate) answer_times: Times,
     /// Of requests that waited in line.

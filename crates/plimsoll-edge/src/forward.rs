@@ -7,6 +7,9 @@ use plimsoll_wire::request_head::RequestHead;
 
 use plimsoll_config::edge::HeaderEdit;
 
+use crate::compress::{Coded, holds_token, name};
+use crate::trace::Trace;
+
 /// What is said to a server of the client that asks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asking<'a> {
@@ -22,6 +25,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) default_host: &'a str,
     /// Headers set or dropped by the route.
     pub(crate) edits: &'a [HeaderEdit],
+    /// The edge's place in a trace, if there is one.
+    pub(crate) trace: Option<&'a Trace>,
 }
 
 /// Writes the head of a request as the server gets it. `bytes` are those that `head` was parsed from.
@@ -46,8 +51,14 @@ pub(crate) fn request(
             || (header.name.eq_ignore_ascii_case("upgrade") && head.upgrade))
             && !(head.names_hop_headers && is_named_by_connection(header.name, head.headers))
             && !is_edited(header.name, asking.edits)
+            && asking
+                .trace
+                .is_none_or(|trace| !is_replaced(header.name, trace))
     };
     copy_lines(out, bytes, head.headers, keeps);
+    if let Some(trace) = asking.trace {
+        put(out, &["traceparent: ", &trace.header(), "\r\n"]);
+    }
     forwarded(out, head, asking);
     if head.length == Length::Chunked {
         put(out, &["Transfer-Encoding: chunked\r\n"]);
@@ -57,6 +68,15 @@ pub(crate) fn request(
     }
     apply(out, asking.edits);
     put(out, &["\r\n"]);
+}
+
+/// Whether the edge says it instead. A state without its parent means nothing.
+fn is_replaced(name: &str, trace: &Trace) -> bool {
+    match name.len() {
+        10 => !trace.goes_on && name.eq_ignore_ascii_case("tracestate"),
+        11 => name.eq_ignore_ascii_case("traceparent"),
+        _ => false,
+    }
 }
 
 /// `X-Forwarded-*` and `Forwarded`, over what a trusted peer has already said.
@@ -107,8 +127,12 @@ pub(crate) struct Answering<'a> {
     pub(crate) date: &'a str,
     /// Headers set or dropped by the route.
     pub(crate) edits: &'a [HeaderEdit],
-    /// A `Set-Cookie` that keeps the client with its server.
-    pub(crate) cookie: Option<&'a str>,
+    /// Cookies of the edge's own: what keeps a client with its server, and what lets it past the line.
+    pub(crate) cookies: [Option<&'a str>; 2],
+    /// What becomes of the body.
+    pub(crate) coded: Coded,
+    /// A header that ends here.
+    pub(crate) dropped: Option<&'a str>,
 }
 
 /// How the body of an answer goes on.
@@ -165,10 +189,17 @@ pub(crate) fn answer(
             }
             _ => {}
         }
-        let ends = names_hop_headers && is_named_by_connection(name, headers);
+        let ends = names_hop_headers && is_named_by_connection(name, headers)
+            || answering.coded != Coded::Plain && is_recoded(name, answering.coded)
+            || answering
+                .dropped
+                .is_some_and(|dropped| dropped.eq_ignore_ascii_case(name));
         !(ends || is_edited(name, answering.edits))
     };
     copy_lines(out, bytes, headers, keeps);
+    if answering.coded != Coded::Plain {
+        recoded(out, headers, answering.coded);
+    }
     if let (true, Length::Sized(length)) = (sized, head.length)
         && has_listed_length(headers)
     {
@@ -186,11 +217,58 @@ pub(crate) fn answer(
         Connection::Close => put(out, &["Connection: close\r\n"]),
         Connection::Upgrade => put(out, &["Connection: upgrade\r\n"]),
     }
-    if let Some(cookie) = answering.cookie {
+    for cookie in answering.cookies.into_iter().flatten() {
         put(out, &["Set-Cookie: ", cookie, "\r\n"]);
     }
     apply(out, answering.edits);
     put(out, &["\r\n"]);
+}
+
+/// Whether a header is not true of the body any more, or is said anew.
+fn is_recoded(name: &str, coded: Coded) -> bool {
+    match coded {
+        Coded::Plain | Coded::Varies => false,
+        Coded::Weakened => name.eq_ignore_ascii_case("etag"),
+        Coded::As(_) => [
+            "etag",
+            "accept-ranges",
+            "content-encoding",
+            "content-md5",
+            "digest",
+            "content-digest",
+            "repr-digest",
+        ]
+        .iter()
+        .any(|one| name.eq_ignore_ascii_case(one)),
+    }
+}
+
+/// What is said of an answer that is compressed for some.
+fn recoded(out: &mut Vec<u8>, headers: &[Header<'_>], coded: Coded) {
+    if let Coded::As(coding) = coded {
+        put(out, &["Content-Encoding: ", name(coding), "\r\n"]);
+    }
+    let named = |wanted: &'static str| {
+        headers
+            .iter()
+            .filter(move |header| header.name.eq_ignore_ascii_case(wanted))
+    };
+    if coded != Coded::Varies {
+        // The same page in other bytes: a strong tag would be a lie.
+        for header in named("etag") {
+            let value = header.value.trim_ascii();
+            let weak = if value.starts_with(b"W/") { "" } else { "W/" };
+            put(out, &["ETag: ", weak]);
+            out.extend_from_slice(value);
+            put(out, &["\r\n"]);
+        }
+    }
+    let says_so = named("vary").any(|header| {
+        holds_token(header.value, b"accept-encoding") || holds_token(header.value, b"*")
+    });
+    if !says_so {
+        put(out, &["Vary: Accept-Encoding\r\n"]);
+    }
 }
 
 fn has_listed_length(headers: &[Header<'_>]) -> bool {

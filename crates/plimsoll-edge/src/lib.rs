@@ -5,13 +5,17 @@
 //! Everything that decides is pure and told the time; what does I/O is thin around it. One loop per core, each with
 //! its own connections on both sides; loops share only what a pool must know as a whole.
 
+mod access;
 mod admin;
+mod alarm;
 mod bucket;
 mod check;
 mod client;
 mod clock;
+mod compress;
 mod connection;
 mod deadline;
+mod errands;
 mod event_loop;
 mod exchange;
 mod figures;
@@ -21,6 +25,7 @@ mod listen;
 mod log;
 mod metrics;
 mod names;
+mod outbound;
 mod overview;
 mod own;
 mod pool;
@@ -32,9 +37,12 @@ mod roster;
 mod route;
 mod running;
 mod settings;
+mod shell;
 mod tls;
+mod trace;
 mod tunnel;
 mod upstream;
+mod waiting;
 
 pub use names::look_up;
 pub use running::{Fault, Handed, Hooks, Phase, Running, start, start_with};

@@ -17,7 +17,7 @@ const BATCHES_MAX: usize = 256;
 /// The lines of one loop.
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
-    to: Option<SyncSender<Vec<u8>>>,
+    to: Option<SyncSender<Message>>,
     pub(crate) format: LogFormat,
     batch: Vec<u8>,
     count: u64,
@@ -53,18 +53,37 @@ impl Lines {
             return;
         }
         let batch = std::mem::replace(&mut self.batch, Vec::with_capacity(BATCH_LEN + 4096));
-        if to.try_send(batch).is_err() {
+        if to.try_send(Message::Lines(batch)).is_err() {
             figures.log_lines_dropped.add(self.count);
         }
         self.count = 0;
     }
 }
 
+/// What the writer is given.
+#[derive(Debug)]
+enum Message {
+    Lines(Vec<u8>),
+    Reopen,
+}
+
+/// Asks for the file to be opened again.
+#[derive(Clone, Debug)]
+pub(crate) struct Reopener(SyncSender<Message>);
+
+impl Reopener {
+    /// Asks; what was handed on before still goes to the old file.
+    pub(crate) fn reopen(&self) {
+        // A writer that is behind by its bound is asked again by the next signal.
+        let _ = self.0.try_send(Message::Reopen);
+    }
+}
+
 /// Takes the lines of all loops to where they are kept.
 #[derive(Debug)]
 pub(crate) struct Writer {
-    from: Receiver<Vec<u8>>,
-    to: SyncSender<Vec<u8>>,
+    from: Receiver<Message>,
+    to: SyncSender<Message>,
     format: LogFormat,
 }
 
@@ -84,12 +103,35 @@ impl Writer {
         }
     }
 
-    /// Writes until every loop has ended; `fails` is told of the first write that failed after a good one.
-    pub(crate) fn run(self, mut out: impl Write, mut fails: impl FnMut(&std::io::Error)) {
+    /// Whoever may ask for the file to be opened again.
+    pub(crate) fn reopener(&self) -> Reopener {
+        Reopener(self.to.clone())
+    }
+
+    /// Writes until every loop has ended; `fails` is told of the first write that failed after a good one. `open`
+    /// opens the file again, when somebody has moved it away.
+    pub(crate) fn run<W: Write>(
+        self,
+        mut out: W,
+        open: impl Fn() -> std::io::Result<Option<W>>,
+        mut fails: impl FnMut(&std::io::Error),
+    ) {
         let Self { from, to, .. } = self;
         drop(to);
         let mut failing = false;
-        for batch in from {
+        for message in from {
+            let batch = match message {
+                Message::Lines(batch) => batch,
+                Message::Reopen => {
+                    match open() {
+                        Ok(Some(new)) => out = new,
+                        Ok(None) => {}
+                        // The old file is better than none.
+                        Err(error) => fails(&error),
+                    }
+                    continue;
+                }
+            };
             let written = out.write_all(&batch).and_then(|()| out.flush());
             match written {
                 Ok(()) => failing = false,

@@ -34,6 +34,7 @@ pub(crate) fn render(seen: &Overview, format: Format) -> String {
         format,
     };
     totals(&mut page, seen);
+    further_totals(&mut page, seen);
     page.family(
         "answers",
         "counter",
@@ -55,6 +56,7 @@ pub(crate) fn render(seen: &Overview, format: Format) -> String {
     let help = "Time in line, of requests that waited and were served";
     page.histogram("wait_seconds", help, &seen.wait_times);
     pools(&mut page, seen);
+    routes(&mut page, seen);
     if format == Format::OpenMetrics {
         page.text.push_str("# EOF\n");
     }
@@ -117,6 +119,66 @@ fn totals(page: &mut Page, seen: &Overview) {
     }
 }
 
+/// What was done to answers, and what was told to others.
+fn further_totals(page: &mut Page, seen: &Overview) {
+    let counters = [
+        (
+            "compressed_answers",
+            "Answers that were compressed",
+            seen.compressed,
+        ),
+        (
+            "compress_skipped",
+            "Answers that were not compressed for want of time or room",
+            seen.compress_skipped,
+        ),
+        (
+            "compress_in_bytes",
+            "Bytes of bodies before they were compressed",
+            seen.compress_in,
+        ),
+        (
+            "compress_out_bytes",
+            "Bytes of bodies after they were compressed",
+            seen.compress_out,
+        ),
+        (
+            "shells_kept",
+            "Pages of the origin that were kept as fallbacks",
+            seen.shells_kept,
+        ),
+        (
+            "spans_sent",
+            "Requests whose spans the collector took",
+            seen.spans_sent,
+        ),
+        (
+            "spans_lost",
+            "Requests whose spans the collector did not take",
+            seen.spans_lost,
+        ),
+        (
+            "spans_dropped",
+            "Requests whose spans were dropped because the collector was behind",
+            seen.spans_dropped,
+        ),
+        (
+            "webhooks_sent",
+            "Alarms that the webhook took",
+            seen.webhooks_sent,
+        ),
+        (
+            "webhooks_failed",
+            "Alarms that the webhook did not take",
+            seen.webhooks_failed,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
+    }
+}
+
 /// What of a server a family shows.
 type Look = fn(&ServerView) -> u64;
 
@@ -170,6 +232,37 @@ fn pools(page: &mut Page, seen: &Overview) {
                 page.line(&sample, &labels, look(server));
             }
         }
+    }
+}
+
+fn routes(page: &mut Page, seen: &Overview) {
+    page.family("route_requests", "counter", "Requests of a route");
+    for route in &seen.routes {
+        page.line(
+            "route_requests_total",
+            &[("route", &route.name)],
+            route.requests,
+        );
+    }
+    page.family("in_line", "gauge", "Browsers with a place in line");
+    for route in &seen.routes {
+        if let Some(in_line) = route.in_line {
+            page.line("in_line", &[("route", &route.name)], in_line);
+        }
+    }
+    page.family(
+        "rate_alarm",
+        "gauge",
+        "Whether the rate of requests is out of its usual range",
+    );
+    for alarm in &seen.alarms {
+        let labels = [("kind", alarm.kind), ("name", &alarm.name)];
+        page.line("rate_alarm", &labels, alarm.is_alarmed.into());
+    }
+    page.family("rate_alarms", "counter", "Alarms of the rate of requests");
+    for alarm in &seen.alarms {
+        let labels = [("kind", alarm.kind), ("name", &alarm.name)];
+        page.line("rate_alarms_total", &labels, alarm.raised);
     }
 }
 

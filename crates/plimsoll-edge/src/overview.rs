@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::figures::{Counter, Figures, TimesSum};
 use crate::own::Reason;
 use crate::pool::{Pool, lock};
+use crate::route::shared::RouteShared;
 
 /// Where an overview is taken from.
 #[derive(Debug)]
@@ -14,6 +15,19 @@ pub(crate) struct Watch {
     pub(crate) loops: Vec<Arc<Figures>>,
     /// Those in use now; a reload replaces them.
     pub(crate) pools: Mutex<Vec<Arc<Pool>>>,
+    pub(crate) routes: Mutex<Vec<Arc<RouteShared>>>,
+    pub(crate) alarms: Mutex<Vec<AlarmView>>,
+    pub(crate) told: Told,
+}
+
+/// What was told to others.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) spans_sent: Counter,
+    /// Spans that the collector did not take.
+    pub(crate) spans_lost: Counter,
+    pub(crate) webhooks_sent: Counter,
+    pub(crate) webhooks_failed: Counter,
 }
 
 /// All there is to see.
@@ -34,9 +48,40 @@ pub(crate) struct Overview {
     pub(crate) bytes_in: u64,
     pub(crate) bytes_out: u64,
     pub(crate) log_lines_dropped: u64,
+    pub(crate) compressed: u64,
+    pub(crate) compress_skipped: u64,
+    pub(crate) compress_in: u64,
+    pub(crate) compress_out: u64,
+    pub(crate) shells_kept: u64,
+    pub(crate) spans_dropped: u64,
+    pub(crate) spans_sent: u64,
+    pub(crate) spans_lost: u64,
+    pub(crate) webhooks_sent: u64,
+    pub(crate) webhooks_failed: u64,
+    pub(crate) routes: Vec<RouteView>,
+    pub(crate) alarms: Vec<AlarmView>,
     pub(crate) answer_times: TimesSum,
     pub(crate) wait_times: TimesSum,
     pub(crate) pools: Vec<PoolView>,
+}
+
+/// One route.
+#[derive(Clone, Debug)]
+pub(crate) struct RouteView {
+    pub(crate) name: String,
+    pub(crate) requests: u64,
+    /// Browsers in its line.
+    pub(crate) in_line: Option<u64>,
+}
+
+/// Something whose rate is watched.
+#[derive(Clone, Debug)]
+pub(crate) struct AlarmView {
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) is_alarmed: bool,
+    /// Alarms so far.
+    pub(crate) raised: u64,
 }
 
 /// One pool.
@@ -70,13 +115,20 @@ impl Watch {
         let now = self.clock.now();
         let pools = lock(&self.pools);
         seen.pools = pools.iter().map(|pool| view(pool, now)).collect();
+        let routes = lock(&self.routes);
+        seen.routes = routes.iter().map(|route| route_view(route)).collect();
+        seen.alarms.clone_from(&lock(&self.alarms));
+        seen.spans_sent = self.told.spans_sent.get();
+        seen.spans_lost = self.told.spans_lost.get();
+        seen.webhooks_sent = self.told.webhooks_sent.get();
+        seen.webhooks_failed = self.told.webhooks_failed.get();
         seen
     }
 }
 
 impl Overview {
     fn add(&mut self, figures: &Figures) {
-        let sums: [(&mut u64, &Counter); 13] = [
+        let sums: [(&mut u64, &Counter); 19] = [
             (&mut self.accepted, &figures.accepted),
             (&mut self.turned_away, &figures.turned_away),
             (&mut self.connections, &figures.connections),
@@ -90,6 +142,12 @@ impl Overview {
             (&mut self.bytes_in, &figures.bytes_in),
             (&mut self.bytes_out, &figures.bytes_out),
             (&mut self.log_lines_dropped, &figures.log_lines_dropped),
+            (&mut self.compressed, &figures.compressed),
+            (&mut self.compress_skipped, &figures.compress_skipped),
+            (&mut self.compress_in, &figures.compress_in),
+            (&mut self.compress_out, &figures.compress_out),
+            (&mut self.shells_kept, &figures.shells_kept),
+            (&mut self.spans_dropped, &figures.spans_dropped),
         ];
         for (sum, counter) in sums {
             *sum += counter.get();
@@ -102,6 +160,14 @@ impl Overview {
         }
         figures.answer_times.add_to(&mut self.answer_times);
         figures.wait_times.add_to(&mut self.wait_times);
+    }
+}
+
+fn route_view(route: &RouteShared) -> RouteView {
+    RouteView {
+        name: route.name(),
+        requests: route.count(),
+        in_line: route.room.as_ref().map(|room| room.len().into()),
     }
 }
 

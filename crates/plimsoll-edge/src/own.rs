@@ -2,6 +2,8 @@
 
 use plimsoll_config::edge::Fallback;
 
+use crate::waiting::WaitingPage;
+
 /// Why the edge answered itself; each answer says it in `X-Plimsoll`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
@@ -23,10 +25,12 @@ pub(crate) enum Reason {
     BadRequest,
     /// A route sends the client elsewhere.
     Redirect,
+    /// A page with a place in line.
+    Waiting,
 }
 
 impl Reason {
-    pub(crate) const COUNT: usize = 9;
+    pub(crate) const COUNT: usize = 10;
 
     /// All of them.
     pub(crate) const ALL: [Self; Self::COUNT] = [
@@ -39,6 +43,7 @@ impl Reason {
         Self::NoServer,
         Self::BadRequest,
         Self::Redirect,
+        Self::Waiting,
     ];
 
     /// As it is written in headers, logs and metrics.
@@ -53,6 +58,7 @@ impl Reason {
             Self::NoServer => "no-server",
             Self::BadRequest => "bad-request",
             Self::Redirect => "redirect",
+            Self::Waiting => "waiting",
         }
     }
 
@@ -85,6 +91,12 @@ impl Page {
             head: head.into_bytes(),
             content: fallback.content.clone(),
         }
+    }
+
+    /// What it shows.
+    #[cfg(test)]
+    pub(crate) fn content(&self) -> &[u8] {
+        &self.content
     }
 }
 
@@ -140,6 +152,35 @@ pub(crate) fn words(
         for part in [&status, " ", phrase, ": ", name, "\n"] {
             out.extend_from_slice(part.as_bytes());
         }
+    }
+}
+
+/// Writes the page of somebody who waits. It is no answer to what was asked, so its status is that of a refusal.
+pub(crate) fn waiting(out: &mut Vec<u8>, page: &WaitingPage, manner: Manner<'_>) {
+    let retry = page.retry_s.to_string();
+    let len = page.content.len().to_string();
+    for part in [
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: ",
+        &len,
+        "\r\nCache-Control: no-store\r\nX-Plimsoll: waiting\r\nRetry-After: ",
+        &retry,
+        "\r\n",
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    if !page.retries_itself {
+        for part in ["Refresh: ", &retry, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+    if let Some(cookie) = &page.cookie {
+        for part in ["Set-Cookie: ", cookie, "\r\n"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+    }
+    end_head(out, manner);
+    if !manner.head_only {
+        out.extend_from_slice(page.content.as_bytes());
     }
 }
 

@@ -318,7 +318,7 @@ impl Pool {
             candidates.retain(|one| servers[one.index].id != avoid);
         }
         if self.config.zone.is_some() {
-            self.prefer_near(&mut candidates, servers, asker);
+            prefer_near(&mut candidates, servers, asker);
         }
         while !candidates.is_empty() {
             let index = self.pick(&candidates, asker, turn)?;
@@ -328,16 +328,6 @@ impl Pool {
             candidates.retain(|one| one.index != index);
         }
         None
-    }
-
-    /// Leaves those of the edge's zone, as long as one of them is well and has room; all of them when none has. A
-    /// client that belongs to a server stays with it wherever it stands.
-    fn prefer_near(&self, candidates: &mut Vec<Candidate>, servers: &[Arc<Server>], asker: &Asker) {
-        let is_near = |one: &Candidate| servers[one.index].is_near();
-        let is_meant = |one: &Candidate| asker.sticky == Some(one.hash);
-        if candidates.iter().any(is_near) && !candidates.iter().any(is_meant) {
-            candidates.retain(is_near);
-        }
     }
 
     fn pick(&self, candidates: &[Candidate], asker: &Asker, turn: u64) -> Option<usize> {
@@ -388,6 +378,16 @@ impl Pool {
         };
         let (server, _) = self.choose(servers, &anybody, turn, now, 1.0)?;
         Some((Arc::clone(server), now))
+    }
+}
+
+/// Leaves those of the edge's zone, as long as one of them is well and has room; all of them when none has. A
+/// client that belongs to a server stays with it wherever it stands.
+fn prefer_near(candidates: &mut Vec<Candidate>, servers: &[Arc<Server>], asker: &Asker) {
+    let is_near = |one: &Candidate| servers[one.index].is_near();
+    let is_meant = |one: &Candidate| asker.sticky == Some(one.hash);
+    if candidates.iter().any(is_near) && !candidates.iter().any(is_meant) {
+        candidates.retain(is_near);
     }
 }
 

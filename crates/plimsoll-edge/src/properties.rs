@@ -1,12 +1,16 @@
 //! What must hold for any bytes at all: tried by the tests with bytes that look like requests, by the fuzz targets with
 //! any. Each function panics where it does not hold.
 
+use std::sync::Arc;
+
 use plimsoll_config::edge::{HeaderEdit, Match, PathMatch, Rewrite, Route as Config};
 use plimsoll_wire::head::{self, Head, Header, Length};
 use plimsoll_wire::request_head::{self, RequestHead, find_end, header_room};
 
+use crate::compress::Coded;
 use crate::forward::{self, Answering, Asking, Connection, Framing};
 use crate::proxy_header;
+use crate::route::shared::RouteShared;
 use crate::route::{Route, Routes};
 
 /// Longest head that is tried.
@@ -66,6 +70,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
         trusted,
         target: None,
         default_host: "server",
+        trace: None,
         edits: &edits,
     };
     let mut out = Vec::new();
@@ -147,7 +152,9 @@ fn check_answer(
         connection,
         date: "Sun, 22 Nov 2026 08:00:00 GMT",
         edits: &[],
-        cookie: None,
+        cookies: [None, None],
+        coded: Coded::default(),
+        dropped: None,
     };
     let mut out = Vec::new();
     forward::answer(&mut out, bytes, head, headers, &answering);
@@ -233,7 +240,10 @@ pub fn target_is_rewritten_safely(target: &str) {
             rewrite: Some(rewrite.clone()),
             ..Config::everything(0)
         };
-        let Ok(routes) = Routes::new(&[config]) else {
+        let Ok(shared) = RouteShared::new(&config, &[], 1) else {
+            panic!("the route is valid");
+        };
+        let Ok(routes) = Routes::new(&[config], &[Arc::new(shared)]) else {
             panic!("the route is valid");
         };
         let Ok(Some(index)) = routes.find(&head, 0.0) else {

@@ -19,7 +19,7 @@ pub(crate) struct Outcome<'a> {
     /// Bytes to the client, heads included.
     pub(crate) bytes: u64,
     /// Why the server did not answer; `None` when it did.
-    pub(crate) reason: Option<&'a str>,
+    pub(crate) reason: Option<&'static str>,
     /// Who answered.
     pub(crate) server: Option<&'a str>,
     pub(crate) moments: Moments,
@@ -82,6 +82,28 @@ pub(crate) fn begin(
     }
 }
 
+/// Writes the beginning of a line of what was no request.
+pub(crate) fn begin_unread(line: &mut Vec<u8>, format: LogFormat, client: &str) {
+    match format {
+        LogFormat::Json => {
+            put(line, "{\"client\":\"");
+            put(line, client);
+            put(
+                line,
+                "\",\"method\":\"\",\"host\":\"\",\"target\":\"\",\"agent\":\"",
+            );
+        }
+        LogFormat::Combined => {
+            put(line, client);
+            put(line, " - - [");
+            line.push(0);
+            put(line, "] \"-\" ");
+            line.push(0);
+            put(line, " \"-\" \"-");
+        }
+    }
+}
+
 /// Writes the whole line, `begun` by [`begin`].
 pub(crate) fn end(out: &mut Vec<u8>, format: LogFormat, begun: &[u8], outcome: &Outcome<'_>) {
     let lasted = outcome.ended.saturating_sub(outcome.moments.began);
@@ -97,7 +119,7 @@ pub(crate) fn end(out: &mut Vec<u8>, format: LogFormat, begun: &[u8], outcome: &
             number(out, outcome.bytes);
             put(out, ",\"total_ms\":");
             milliseconds(out, lasted);
-            phases(out, outcome);
+            phases(out, outcome, [",\"", "\":"]);
             if let Some(server) = outcome.server {
                 put(out, ",\"server\":\"");
                 escape(out, server.as_bytes());
@@ -116,13 +138,19 @@ pub(crate) fn end(out: &mut Vec<u8>, format: LogFormat, begun: &[u8], outcome: &
             put(out, " ");
             number(out, outcome.bytes);
             out.extend_from_slice(parts.next().unwrap_or_default());
-            put(out, "\"\n");
+            // Behind what has always stood there, where readers of such lines look no further.
+            put(out, "\" reason=");
+            put(out, outcome.reason.unwrap_or("origin"));
+            put(out, " total_ms=");
+            milliseconds(out, lasted);
+            phases(out, outcome, [" ", "="]);
+            put(out, "\n");
         }
     }
 }
 
 /// How long each part took, as far as the request came.
-fn phases(out: &mut Vec<u8>, outcome: &Outcome<'_>) {
+fn phases(out: &mut Vec<u8>, outcome: &Outcome<'_>, around: [&str; 2]) {
     let moments = &outcome.moments;
     let steps = [
         ("wait_ms", moments.began, moments.admitted),
@@ -134,9 +162,9 @@ fn phases(out: &mut Vec<u8>, outcome: &Outcome<'_>) {
         if to == 0 || from == 0 {
             return;
         }
-        put(out, ",\"");
+        put(out, around[0]);
         put(out, name);
-        put(out, "\":");
+        put(out, around[1]);
         milliseconds(out, to.saturating_sub(from));
     }
 }
@@ -215,7 +243,7 @@ fn since_1970(time: SystemTime) -> (u64, u32) {
     (since.as_secs(), since.subsec_millis())
 }
 
-fn rfc3339(time: SystemTime) -> String {
+pub(crate) fn rfc3339(time: SystemTime) -> String {
     let (seconds, ms) = since_1970(time);
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = clock_of(seconds);
@@ -287,7 +315,38 @@ mod tests {
         assert_eq!(
             line(LogFormat::Combined),
             "192.0.2.7 - - [29/Feb/2000:00:00:00 +0000] \"GET /a\\\"b HTTP/1.1\" 200 1234 \"http://y/\" \
-             \"A\\u00ffB\\u0009C\"\n"
+             \"A\\u00ffB\\u0009C\" reason=origin total_ms=14.000 wait_ms=2.500 connect_ms=0.100 \
+             first_byte_ms=10.000 transfer_ms=1.400\n"
         );
+    }
+
+    #[test]
+    fn what_was_no_request_has_a_line_too() {
+        for (format, expected) in [
+            (
+                LogFormat::Combined,
+                "192.0.2.7 - - [01/Jan/1970:00:00:00 +0000] \"-\" 400 9 \"-\" \"-\" reason=bad-request total_ms=0.000\n",
+            ),
+            (
+                LogFormat::Json,
+                "{\"client\":\"192.0.2.7\",\"method\":\"\",\"host\":\"\",\"target\":\"\",\"agent\":\"\",\
+                 \"time\":\"1970-01-01T00:00:00.000Z\",\"status\":400,\"bytes\":9,\"total_ms\":0.000,\
+                 \"reason\":\"bad-request\"}\n",
+            ),
+        ] {
+            let (mut begun, mut out) = (Vec::new(), Vec::new());
+            begin_unread(&mut begun, format, "192.0.2.7");
+            let outcome = Outcome {
+                status: 400,
+                bytes: 9,
+                reason: Some("bad-request"),
+                server: None,
+                moments: Moments::default(),
+                ended: 0,
+                wall: SystemTime::UNIX_EPOCH,
+            };
+            end(&mut out, format, &begun, &outcome);
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
     }
 }

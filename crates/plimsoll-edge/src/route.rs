@@ -4,22 +4,29 @@
 //! refused (browsers and tools resolve them before they ask), slashes in a row count as one, and a path with an
 //! encoded slash is matched in both readings: when they take different routes, it is refused.
 
+pub(crate) mod shared;
+
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{self, Action, Match, PathMatch, Rewrite};
 use plimsoll_wire::request_head::RequestHead;
 use regex::Regex;
 
-use crate::bucket::Buckets;
+use crate::compress::weighed;
 use crate::own::Page;
+use crate::shell;
+use shared::RouteShared;
 
 /// A route with everything compiled.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) config: edge::Route,
-    pub(crate) page: Option<Page>,
-    pub(crate) buckets: Option<Arc<Buckets>>,
+    pub(crate) shared: Arc<RouteShared>,
+    page: Option<Arc<Page>>,
+    /// This loop's look at pages that were learnt.
+    /// Only its own loop asks: nobody ever waits for it.
+    seen: Mutex<shell::Seen>,
     path: Path,
     rewrite: Option<Regex>,
 }
@@ -50,10 +57,14 @@ impl Routes {
     ///
     /// # Errors
     /// When a regular expression is not valid.
-    pub(crate) fn new(routes: &[edge::Route]) -> Result<Self, regex::Error> {
+    pub(crate) fn new(
+        routes: &[edge::Route],
+        shared: &[Arc<RouteShared>],
+    ) -> Result<Self, regex::Error> {
         let routes = routes
             .iter()
-            .map(Route::new)
+            .zip(shared)
+            .map(|(route, shared)| Route::new(route, Arc::clone(shared)))
             .collect::<Result<Vec<_>, _>>()?;
         let plain = routes
             .first()
@@ -184,7 +195,7 @@ fn without_dots(path: &[u8]) -> Result<String, Confused> {
 }
 
 impl Route {
-    fn new(config: &edge::Route) -> Result<Self, regex::Error> {
+    fn new(config: &edge::Route, shared: Arc<RouteShared>) -> Result<Self, regex::Error> {
         let path = match &config.matches.path {
             PathMatch::Any => Path::Any,
             PathMatch::Exact(path) => Path::Exact(path.clone()),
@@ -197,11 +208,27 @@ impl Route {
         };
         Ok(Self {
             config: config.clone(),
-            page: config.fallback.as_ref().map(Page::new),
-            buckets: config.rate.map(|rate| Arc::new(Buckets::new(rate))),
+            page: shared.page.clone(),
+            shared,
+            seen: Mutex::default(),
             path,
             rewrite,
         })
+    }
+
+    /// Whether something may stand in for a page of this route.
+    #[inline]
+    pub(crate) fn may_stand_in(&self) -> bool {
+        let shared = &self.shared;
+        self.page.is_some() || shared.shells.is_some() || shared.room.is_some()
+    }
+
+    /// The page that stands in for what is at a path; what was learnt goes before the file.
+    pub(crate) fn page(&self, path: &str) -> Option<Arc<Page>> {
+        let learnt = self.shared.shells.as_ref();
+        learnt
+            .and_then(|shells| shell::find(shells, &self.seen, path))
+            .or_else(|| self.page.clone())
     }
 
     fn takes(&self, head: &RequestHead<'_, '_>, path: &str, random: f64) -> bool {
@@ -294,14 +321,47 @@ fn is_host(asked: Option<&str>, meant: &str) -> bool {
 }
 
 /// Crawlers that get no fallback: they would take the shell for the page.
-static CRAWLERS: LazyLock<regex::bytes::Regex> = LazyLock::new(|| {
-    let names = "googlebot|bingbot|duckduckbot|baiduspider|yandex|applebot|slurp|facebookexternalhit|twitterbot|\
-                 linkedinbot|petalbot|gptbot|ccbot|crawler";
-    regex::bytes::Regex::new(&format!("(?i-u){names}")).expect("the names are plain words")
-});
+const CRAWLERS: [&str; 24] = [
+    "googlebot",
+    "google-inspectiontool",
+    "storebot-google",
+    "adsbot-google",
+    "mediapartners-google",
+    "bingbot",
+    "bingpreview",
+    "duckduckbot",
+    "baiduspider",
+    "yandex",
+    "applebot",
+    "slurp",
+    "facebookexternalhit",
+    "twitterbot",
+    "linkedinbot",
+    "petalbot",
+    "seznambot",
+    "gptbot",
+    "oai-searchbot",
+    "claudebot",
+    "perplexitybot",
+    "ccbot",
+    "ia_archiver",
+    "crawler",
+];
+
+/// Finds the names of crawlers in what a client calls itself.
+///
+/// # Errors
+/// When there are too many names.
+pub(crate) fn crawlers(further: &[String]) -> Result<regex::bytes::Regex, regex::Error> {
+    let names = CRAWLERS.iter().copied().map(str::to_owned);
+    let names: Vec<String> = names
+        .chain(further.iter().map(|name| regex::escape(name)))
+        .collect();
+    regex::bytes::Regex::new(&format!("(?i-u){}", names.join("|")))
+}
 
 /// Whether a request may be answered with a page that only a browser can fill.
-pub(crate) fn takes_page(head: &RequestHead<'_, '_>) -> bool {
+pub(crate) fn takes_page(head: &RequestHead<'_, '_>, crawlers: &regex::bytes::Regex) -> bool {
     if !matches!(head.method, "GET" | "HEAD") {
         return false;
     }
@@ -310,14 +370,13 @@ pub(crate) fn takes_page(head: &RequestHead<'_, '_>) -> bool {
         let value = header.value;
         match header.name.len() {
             6 if header.name.eq_ignore_ascii_case("accept") => {
-                let found = holds(value, "text/html") || holds(value, "*/*");
-                accepts = Some(accepts.unwrap_or(false) || found);
+                accepts = Some(accepts.unwrap_or(false) || accepts_pages(value));
             }
-            10 if header.name.eq_ignore_ascii_case("user-agent") && CRAWLERS.is_match(value) => {
+            10 if header.name.eq_ignore_ascii_case("user-agent") && crawlers.is_match(value) => {
                 return false;
             }
             14 if header.name.eq_ignore_ascii_case("sec-fetch-dest")
-                && !value.eq_ignore_ascii_case(b"document") =>
+                && !value.trim_ascii().eq_ignore_ascii_case(b"document") =>
             {
                 return false;
             }
@@ -328,12 +387,20 @@ pub(crate) fn takes_page(head: &RequestHead<'_, '_>) -> bool {
     accepts.unwrap_or(true)
 }
 
-/// Whether a value holds a lower-case word, in any case.
-fn holds(value: &[u8], word: &str) -> bool {
-    let word = word.as_bytes();
-    value
-        .windows(word.len())
-        .any(|part| part.eq_ignore_ascii_case(word))
+/// Whether an `Accept` takes pages; what is narrower goes before `*/*`.
+fn accepts_pages(value: &[u8]) -> bool {
+    let (mut html, mut all) = (None, None);
+    for item in value.split(|&byte| byte == b',') {
+        let Some((name, weight)) = weighed(item) else {
+            continue;
+        };
+        if name.eq_ignore_ascii_case(b"text/html") {
+            html = Some(weight > 0);
+        } else if name == b"*/*" {
+            all = Some(weight > 0);
+        }
+    }
+    html.or(all).unwrap_or(false)
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@ mod event_loops;
 mod sockets;
 
 use std::ffi::CString;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -18,18 +18,19 @@ use plimsoll_config::edge::{AccessLog, Admin, Edge};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::admin;
-use crate::check;
 use crate::clock::Clock;
+use crate::errands::{self, Errands};
 use crate::figures::Figures;
 use crate::listen::Census;
-use crate::log::{Lines, Writer};
-use crate::names;
-use crate::overview::Watch;
+use crate::log::{Lines, Reopener, Writer};
+use crate::overview::{Told, Watch};
 use crate::pool::chooser::mix;
 use crate::roster::Roster;
-use crate::settings::{Before, Settings, Shared, loops};
+use crate::settings::{self, Before, Settings, Shared, loops};
 use crate::tls::TlsFault;
-use control::{Control, Followed};
+use crate::trace::{Span, Spans};
+pub(crate) use control::Control;
+use control::Followed;
 use event_loops::{ORDERS_MAX, Order, Parts};
 pub use sockets::Handed;
 use sockets::Sockets;
@@ -94,9 +95,25 @@ pub enum Fault {
     /// The system gave no thread or no event queue.
     #[error("cannot start an event loop")]
     Loop(#[source] io::Error),
+    /// A database of countries that is none.
+    #[error("a database of countries cannot be used: {0}")]
+    Countries(String),
+    /// The system gave no random bytes.
+    #[error("the system gives no random bytes")]
+    NoRandom,
     /// A loop has ended.
     #[error("an event loop has ended")]
     LoopGone,
+}
+
+impl From<settings::Fault> for Fault {
+    fn from(fault: settings::Fault) -> Self {
+        match fault {
+            settings::Fault::Tls(fault) => Self::Tls(fault),
+            settings::Fault::Countries(error) => Self::Countries(error.to_string()),
+            settings::Fault::NoRandom => Self::NoRandom,
+        }
+    }
 }
 
 type Tell = Arc<dyn Fn(&str) + Send + Sync>;
@@ -139,9 +156,10 @@ impl Hooks {
 pub struct Running {
     control: Arc<Control>,
     admin: Option<AdminDesk>,
-    checks: (JoinHandle<()>, oneshot::Sender<()>),
+    errands: (JoinHandle<()>, oneshot::Sender<()>),
     loops: Vec<JoinHandle<()>>,
     writer: Option<JoinHandle<()>>,
+    reopener: Option<Reopener>,
 }
 
 struct AdminDesk {
@@ -183,19 +201,24 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
     handed.must_be_taken()?;
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
     let roster = Roster::new(&edge.pools);
-    let shared = Shared::new(edge, &roster.pools(), Before::default(), clock)?;
+    let shared = Shared::new(edge, &roster.pools(), Before::default(), count, clock)?;
     if let Some(name) = &edge.user {
         become_user(name)?;
     }
+    let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
     let Started {
         threads,
         orders,
         figures,
-    } = start_loops(edge, &shared, clock, by_loop, log.as_ref())?;
+    } = start_loops(edge, &shared, clock, by_loop, log.as_ref(), &spans)?;
+    drop(spans);
     let watch = Watch {
         clock,
         loops: figures,
         pools: Mutex::new(shared.pools.clone()),
+        routes: Mutex::new(shared.routes),
+        alarms: Mutex::default(),
+        told: Told::default(),
     };
     let followed = Followed {
         listening,
@@ -203,24 +226,26 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         roster,
         resolvers: edge.resolvers.clone(),
     };
-    let control = Control::new(watch, hooks, orders, followed);
+    let control = Control::new(watch, Errands::new(edge), hooks, orders, followed);
     control.warn(edge);
     let control = Arc::new(control);
+    let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
     let writer = log
-        .map(|(writer, out)| write_log(writer, out, &control.hooks))
+        .map(|(writer, out)| write_log(writer, out, edge.access_log.clone(), &control.hooks))
         .transpose()?;
     let admin = match (admin, &edge.admin) {
         (Some(listener), Some(config)) => Some(open_admin(listener, config, &control)?),
         _ => None,
     };
-    let checks = open_checks(&control)?;
+    let errands = open_errands(&control, spans_taken)?;
     (control.hooks.phase)(Phase::Ready);
     Ok(Running {
         control,
         admin,
-        checks,
+        errands,
         loops: threads,
         writer,
+        reopener,
     })
 }
 
@@ -237,6 +262,7 @@ fn start_loops(
     clock: Clock,
     by_loop: Vec<Vec<(SocketAddr, TcpListener)>>,
     log: Option<&(Writer, Out)>,
+    spans: &mpsc::Sender<Vec<Span>>,
 ) -> Result<Started, Fault> {
     let census = Arc::new(Census::default());
     let mut started = Started {
@@ -250,10 +276,11 @@ fn start_loops(
         let figures: Arc<Figures> = Arc::default();
         let parts = Parts {
             clock,
-            seed: mix(number as u64 ^ u64::from(std::process::id()) << 32),
-            settings: Settings::new(edge, shared)?,
+            seed: seed(number)?,
+            settings: Settings::new(edge, shared, number)?,
             figures: Arc::clone(&figures),
             log: log.map_or_else(Lines::default, |(writer, _)| writer.lines()),
+            spans: Spans::new(spans.clone()),
             listeners,
             census: Arc::clone(&census),
             inbox,
@@ -288,6 +315,13 @@ impl Running {
         self.control.reload()
     }
 
+    /// Opens the access log again, when somebody has moved it away to make room.
+    pub fn reopen_log(&self) {
+        if let Some(reopener) = &self.reopener {
+            reopener.reopen();
+        }
+    }
+
     /// Takes no new connections, lets requests and tunnels end for at most so long, and ends.
     pub fn drain(self, at_most: Duration) {
         (self.control.hooks.phase)(Phase::Stopping);
@@ -295,11 +329,13 @@ impl Running {
             // A loop that takes no orders has ended.
             let _ = orders.blocking_send(Order::Drain(at_most));
         }
+        // The writer ends with the last who might give it something.
+        drop(self.reopener);
         for thread in self.loops.into_iter().chain(self.writer) {
             // A thread that died has told so on stderr; the others end all the same.
             let _ = thread.join();
         }
-        let (thread, end) = self.checks;
+        let (thread, end) = self.errands;
         let _ = end.send(());
         let _ = thread.join();
         if let Some(admin) = self.admin {
@@ -333,22 +369,22 @@ fn open_admin(
     })
 }
 
-fn open_checks(control: &Arc<Control>) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
+fn open_errands(
+    control: &Arc<Control>,
+    spans: mpsc::Receiver<Vec<Span>>,
+) -> Result<(JoinHandle<()>, oneshot::Sender<()>), Fault> {
     let runtime = event_loops::runtime().map_err(Fault::Loop)?;
     let (end, ended) = oneshot::channel();
     let control = Arc::clone(control);
-    let body = move || {
-        runtime.block_on(async move {
-            let (watch, tell) = (Arc::clone(&control.watch), Arc::clone(&control.hooks.tell));
-            tokio::select! {
-                () = check::keep(watch, tell) => {}
-                () = names::keep(Arc::clone(&control)) => {}
-                () = control.watch_certificates() => {}
-                _ = ended => {}
-            }
-        });
-    };
-    Ok((spawn("edge-check".to_owned(), body)?, end))
+    let body = move || errands::run(&runtime, &control, spans, ended);
+    Ok((spawn("edge-errands".to_owned(), body)?, end))
+}
+
+/// What the numbers of a loop grow from; nobody shall foresee them, or get the same ones after a restart.
+fn seed(number: usize) -> Result<u64, Fault> {
+    let random = ring::rand::SystemRandom::new();
+    let bytes = ring::rand::generate::<[u8; 8]>(&random).map_err(|_| Fault::NoRandom)?;
+    Ok(mix(u64::from_le_bytes(bytes.expose()) ^ number as u64))
 }
 
 /// Becomes another user. Nothing but this thread runs yet, and what needs rights is bound and open.
@@ -379,8 +415,7 @@ fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
     let out: Out = match &log.path {
         None => Box::new(io::stdout()),
         Some(path) => {
-            let opened = OpenOptions::new().create(true).append(true).open(path);
-            let file = opened.map_err(|source| Fault::AccessLog {
+            let file = open_for_lines(path).map_err(|source| Fault::AccessLog {
                 path: path.clone(),
                 source,
             })?;
@@ -390,8 +425,22 @@ fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
     Ok((Writer::new(log.format), out))
 }
 
-fn write_log(writer: Writer, out: Out, hooks: &Hooks) -> Result<JoinHandle<()>, Fault> {
+fn open_for_lines(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+fn write_log(
+    writer: Writer,
+    out: Out,
+    log: Option<AccessLog>,
+    hooks: &Hooks,
+) -> Result<JoinHandle<()>, Fault> {
     let tell = Arc::clone(&hooks.tell);
     let told = move |error: &io::Error| tell(&format!("the access log is not written: {error}"));
-    spawn("edge-log".to_owned(), move || writer.run(out, told))
+    let path = log.and_then(|log| log.path);
+    let open = move || -> io::Result<Option<Out>> {
+        let file = path.as_deref().map(open_for_lines).transpose()?;
+        Ok(file.map(|file| Box::new(file) as Out))
+    };
+    spawn("edge-log".to_owned(), move || writer.run(out, open, told))
 }

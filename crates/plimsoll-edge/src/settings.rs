@@ -5,12 +5,15 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
-use plimsoll_config::edge::{self, Edge, Limits, Network};
+use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
 
+use crate::access::Gate;
 use crate::clock::{self, Clock};
 use crate::deadline::TICK_MS;
+use crate::figures::Counter;
 use crate::pool::Pool;
-use crate::route::Routes;
+use crate::route::shared::RouteShared;
+use crate::route::{self, Routes};
 use crate::tls::{self, ByName, TlsFault};
 use tokio_rustls::TlsAcceptor;
 
@@ -22,6 +25,13 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) trusted: Vec<Network>,
     pub(crate) ticks: Ticks,
+    /// Who is let in.
+    pub(crate) gate: Option<Arc<Gate>>,
+    /// Names of clients that get no page in place of another.
+    pub(crate) crawlers: regex::bytes::Regex,
+    pub(crate) traces: Option<Arc<Traces>>,
+    /// Which of a route's counters is this loop's.
+    number: usize,
     /// Bytes that the connections of one loop may hold together.
     pub(crate) memory_max: usize,
     doors: Vec<Arc<DoorSettings>>,
@@ -44,10 +54,24 @@ impl std::fmt::Debug for DoorSettings {
     }
 }
 
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error(transparent)]
+    Tls(#[from] TlsFault),
+    #[error(transparent)]
+    Countries(#[from] maxminddb::MaxMindDbError),
+    #[error("the system gives no random bytes")]
+    NoRandom,
+}
+
 /// What all loops share of a configuration.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) pools: Vec<Arc<Pool>>,
+    pub(crate) routes: Vec<Arc<RouteShared>>,
+    gate: Option<Arc<Gate>>,
+    traces: Option<Arc<Traces>>,
     pub(crate) doors: Vec<Arc<DoorSettings>>,
 }
 
@@ -55,17 +79,20 @@ pub(crate) struct Shared {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before<'a> {
     pub(crate) pools: &'a [Arc<Pool>],
+    pub(crate) routes: &'a [Arc<RouteShared>],
     pub(crate) doors: &'a [Arc<DoorSettings>],
 }
 
 impl Shared {
-    /// Builds it; `servers` are the configuration's pools with the servers that they have now.
+    /// Builds it for so many loops; `servers` are the configuration's pools with the servers that they have now. Pools
+    /// of the same name and routes for the same requests go on from earlier ones.
     pub(crate) fn new(
         edge: &Edge,
         servers: &[edge::Pool],
         before: Before<'_>,
+        loops: usize,
         clock: Clock,
-    ) -> Result<Self, TlsFault> {
+    ) -> Result<Self, Fault> {
         let now = clock::wall();
         let doors = edge.listen.iter().map(|listener| {
             let mut doors = before.doors.iter();
@@ -80,8 +107,17 @@ impl Shared {
             }))
         });
         let doors = doors.collect::<Result<_, TlsFault>>()?;
+        let routes = edge
+            .routes
+            .iter()
+            .map(|route| RouteShared::new(route, before.routes, loops).map(Arc::new))
+            .collect::<Result<_, Fault>>()?;
+        let gate = edge.access.as_ref().map(Gate::new).transpose()?;
         Ok(Self {
             pools: pools(servers, before.pools, clock)?,
+            routes,
+            gate: gate.map(Arc::new),
+            traces: edge.traces.clone().map(Arc::new),
             doors,
         })
     }
@@ -114,10 +150,14 @@ impl Settings {
     ///
     /// # Errors
     /// When a regular expression is not valid.
-    pub(crate) fn new(edge: &Edge, shared: &Shared) -> Result<Self, regex::Error> {
+    pub(crate) fn new(edge: &Edge, shared: &Shared, number: usize) -> Result<Self, regex::Error> {
         let limits = edge.limits;
         Ok(Self {
-            routes: Arc::new(Routes::new(&edge.routes)?),
+            routes: Arc::new(Routes::new(&edge.routes, &shared.routes)?),
+            gate: shared.gate.clone(),
+            crawlers: route::crawlers(&edge.crawlers)?,
+            traces: shared.traces.clone(),
+            number,
             pools: shared.pools.clone(),
             doors: shared.doors.clone(),
             limits,
@@ -138,13 +178,24 @@ impl Settings {
     pub(crate) fn with_pools(&self, pools: Vec<Arc<Pool>>) -> Self {
         Self {
             routes: Arc::clone(&self.routes),
+            gate: self.gate.clone(),
+            crawlers: self.crawlers.clone(),
+            traces: self.traces.clone(),
+            number: self.number,
+            memory_max: self.memory_max,
             pools,
             limits: self.limits,
             trusted: self.trusted.clone(),
             ticks: self.ticks,
-            memory_max: self.memory_max,
             doors: self.doors.clone(),
         }
+    }
+
+    /// This loop's counter of a route's requests, when somebody watches them.
+    #[inline]
+    pub(crate) fn count_of(&self, route: usize) -> Option<&Counter> {
+        let counts = &self.routes.get(route).shared.counts;
+        counts.get(self.number).map(|one| &one.0)
     }
 
     /// How clients of a listener are met; `None` when the configuration no longer has it.

@@ -1,4 +1,5 @@
 //! For tests: origins with a known service law, a queue simulator in virtual time, builders.
 
+pub mod countries;
 pub mod origin;
 pub mod queue;

@@ -59,9 +59,12 @@ impl Reader {
             }
             return asked.is_whole;
         }
-        let found = self.head(seen);
-        self.is_refused = found.is_err();
-        found.unwrap_or(false)
+        if let Ok(found) = self.head(seen) {
+            found
+        } else {
+            self.is_refused = true;
+            false
+        }
     }
 
     fn head(&mut self, seen: usize) -> Result<bool, RequestFault> {

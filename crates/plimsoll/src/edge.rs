@@ -9,7 +9,7 @@ use std::sync::Arc;
 use plimsoll_config::edge::Edge;
 use plimsoll_edge::{Fault as EdgeFault, Hooks, Running, TlsFault};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::arguments::{EdgeArguments, EdgeCommand};
@@ -31,7 +31,7 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
     let handed = service::handed()?;
     let edge = flags::configuration(&arguments)?;
     // Before the loops start, so that no signal falls between.
-    let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
+    let mut signals = Signals::new([SIGHUP, SIGUSR1, SIGINT, SIGTERM])?;
     let arguments = Arc::new(arguments);
     let hooks = Hooks {
         tell: Arc::new(tell),
@@ -45,8 +45,13 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
         plimsoll_edge::start_with(&edge, hooks, handed).map_err(|fault| explain(&fault))?;
     introduce(&edge, &running);
     for signal in signals.forever() {
-        if signal != SIGHUP {
+        if !matches!(signal, SIGHUP | SIGUSR1) {
             break;
+        }
+        // Whoever rotates logs sends either, as to other servers.
+        running.reopen_log();
+        if signal == SIGUSR1 {
+            continue;
         }
         if let Err(why) = running.reload() {
             tell(&format!("the old configuration stays in use: {why}"));
@@ -77,7 +82,10 @@ fn end(running: Running, edge: &Edge, mut signals: Signals) -> Result<Exit, Faul
             handle.close();
         })?;
     // The signals end when the drain does; one before that is impatience.
-    if signals.forever().any(|signal| signal != SIGHUP) {
+    if signals
+        .forever()
+        .any(|signal| !matches!(signal, SIGHUP | SIGUSR1))
+    {
         return Ok(Exit::Interrupted);
     }
     let _ = draining.join();
@@ -123,6 +131,10 @@ fn explain(fault: &EdgeFault) -> Fault {
         }
         EdgeFault::Tls(_) => "give a PEM file with the chain and one with its private key",
         EdgeFault::User { .. } => "name a user of this host, and start as root",
+        EdgeFault::Countries(_) => {
+            "give a MaxMind file with countries, such as GeoLite2-Country.mmdb"
+        }
+        EdgeFault::NoRandom => "start it where the system's random numbers can be had",
         EdgeFault::Expression(_) => "see the syntax of regular expressions in the reference",
         EdgeFault::Loops(_) => "restart the edge; it lets requests end",
         EdgeFault::Loop(_) | EdgeFault::LoopGone => {

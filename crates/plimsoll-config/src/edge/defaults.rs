@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{
-    Action, Ceiling, Chooser, Class, Edge, Eject, Fallback, Limits, Listener, Match, Pool, Route,
-    Server, ServerTls, Timeouts,
+    Action, Alarm, Ceiling, Chooser, Class, Coding, Compress, Edge, Eject, Fallback, Limits,
+    Listener, Match, Pool, Route, Server, ServerTls, Timeouts, Waiting,
 };
 
 impl Fallback {
@@ -64,6 +64,66 @@ impl Default for Eject {
     }
 }
 
+impl Default for Waiting {
+    fn default() -> Self {
+        Self {
+            page: None,
+            most: 10_000,
+            retry: Duration::from_secs(10),
+            stay: Duration::from_mins(10),
+        }
+    }
+}
+
+impl Default for Compress {
+    fn default() -> Self {
+        let types = [
+            "text/html",
+            "text/css",
+            "text/plain",
+            "text/javascript",
+            "text/xml",
+            "text/csv",
+            "text/markdown",
+            "text/vtt",
+            "application/javascript",
+            "application/json",
+            "application/ld+json",
+            "application/manifest+json",
+            "application/problem+json",
+            "application/xml",
+            "application/xhtml+xml",
+            "application/rss+xml",
+            "application/atom+xml",
+            "application/wasm",
+            "image/svg+xml",
+            "image/x-icon",
+            "image/bmp",
+            "font/ttf",
+            "font/otf",
+        ];
+        Self {
+            codings: vec![Coding::Zstd, Coding::Brotli, Coding::Gzip],
+            level: 4,
+            types: types.map(str::to_owned).to_vec(),
+            len_min: 1024,
+            cpu_share: 0.5,
+        }
+    }
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self {
+            webhook: None,
+            every: Duration::from_mins(1),
+            history: 60,
+            factor: 4.0,
+            least_per_second: 1.0,
+        }
+    }
+}
+
 impl Pool {
     /// A pool of these servers with the defaults of everything else.
     pub fn new(name: &str, servers: Vec<Server>) -> Self {
@@ -94,6 +154,10 @@ impl Route {
             matches: Match::default(),
             action: Action::Pool(pool),
             fallback: None,
+            shell: None,
+            waiting: None,
+            compress: None,
+            access: None,
             class: Class::default(),
             rewrite: None,
             request_headers: Vec::new(),
@@ -120,6 +184,10 @@ impl Edge {
             cores: None,
             trusted: Vec::new(),
             limits: Limits::default(),
+            access: None,
+            crawlers: Vec::new(),
+            alarm: None,
+            traces: None,
             user: None,
             drain: Duration::from_secs(30),
             resolvers: Vec::new(),

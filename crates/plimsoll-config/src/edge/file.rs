@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::words::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
 use super::{
     AccessLog, Action, Admin, Certificate, Edge, Limits, Listener, LogFormat, Network, Pool, Route,
-    Server, pools, routes,
+    Server, outward, pools, routes,
 };
 use crate::plan::Surroundings;
 use crate::plan::desk::{Desk, Fields};
@@ -81,20 +81,8 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
     let zone = fields
         .get("zone")
         .and_then(|node| desk.word(node, "a name"));
-    let mut pools = match fields.get("pools") {
-        Some(node) => pools::pools(desk, node, &|server| look_up(server, &resolvers)),
-        None => Vec::new(),
-    };
-    for pool in &mut pools {
-        pool.zone.clone_from(&zone);
-    }
-    if pools.is_empty() && !fields.misspells(&["pools"]) {
-        desk.fault(
-            root,
-            "there is no pool",
-            "pools: { app: { servers: [http://127.0.0.1:3000] } }",
-        );
-    }
+    let find = |server: &Server| look_up(server, &resolvers);
+    let pools = pools_in(desk, &fields, zone.as_ref(), &find);
     let routes = match fields.get("routes") {
         Some(node) => routes::routes(desk, node, &pools),
         None => only_pool(desk, &fields, &pools),
@@ -125,6 +113,18 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         limits: fields
             .get("limits")
             .map_or(defaults.limits, |node| limits(desk, node)),
+        access: fields
+            .get("access")
+            .and_then(|node| outward::access(desk, node)),
+        crawlers: fields
+            .get("crawlers")
+            .map_or_else(Vec::new, |node| crawlers(desk, node)),
+        alarm: fields
+            .get("alarm")
+            .and_then(|node| outward::alarm(desk, node)),
+        traces: fields
+            .get("traces")
+            .and_then(|node| outward::traces(desk, node)),
         user: fields
             .get("user")
             .and_then(|node| desk.word(node, "the name of a user")),
@@ -132,6 +132,29 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         resolvers,
         zone,
     })
+}
+
+/// At least one pool, each in the edge's zone.
+fn pools_in(
+    desk: &Desk<'_>,
+    fields: &Fields<'_>,
+    zone: Option<&String>,
+    find: &dyn Fn(&Server) -> Result<Vec<SocketAddr>, String>,
+) -> Vec<Pool> {
+    let mut pools = fields
+        .get("pools")
+        .map_or_else(Vec::new, |node| pools::pools(desk, node, find));
+    for pool in &mut pools {
+        pool.zone = zone.cloned();
+    }
+    if pools.is_empty() && !fields.misspells(&["pools"]) {
+        desk.fault(
+            fields.node,
+            "there is no pool",
+            "pools: { app: { servers: [http://127.0.0.1:3000] } }",
+        );
+    }
+    pools
 }
 
 /// Without routes everything goes to the only pool.
@@ -260,6 +283,20 @@ fn resolvers(desk: &Desk<'_>, node: &Node) -> Vec<SocketAddr> {
     desk.one_or_more(node).iter().filter_map(read).collect()
 }
 
+fn crawlers(desk: &Desk<'_>, node: &Node) -> Vec<String> {
+    let valid = "a part of its User-Agent of 3 to 100 characters, such as mybot";
+    let read = |item| {
+        let name = desk.word(item, valid)?;
+        // Whatever every browser's name holds would leave nobody.
+        let is_name = (3..=100).contains(&name.len()) && !name.eq_ignore_ascii_case("mozilla");
+        if !is_name {
+            desk.fault(item, format!("`{name}` names no crawler"), valid);
+        }
+        is_name.then_some(name)
+    };
+    desk.one_or_more(node).iter().filter_map(read).collect()
+}
+
 fn admin(desk: &Desk<'_>, node: &Node) -> Option<Admin> {
     let new = |address| Admin {
         address,
@@ -346,5 +383,7 @@ fn limits(desk: &Desk<'_>, node: &Node) -> Limits {
     }
 }
 
+#[cfg(test)]
+mod answer_tests;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,30 @@ impl Network {
         (bits <= most).then_some(Self { address, bits })
     }
 
+    /// Every address there is.
+    pub fn all() -> [Self; 2] {
+        [
+            Self {
+                address: IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED),
+                bits: 0,
+            },
+            Self {
+                address: IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED),
+                bits: 0,
+            },
+        ]
+    }
+
+    /// The first and the last address, as numbers; those of IPv4 stand where IPv6 maps them.
+    pub fn bounds(&self) -> (u128, u128) {
+        let (address, bits) = match self.address {
+            IpAddr::V4(address) => (address.to_ipv6_mapped(), self.bits + 96),
+            IpAddr::V6(address) => (address, self.bits),
+        };
+        let rest = u128::MAX.checked_shr(bits.into()).unwrap_or(0);
+        (address.to_bits() & !rest, address.to_bits() | rest)
+    }
+
     /// `10.0.0.0/8`, `::1`.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, bits) = match text.split_once('/') {
@@ -66,5 +90,22 @@ mod tests {
         check("192.168.1.7", "192.168.1.8", false);
         assert_eq!(Network::parse("10.0.0.0/33"), None);
         assert_eq!(Network::parse("ten"), None);
+    }
+
+    #[test]
+    fn bounds_are_the_first_and_the_last() {
+        let check = |network: &str, first: &str, last: &str| {
+            let bounds = Network::parse(network).unwrap().bounds();
+            let number = |text: &str| text.parse::<std::net::Ipv6Addr>().unwrap().to_bits();
+            assert_eq!(bounds, (number(first), number(last)), "{network}");
+        };
+        check("10.1.2.3/8", "::ffff:10.0.0.0", "::ffff:10.255.255.255");
+        check("192.0.2.7", "::ffff:192.0.2.7", "::ffff:192.0.2.7");
+        check(
+            "2001:db8::/32",
+            "2001:db8::",
+            "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+        );
+        check("::/0", "::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff");
     }
 }

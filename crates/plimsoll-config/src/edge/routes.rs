@@ -4,13 +4,12 @@ use regex::Regex;
 
 use super::file::required;
 use super::words::{CACHE, MATCH, RATE, REDIRECT, REWRITE, ROUTE};
-use super::{Action, Class, Fallback, HeaderEdit, Match, PathMatch, Pool, Rate, Rewrite, Route};
+use super::{Action, Class, HeaderEdit, Match, PathMatch, Pool, Rate, Rewrite, Route};
+use super::{answers, outward};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::Node;
 use crate::units;
 
-/// Longest fallback, bytes.
-const FALLBACK_LEN_MAX: u64 = 16 << 20;
 /// What frames a message or names its host is the edge's own to write.
 const OWN_HEADERS: [&str; 7] = [
     "connection",
@@ -59,10 +58,23 @@ fn route(desk: &Desk<'_>, node: &Node, pools: &[Pool]) -> Option<Route> {
             .get(word)
             .map_or_else(Vec::new, |node| edits(desk, node))
     };
+    let (fallback, shell) = fields
+        .get("fallback")
+        .map_or((None, None), |node| answers::fallback(desk, node));
     let route = Route {
         matches,
         action: Action::Pool(0),
-        fallback: fields.get("fallback").and_then(|node| fallback(desk, node)),
+        fallback,
+        shell,
+        waiting: fields
+            .get("waiting")
+            .and_then(|node| answers::waiting(desk, node)),
+        compress: fields
+            .get("compress")
+            .and_then(|node| answers::compress(desk, node)),
+        access: fields
+            .get("access")
+            .and_then(|node| outward::access(desk, node)),
         class: class.unwrap_or_default(),
         rewrite,
         request_headers: edits("request_headers"),
@@ -113,7 +125,7 @@ fn action(desk: &Desk<'_>, fields: &Fields<'_>, pools: &[Pool]) -> Option<Action
     })
 }
 
-fn is_visible(text: &str) -> bool {
+pub(super) fn is_visible(text: &str) -> bool {
     text.bytes().all(|byte| (0x21..0x7f).contains(&byte))
 }
 
@@ -223,7 +235,7 @@ fn rewrite(desk: &Desk<'_>, node: &Node, matches: &Match) -> Option<Rewrite> {
     target(value).map(Rewrite::Prefix)
 }
 
-fn edits(desk: &Desk<'_>, node: &Node) -> Vec<HeaderEdit> {
+pub(super) fn edits(desk: &Desk<'_>, node: &Node) -> Vec<HeaderEdit> {
     let entries = desk.entries(node, "headers by name").unwrap_or_default();
     let mut edits = Vec::new();
     for (key, node) in entries {
@@ -279,10 +291,4 @@ fn rate(desk: &Desk<'_>, node: &Node) -> Option<Rate> {
         per_second,
         burst: burst.unwrap_or(seconds_worth),
     })
-}
-
-fn fallback(desk: &Desk<'_>, node: &Node) -> Option<Fallback> {
-    let name = desk.word(node, "a file")?;
-    let content = desk.file(node, &name, FALLBACK_LEN_MAX)?;
-    Some(Fallback::new(&name, content))
 }

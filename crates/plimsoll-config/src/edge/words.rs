@@ -1,5 +1,6 @@
 //! Every word of an edge's configuration, in tables: the reader and the reference are made from them.
 
+use super::answer_words::{ACCESS, ALARM, COMPRESS, COUNTRIES, FALLBACK, TRACES, WAITING};
 use crate::plan::words::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
@@ -46,6 +47,26 @@ pub(crate) static EDGE: Table = Table {
             "Addresses (`10.0.0.0/8`) whose word about clients is believed: `X-Forwarded-*`, `Forwarded`, PROXY headers."
         ),
         word!("limits", Of(&LIMITS), "Bounds of what clients may do."),
+        word!(
+            "access",
+            Of(&ACCESS),
+            "Who is let in, by address and country; everybody."
+        ),
+        word!(
+            "crawlers",
+            OneOrMore(&Text),
+            "Parts of the names (`User-Agent`) of further crawlers, which get no fallback and no waiting page."
+        ),
+        word!(
+            "alarm",
+            Either(&[Switch, Of(&ALARM)]),
+            "Tells when the rate of requests leaves its usual range; off."
+        ),
+        word!(
+            "traces",
+            Of(&TRACES),
+            "Where spans of requests are sent; nowhere."
+        ),
         word!(
             "user",
             Text,
@@ -311,8 +332,23 @@ pub(crate) static ROUTE: Table = Table {
         word!("redirect", Of(&REDIRECT), "Or where the client is sent."),
         word!(
             "fallback",
-            Text,
-            "File of a page that browsers get when the pool has no room."
+            Either(&[Text, Of(&FALLBACK)]),
+            "A page that browsers get when the pool has no room: a file, or more about it."
+        ),
+        word!(
+            "waiting",
+            Either(&[Switch, Of(&WAITING)]),
+            "Where there is no fallback: a page that asks again by itself and keeps a place in line."
+        ),
+        word!(
+            "compress",
+            Either(&[Switch, Of(&COMPRESS)]),
+            "Whether and how answers are compressed; false."
+        ),
+        word!(
+            "access",
+            Of(&ACCESS),
+            "Who may ask, besides what is said for the whole edge."
         ),
         word!("cache", Of(&CACHE), "How long copies are kept."),
         word!(
@@ -475,7 +511,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 19] = [
+pub(crate) static TABLES: [&Table; 26] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
@@ -487,11 +523,18 @@ pub(crate) static TABLES: [&Table; 19] = [
     &CHECK,
     &EJECT,
     &ROUTE,
+    &FALLBACK,
+    &WAITING,
+    &COMPRESS,
     &MATCH,
     &REDIRECT,
     &REWRITE,
     &RATE,
     &CACHE,
+    &ACCESS,
+    &COUNTRIES,
+    &ALARM,
+    &TRACES,
     &ADMIN,
     &LOG,
     &LIMITS,

@@ -32,6 +32,11 @@ pub(super) fn figures(seen: &Overview) -> String {
         let servers: Vec<Value> = servers.collect();
         json!({ "name": pool.name, "waiting": pool.waiting, "servers": servers })
     });
+    let routes = seen.routes.iter().map(
+        |route| json!({ "name": route.name, "requests": route.requests, "in_line": route.in_line }),
+    );
+    let alarms = seen.alarms.iter().filter(|alarm| alarm.is_alarmed);
+    let alarms = alarms.map(|alarm| json!({ "kind": alarm.kind, "name": alarm.name }));
     json!({
         "format_version": "1.0",
         "requests": seen.requests,
@@ -44,6 +49,8 @@ pub(super) fn figures(seen: &Overview) -> String {
         "own": own,
         "answer_ms": quantiles(&seen.answer_times),
         "wait_ms": quantiles(&seen.wait_times),
+        "routes": routes.collect::<Vec<_>>(),
+        "alarms": alarms.collect::<Vec<_>>(),
         "pools": pools.collect::<Vec<_>>(),
     })
     .to_string()

@@ -112,7 +112,7 @@ mod tests {
         let read = read(body.as_bytes(), &[]);
         match (read, expected) {
             (Ok((pool, order)), Ok(expected)) => {
-                assert_eq!((pool.as_str(), order), ("a", expected))
+                assert_eq!((pool.as_str(), order), ("a", expected));
             }
             (Err(why), Err(expected)) => assert!(why.contains(expected), "{body}: {why}"),
             (read, _) => panic!("{body}: {read:?}"),

@@ -20,7 +20,7 @@ use crate::pool::chooser::hash;
 use crate::pool::queue::Refused;
 use crate::pool::{Asker, Entry};
 use crate::record;
-use crate::route::{Route, takes_page};
+use crate::route::Route;
 use crate::settings::{Settings, ticks};
 
 impl Connection {
@@ -78,6 +78,15 @@ impl Connection {
             },
         };
         let client = client_of(&self.peer, &head, &settings);
+        if let Some(traces) = &settings.traces {
+            self.begin_trace(&head, client, traces);
+        }
+        let address = client.unwrap_or(self.peer.address);
+        if let Some(gate) = &settings.gate
+            && !gate.lets_in(address)
+        {
+            return self.refuse_head(&head, client, &own, 403, Reason::Blocked);
+        }
         let random = event_loop.random();
         let index = match settings.routes.find(&head, unit(random)) {
             Ok(Some(index)) => index,
@@ -86,16 +95,12 @@ impl Connection {
         };
         let route = settings.routes.get(index);
         own.facts.route = index;
-        own.facts.takes_page = route.page.is_some() && takes_page(&head);
-        let is_too_long =
-            matches!(head.length, Length::Sized(len) if len > settings.limits.body_len_max);
-        if is_too_long {
-            return self.refuse_head(&head, client, &own, 413, Reason::BadRequest);
+        if let Some(count) = settings.count_of(index) {
+            count.increment();
         }
-        if let Some(buckets) = &route.buckets
-            && !buckets.take(client.unwrap_or(self.peer.address), own.moments.began)
-        {
-            return self.refuse_head(&head, client, &own, 429, Reason::RateLimited);
+        self.look_closer(&head, &mut own.facts, &settings);
+        if let Some((status, reason)) = refusal(route, &settings, &head, &own, address) {
+            return self.refuse_head(&head, client, &own, status, reason);
         }
         let Action::Pool(pool) = route.config.action else {
             return self.redirect(&head, client, &own, route);
@@ -131,6 +136,9 @@ impl Connection {
             return;
         };
         let pool = &settings.pools[pool];
+        if own.facts.takes_page && !self.is_let_past(head, client, &own, settings) {
+            return;
+        }
         match pool.enter(&asker) {
             Entry::Granted(permit) => {
                 let exchange = self.exchange(bytes, head, client, own, settings, asker);
@@ -190,6 +198,7 @@ impl Connection {
             peer: &self.peer.text,
             secure: self.peer.secure,
             trusted: self.peer.trusted,
+            trace: self.trace(),
             target: target.as_deref(),
             default_host: &default_host,
             edits: &route.config.request_headers,
@@ -197,6 +206,8 @@ impl Connection {
         forward::request(&mut exchange.to_server.bytes, bytes, head, &asking);
         self.begin_line(&mut exchange.line, head, client);
         exchange.settings = Some(Rc::clone(settings));
+        exchange.is_told_of = !exchange.line.is_empty() || self.trace().is_some();
+        self.hand_over(&mut exchange);
         Some(exchange)
     }
 
@@ -250,6 +261,31 @@ impl Connection {
     }
 }
 
+/// Why a route takes no such request of this client.
+fn refusal(
+    route: &Route,
+    settings: &Settings,
+    head: &RequestHead<'_, '_>,
+    own: &Own,
+    address: IpAddr,
+) -> Option<(u16, Reason)> {
+    if let Some(gate) = &route.shared.gate
+        && !gate.lets_in(address)
+    {
+        return Some((403, Reason::Blocked));
+    }
+    let len_max = settings.limits.body_len_max;
+    if matches!(head.length, Length::Sized(len) if len > len_max) {
+        return Some((413, Reason::BadRequest));
+    }
+    if let Some(buckets) = &route.shared.buckets
+        && !buckets.take(address, own.moments.began)
+    {
+        return Some((429, Reason::RateLimited));
+    }
+    None
+}
+
 fn facts(head: &RequestHead<'_, '_>) -> Facts {
     Facts {
         is_head: head.method == "HEAD",
@@ -258,6 +294,8 @@ fn facts(head: &RequestHead<'_, '_>) -> Facts {
         keep_alive: head.keep_alive,
         upgrade: head.upgrade,
         takes_page: false,
+        is_get: head.method == "GET",
+        coding: None,
         route: 0,
     }
 }

@@ -1,6 +1,7 @@
 //! Answers of the edge's own, sent on a client's connection.
 
 use std::net::IpAddr;
+use std::rc::Rc;
 
 use plimsoll_wire::request_head::RequestHead;
 
@@ -9,6 +10,8 @@ use crate::clock;
 use crate::exchange::{End, Exchange, Facts, Moments};
 use crate::own::{self, Manner, Reason};
 use crate::record::{self, Outcome};
+use crate::settings::Settings;
+use crate::waiting::WaitingPage;
 
 /// What an answer must know of the request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,7 +36,13 @@ impl Connection {
             },
             ..Own::default()
         };
-        self.answer_in_words(&own, status, reason, "", &[]);
+        let mut line = Vec::new();
+        let log = self.event_loop.log.borrow();
+        if log.are_wanted() {
+            record::begin_unread(&mut line, log.format, &self.peer.text);
+        }
+        drop(log);
+        self.answer_in_words(&own, status, reason, "", &line);
     }
 
     /// Refuses what has come of a request: there is no room for the rest.
@@ -52,33 +61,40 @@ impl Connection {
     ) {
         let mut line = Vec::new();
         self.begin_line(&mut line, head, client);
-        self.refuse(own, status, reason, &line);
+        let settings = self.event_loop.settings();
+        self.refuse(&settings, own, status, reason, &line);
     }
 
     /// Refuses a request that was on its way.
     pub(super) fn refuse_exchange(&mut self, exchange: &Exchange, status: u16, reason: Reason) {
+        self.take_back(exchange);
         let own = Own {
             facts: exchange.facts,
             has_body: !exchange.body_done,
             moments: exchange.moments,
         };
-        self.refuse(&own, status, reason, &exchange.line);
+        // Its own settings: a reload may have other routes by now.
+        let settings = exchange.settings.clone();
+        let settings = settings.unwrap_or_else(|| self.event_loop.settings());
+        self.refuse(&settings, &own, status, reason, &exchange.line);
     }
 
-    fn refuse(&mut self, own: &Own, status: u16, reason: Reason, line: &[u8]) {
-        let settings = self.event_loop.settings();
-        if own.facts.takes_page
-            && reason.may_fall_back()
-            && let Some(page) = &settings.routes.get(own.facts.route).page
-        {
-            let after = after(own);
-            let mut bytes = self.event_loop.spare_bytes();
-            own::fallback(
-                &mut bytes,
-                page,
-                manner(own, after, &self.event_loop.date.borrow()),
-            );
-            return self.send_own(bytes, after, own, 200, Reason::Fallback, line);
+    fn refuse(&mut self, settings: &Settings, own: &Own, status: u16, reason: Reason, line: &[u8]) {
+        if own.facts.takes_page && reason.may_fall_back() {
+            let route = settings.routes.get(own.facts.route);
+            if let Some(page) = route.page(self.path()) {
+                let after = after(own);
+                let mut bytes = self.event_loop.spare_bytes();
+                own::fallback(
+                    &mut bytes,
+                    &page,
+                    manner(own, after, &self.event_loop.date.borrow()),
+                );
+                return self.send_own(bytes, after, own, 200, Reason::Fallback, line);
+            }
+            if let Some(page) = self.waiting_page(settings, own) {
+                return self.answer_waiting(own, &page, line);
+            }
         }
         let extra = match status {
             405 => "Allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n".to_owned(),
@@ -87,6 +103,16 @@ impl Connection {
             _ => String::new(),
         };
         self.answer_in_words(own, status, reason, &extra, line);
+    }
+
+    /// The page with a place in line.
+    pub(super) fn answer_waiting(&mut self, own: &Own, page: &WaitingPage, line: &[u8]) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        own::waiting(&mut bytes, page, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, 503, Reason::Waiting, line);
     }
 
     /// An answer of a few words.
@@ -119,7 +145,7 @@ impl Connection {
         reason: Reason,
         line: &[u8],
     ) {
-        let event_loop = &self.event_loop;
+        let event_loop = Rc::clone(&self.event_loop);
         let figures = &event_loop.figures;
         figures.own[reason as usize].increment();
         figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
@@ -135,16 +161,17 @@ impl Connection {
         };
         self.write_line(line, &outcome);
         event_loop.set_deadline(self.deadline, event_loop.settings().ticks.write);
+        self.end_trace(&outcome);
         self.stage = Stage::Answering(bytes.into(), after);
     }
 
     /// Counts and logs an exchange that ended.
-    pub(super) fn tell_of(&self, exchange: &Exchange, end: End) {
+    pub(super) fn tell_of(&mut self, exchange: &Exchange, end: End) {
         // Those get an answer of the edge's own, which is told of with it.
         if matches!(end, End::Failed(_) | End::Refused(_)) {
             return;
         }
-        let event_loop = &self.event_loop;
+        let event_loop = Rc::clone(&self.event_loop);
         let figures = &event_loop.figures;
         let ended = event_loop.clock.now();
         if end == End::ClientGone {
@@ -156,7 +183,7 @@ impl Connection {
         figures.bytes_out.add(exchange.bytes_out);
         let lasted = ended.saturating_sub(exchange.moments.began);
         figures.answer_times.record(lasted);
-        if exchange.line.is_empty() {
+        if exchange.line.is_empty() && self.particulars.is_none() {
             return;
         }
         let outcome = Outcome {
@@ -173,6 +200,7 @@ impl Connection {
             wall: clock::wall(),
         };
         self.write_line(&exchange.line, &outcome);
+        self.end_trace(&outcome);
     }
 
     fn write_line(&self, begun: &[u8], outcome: &Outcome<'_>) {

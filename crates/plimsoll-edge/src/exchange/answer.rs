@@ -7,9 +7,12 @@ use plimsoll_wire::fault::Fault;
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, HEAD_LEN_MAX, Head, Header, Length};
 
+use super::coding::Coding;
 use super::{End, Exchange, Facts, Failure, Side};
+use crate::compress::Coded;
 use crate::forward::{self, Answering, Connection, Framing};
 use crate::pool::limit::Sample;
+use crate::shell::Candidate;
 
 /// Most interim answers in a row.
 const INTERIM_MAX: u8 = 32;
@@ -24,14 +27,18 @@ pub(super) struct Answer {
     state: State,
     /// What has come of a head that is not complete.
     partial: Vec<u8>,
-    body: BodyReader,
+    pub(super) body: BodyReader,
     /// The body goes to the client in chunks of the edge's own.
-    in_chunks: bool,
+    pub(super) in_chunks: bool,
     keeps_client: bool,
     keeps_server: bool,
     has_switched: bool,
     status: u16,
     interim: u8,
+    /// Compresses the body.
+    pub(super) coding: Option<Box<Coding>>,
+    /// Perhaps a page that is kept as the route's fallback.
+    pub(super) candidate: Option<Box<Candidate>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +67,11 @@ impl Answer {
     #[inline]
     pub(super) fn memory(&self) -> usize {
         self.partial.capacity()
+    }
+
+    #[inline]
+    pub(super) fn is_coding(&self) -> bool {
+        self.coding.is_some()
     }
 
     #[inline]
@@ -113,6 +125,16 @@ impl Way {
             length,
         }
     }
+
+    /// The length of what is compressed is not known before its end.
+    fn coded(self, coded: Coded, is_head: bool) -> Self {
+        let framing = match coded {
+            Coded::As(_) if is_head => Framing::Nothing,
+            Coded::As(_) => Framing::Chunked,
+            _ => self.framing,
+        };
+        Self { framing, ..self }
+    }
 }
 
 impl Exchange {
@@ -138,6 +160,11 @@ impl Exchange {
             }
         }
         let start = at;
+        if self.answer.coding.is_some() || self.answer.candidate.is_some() {
+            at += self.take_apart(&bytes[at..], side)?;
+            self.end_if_complete(at == bytes.len(), side)?;
+            return Ok(0..0);
+        }
         let out = &mut self.to_client.bytes;
         let in_chunks = self.answer.in_chunks;
         let is_plain = self.answer.body.is_plain() && !in_chunks;
@@ -151,12 +178,18 @@ impl Exchange {
             body.take(&bytes[at..], |content| out.extend_from_slice(content))
         };
         at += taken.map_err(|_| End::Broken)?;
+        self.end_if_complete(at == bytes.len(), side)?;
+        Ok(if is_plain { start..at } else { 0..0 })
+    }
+
+    /// Ends an answer whose body has come; bytes beyond it would be taken for the next one.
+    fn end_if_complete(&mut self, is_all: bool, side: &Side<'_>) -> Result<(), End> {
         if self.answer.body.is_complete() {
-            // Bytes beyond the answer would be taken for the next one.
-            self.answer.keeps_server &= at == bytes.len();
+            self.answer.keeps_server &= is_all;
+            self.end_coding(side)?;
             self.complete(side);
         }
-        Ok(if is_plain { start..at } else { 0..0 })
+        Ok(())
     }
 
     /// Takes a head, if it is complete; how much of `bytes` belonged to it.
@@ -191,6 +224,7 @@ impl Exchange {
                     headers,
                     Framing::Nothing,
                     Connection::Upgrade,
+                    Coded::Plain,
                     side,
                 );
                 self.answered(head, side);
@@ -207,13 +241,19 @@ impl Exchange {
                 // HTTP/1.0 knows none.
                 if self.facts.is_1_1 {
                     let (framing, connection) = (Framing::Nothing, Connection::Unsaid);
-                    self.write_head(bytes, head, headers, framing, connection, side);
+                    let coded = Coded::Plain;
+                    self.write_head(bytes, head, headers, framing, connection, coded, side);
                 }
                 Ok(())
             }
             _ => {
-                let way = Way::of(head, &self.facts);
-                self.write_head(bytes, head, headers, way.framing, way.connection, side);
+                self.got_in(side);
+                let (coded, coding) = self.coded(head, headers, side);
+                let way = Way::of(head, &self.facts).coded(coded, self.facts.is_head);
+                let (framing, connection) = (way.framing, way.connection);
+                self.write_head(bytes, head, headers, framing, connection, coded, side);
+                self.answer.coding = coding;
+                self.answer.candidate = self.candidate(head, headers, side);
                 self.answered(head, side);
                 let answer = &mut self.answer;
                 answer.keeps_client = way.keeps_client;
@@ -226,6 +266,10 @@ impl Exchange {
         })?
     }
 
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of them settle how one head is written"
+    )]
     fn write_head(
         &mut self,
         bytes: &[u8],
@@ -233,22 +277,38 @@ impl Exchange {
         headers: &[Header<'_>],
         framing: Framing,
         connection: Connection,
+        coded: Coded,
         side: &Side<'_>,
     ) {
         let cookie = self.cookie();
         let settings = self.settings.as_ref();
-        let edits = settings.map_or(&[][..], |settings| {
-            &settings.routes.get(self.facts.route).config.answer_headers
-        });
+        let route = settings.map(|settings| &settings.routes.get(self.facts.route).config);
+        let edits = route.map_or(&[][..], |route| &route.answer_headers);
+        let shell = route.and_then(|route| route.shell.as_ref());
         let date = side.event_loop.date.borrow();
         let answering = Answering {
             framing,
             connection,
             date: &date,
             edits,
-            cookie: cookie.as_deref().filter(|_| head.status >= 200),
+            cookies: [&cookie, &self.pass]
+                .map(|cookie| cookie.as_deref().filter(|_| head.status >= 200)),
+            coded,
+            dropped: shell.and_then(|shell| shell.header.as_deref()),
         };
         forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);
+    }
+
+    /// A server has answered whoever had a place in line: it is in, and goes past the line from now on.
+    fn got_in(&mut self, side: &Side<'_>) {
+        let (Some((number, secure)), Some(settings)) = (self.turn.take(), &self.settings) else {
+            return;
+        };
+        let route = settings.routes.get(self.facts.route);
+        if let Some(room) = &route.shared.room {
+            let now = side.event_loop.clock.now();
+            self.pass = Some(room.got_in(number, now, secure));
+        }
     }
 
     /// The cookie that keeps a client with its server, when it has none that does.
@@ -307,6 +367,7 @@ impl Exchange {
     pub(super) fn answer_ended(&mut self, side: &Side<'_>, is_clean: bool) -> Result<(), End> {
         let is_end = is_clean && self.answer.body.ends_with_connection();
         if self.answer.state == State::Body && is_end {
+            self.end_coding(side)?;
             self.complete(side);
             return Ok(());
         }

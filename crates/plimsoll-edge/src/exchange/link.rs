@@ -73,7 +73,7 @@ impl Exchange {
             return;
         };
         self.moments.admitted = side.event_loop.clock.now();
-        if !self.line.is_empty() {
+        if self.is_told_of {
             self.server = Some(Arc::clone(&permit.server));
         }
         let may_repeat = self.facts.is_idempotent && self.body_done;

@@ -11,6 +11,7 @@ fn asking<'a>() -> Asking<'a> {
         target: None,
         default_host: "origin:3000",
         edits: &[],
+        trace: None,
     }
 }
 
@@ -135,7 +136,9 @@ fn check_answer(input: &str, framing: Framing, connection: Connection, expected:
         connection,
         date: "now",
         edits: &[],
-        cookie: None,
+        cookies: [None; 2],
+        coded: Coded::Plain,
+        dropped: None,
     };
     let out = head::parse_with(input.as_bytes(), |head, headers| {
         let mut out = Vec::new();

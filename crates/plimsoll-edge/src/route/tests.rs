@@ -21,6 +21,14 @@ fn with<T>(request: &str, look: impl FnOnce(&RequestHead<'_, '_>) -> T) -> T {
     look(&parse(request.as_bytes(), &mut room).expect("a valid head"))
 }
 
+fn routes_of(routes: &[edge::Route]) -> Result<Routes, regex::Error> {
+    let shared: Vec<Arc<RouteShared>> = routes
+        .iter()
+        .map(|route| Arc::new(RouteShared::new(route, &[], 1).unwrap()))
+        .collect();
+    Routes::new(routes, &shared)
+}
+
 fn find(routes: &Routes, path: &str) -> Result<Option<usize>, Confused> {
     let request = format!("GET {path} HTTP/1.1\r\nHost: a.example:80\r\nX-A: 1\r\n\r\n");
     with(&request, |head| routes.find(head, 0.5))
@@ -36,7 +44,7 @@ fn paths_are_matched_as_they_are_meant() {
         path: PathMatch::Regex("^/[0-9]+$".to_owned()),
         ..Match::default()
     });
-    let routes = Routes::new(&[prefix("/admin/"), exact, expression, prefix("/")]).unwrap();
+    let routes = routes_of(&[prefix("/admin/"), exact, expression, prefix("/")]).unwrap();
     for (path, expected) in [
         ("/admin/x", 0),
         ("/admin", 0),
@@ -72,7 +80,7 @@ fn paths_are_matched_as_they_are_meant() {
 
 #[test]
 fn one_route_for_everything_still_refuses_dots() {
-    let routes = Routes::new(&[edge::Route::everything(0)]).unwrap();
+    let routes = routes_of(&[edge::Route::everything(0)]).unwrap();
     assert_eq!(find(&routes, "/a/../b"), Err(Confused));
     assert_eq!(find(&routes, "/a%2fb//c"), Ok(Some(0)));
 }
@@ -88,7 +96,7 @@ fn everything_that_is_said_must_hold() {
     let takes = |change: &dyn Fn(&mut Match)| {
         let mut wanted = wanted.clone();
         change(&mut wanted);
-        find(&Routes::new(&[route(wanted)]).unwrap(), "/").unwrap() == Some(0)
+        find(&routes_of(&[route(wanted)]).unwrap(), "/").unwrap() == Some(0)
     };
     assert!(takes(&|_| ()));
     assert!(takes(&|wanted| wanted.hosts = vec!["A.example".to_owned()]));
@@ -136,7 +144,7 @@ fn paths_are_rewritten_without_their_query() {
         PathMatch::Any,
         Rewrite::Regex("^/u/([^/]+)".to_owned(), "/users/$1".to_owned()),
     );
-    let routes = Routes::new(&[strip, expression]).unwrap();
+    let routes = routes_of(&[strip, expression]).unwrap();
     let rewritten = |index: usize, target: &str| routes.get(index).rewritten(target);
     assert_eq!(
         rewritten(0, "/api/x?y=/api/"),
@@ -152,7 +160,7 @@ fn paths_are_rewritten_without_their_query() {
 
 #[test]
 fn redirects_are_filled() {
-    let routes = Routes::new(&[edge::Route {
+    let routes = routes_of(&[edge::Route {
         action: Action::Redirect {
             status: 308,
             location: "https://{host}{target}".to_owned(),
@@ -168,9 +176,12 @@ fn redirects_are_filled() {
 
 #[test]
 fn only_browsers_get_the_page() {
+    let further = ["my.bot".to_owned()];
     let takes = |method: &str, headers: &str| {
         let request = format!("{method} / HTTP/1.1\r\nHost: a\r\n{headers}\r\n");
-        with(&request, takes_page)
+        with(&request, |head| {
+            takes_page(head, &crawlers(&further).unwrap())
+        })
     };
     assert!(takes("GET", ""));
     assert!(takes("HEAD", "Accept: text/html,application/xml;q=0.9\r\n"));
@@ -182,6 +193,13 @@ fn only_browsers_get_the_page() {
         "GET",
         "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n"
     ));
+    assert!(!takes("GET", "User-Agent: My.Bot/1\r\n"));
+    assert!(
+        takes("GET", "User-Agent: My-Bot/1\r\n"),
+        "names are no expressions"
+    );
+    assert!(!takes("GET", "Accept: text/html;q=0, */*\r\n"));
+    assert!(takes("GET", "Accept: text/*, text/html;q=0.5\r\n"));
 }
 
 proptest::proptest! {

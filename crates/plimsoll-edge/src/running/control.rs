@@ -14,6 +14,7 @@ use super::event_loops::Order;
 use super::sockets::bind;
 use super::{Fault, Hooks, Phase};
 use crate::clock;
+use crate::errands::Errands;
 use crate::overview::Watch;
 use crate::pool::{Pool, lock};
 use crate::roster::{self, Name, Roster};
@@ -28,6 +29,7 @@ pub(crate) struct Control {
     loops: usize,
     pub(super) orders: Vec<mpsc::Sender<Order>>,
     pub(crate) watch: Arc<Watch>,
+    pub(crate) errands: Errands,
     pub(crate) hooks: Hooks,
     state: Mutex<Followed>,
     /// There may be other names to look up.
@@ -46,6 +48,7 @@ pub(super) struct Followed {
 impl Control {
     pub(super) fn new(
         watch: Watch,
+        errands: Errands,
         hooks: Hooks,
         orders: Vec<mpsc::Sender<Order>>,
         followed: Followed,
@@ -54,6 +57,7 @@ impl Control {
             loops: orders.len(),
             orders,
             watch: Arc::new(watch),
+            errands,
             hooks,
             state: Mutex::new(followed),
             renamed: Notify::new(),
@@ -137,13 +141,15 @@ impl Control {
         let mut roster = state.roster.clone();
         roster.follow(&edge.pools);
         let mut in_use = lock(&self.watch.pools);
+        let mut routes = lock(&self.watch.routes);
         let before = Before {
             pools: &in_use,
+            routes: &routes,
             doors: &state.doors,
         };
-        let shared = Shared::new(edge, &roster.pools(), before, self.watch.clock)?;
+        let shared = Shared::new(edge, &roster.pools(), before, self.loops, self.watch.clock)?;
         let settings: Vec<Settings> = (0..self.loops)
-            .map(|_| Settings::new(edge, &shared))
+            .map(|number| Settings::new(edge, &shared, number))
             .collect::<Result<_, _>>()?;
         for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
             let order = Order::Follow {
@@ -154,6 +160,9 @@ impl Control {
         }
         in_use.clone_from(&shared.pools);
         drop(in_use);
+        *routes = shared.routes;
+        drop(routes);
+        self.errands.follow(edge);
         take_over(&shared.pools);
         let told = roster.told();
         state.listening = kept;

@@ -17,6 +17,7 @@ use crate::listen::{self, Census};
 use crate::log::Lines;
 use crate::pool::Pool;
 use crate::settings::Settings;
+use crate::trace::Spans;
 
 /// Orders that may wait for a loop.
 pub(super) const ORDERS_MAX: usize = 16;
@@ -42,6 +43,7 @@ pub(super) struct Parts {
     pub(super) settings: Settings,
     pub(super) figures: Arc<Figures>,
     pub(super) log: Lines,
+    pub(super) spans: Spans,
     pub(super) listeners: Vec<(SocketAddr, TcpListener)>,
     pub(super) census: Arc<Census>,
     pub(super) inbox: mpsc::Receiver<Order>,
@@ -56,8 +58,14 @@ pub(super) fn runtime() -> io::Result<Runtime> {
 
 impl Parts {
     pub(super) fn run(self, runtime: &Runtime) {
-        let event_loop =
-            EventLoop::new(self.clock, self.seed, self.settings, self.figures, self.log);
+        let event_loop = EventLoop::new(
+            self.clock,
+            self.seed,
+            self.settings,
+            self.figures,
+            self.log,
+            self.spans,
+        );
         let doors = Doors {
             event_loop,
             census: self.census,
@@ -110,6 +118,7 @@ impl Doors {
         drain(&self.event_loop, at_most).await;
         let event_loop = &self.event_loop;
         event_loop.log.borrow_mut().hand_on(&event_loop.figures);
+        event_loop.spans.borrow_mut().hand_on(&event_loop.figures);
     }
 
     fn open(&mut self, listeners: Vec<(SocketAddr, TcpListener)>) {

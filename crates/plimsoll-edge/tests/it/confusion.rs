@@ -229,18 +229,15 @@ fn nothing_is_injected_through_rewrites() {
         let before = server.heard().len();
         let said = say(&edge, target);
         let heard = server.heard();
-        let Some(becomes) = becomes else {
+        if let Some(becomes) = becomes {
+            let got = heard.last().unwrap();
+            assert_eq!(got.split(' ').nth(1), Some(becomes));
+            assert!(!got.contains("\r\nX:"), "{got:?}");
+            assert_eq!(got.matches("\r\nHost: ").count(), 1, "{got:?}");
+        } else {
             assert_eq!(parts(&said).0, 400, "{target}");
             assert_eq!(heard.len(), before, "{target}");
-            continue;
-        };
-        let request = heard.last().unwrap();
-        assert_eq!(request.split(' ').nth(1), Some(becomes));
-        assert!(
-            !request.contains("\r\nX:") && !request.contains("\r\nX: "),
-            "{request:?}"
-        );
-        assert_eq!(request.matches("\r\nHost: ").count(), 1, "{request:?}");
+        }
     }
     // What the route sets is not what the client sent under that name.
     let request = "GET /go/x HTTP/1.1\r\nHost: a\r\nx-set: theirs\r\nX_Set: theirs\r\nConnection: close\r\n\r\n";

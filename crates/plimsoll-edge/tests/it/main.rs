@@ -6,13 +6,16 @@
 )]
 
 mod abuse;
+mod access;
 mod admin;
 mod certificates;
+mod compress;
 mod conformance;
 mod confusion;
 mod crowd;
 mod dns;
 mod ending;
+mod fallback;
 mod frames;
 mod origins;
 mod overload;
@@ -23,5 +26,7 @@ mod retry;
 mod servers;
 mod sick;
 mod support;
+mod telling;
 mod tls;
 mod upgrade;
+mod waiting;

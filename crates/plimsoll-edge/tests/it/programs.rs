@@ -25,7 +25,7 @@ impl Drop for Nginx {
 }
 
 impl Nginx {
-    fn start(locations: &str) -> Self {
+    pub(crate) fn start(locations: &str) -> Self {
         Self::in_folder(tempfile::tempdir().unwrap(), "", locations)
     }
 

@@ -26,6 +26,22 @@ impl Drop for Afloat {
 }
 
 impl Afloat {
+    pub(crate) fn of(running: Running) -> Self {
+        let address = running.addresses()[0];
+        Self {
+            running: Some(running),
+            address,
+        }
+    }
+
+    pub(crate) fn reload(&self) -> Result<String, String> {
+        self.running.as_ref().unwrap().reload()
+    }
+
+    pub(crate) fn reopen_log(&self) {
+        self.running.as_ref().unwrap().reopen_log();
+    }
+
     pub(crate) fn admin(&self) -> SocketAddr {
         self.running.as_ref().and_then(Running::admin).unwrap()
     }
@@ -34,6 +50,21 @@ impl Afloat {
     pub(crate) fn drain(mut self, at_most: Duration) -> std::thread::JoinHandle<()> {
         let running = self.running.take().unwrap();
         std::thread::spawn(move || running.drain(at_most))
+    }
+}
+
+/// The end of waiting for something that is looked at again and again.
+pub(crate) struct Patience(std::time::Instant);
+
+impl Patience {
+    pub(crate) fn start() -> Self {
+        Self(std::time::Instant::now() + PATIENCE)
+    }
+
+    /// Fails when it is over.
+    #[track_caller]
+    pub(crate) fn check(&self, awaited: &str) {
+        assert!(std::time::Instant::now() < self.0, "{awaited}: not in time");
     }
 }
 
@@ -58,12 +89,7 @@ pub(crate) fn plain(pool: Pool) -> Edge {
 }
 
 pub(crate) fn start(edge: &Edge) -> Afloat {
-    let running = plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap();
-    let address = running.addresses()[0];
-    Afloat {
-        running: Some(running),
-        address,
-    }
+    Afloat::of(plimsoll_edge::start(edge, plimsoll_edge::Hooks::none()).unwrap())
 }
 
 /// An edge that tells a test what it tells its user, and reads again what a test puts there.

@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use crate::support::Place;
 
+/// Looks, 2 ms apart, after which what is awaited will not come.
+const LOOKS: u32 = 10_000;
+
 /// Answers every request on every connection with `ok`.
 fn origin() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -196,6 +199,51 @@ fn a_file_is_checked_followed_and_followed_again() {
 }
 
 #[test]
+fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
+    let place = Place::new();
+    let file = |name: &str| place.path().join(name);
+    let text = format!(
+        "pools: {{ app: {{ servers: [\"http://{}\"] }} }}\naccess_log: {{ file: {}, format: combined }}\n\
+         access: {{ deny_files: blocked.txt }}\n",
+        origin(),
+        file("access.log").display(),
+    );
+    std::fs::write(file("edge.yaml"), text).unwrap();
+    std::fs::write(file("blocked.txt"), "# nobody yet\n").unwrap();
+    let mut edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    let wait_for = |what: &str, holds: &dyn Fn() -> bool| {
+        let is_seen = (0..LOOKS).any(|_| {
+            std::thread::park_timeout(Duration::from_millis(2));
+            holds()
+        });
+        assert!(is_seen, "{what}");
+    };
+    let holds = |name: &str, words: &str| {
+        std::fs::read_to_string(file(name)).is_ok_and(|text| text.contains(words))
+    };
+    assert!(get(edge.address, "/one").ends_with("ok"));
+    wait_for("the first line", &|| holds("access.log", "GET /one "));
+    std::fs::rename(file("access.log"), file("access.log.1")).unwrap();
+    edge.signal("USR1");
+    wait_for("a new log", &|| file("access.log").exists());
+    std::fs::write(file("blocked.txt"), "127.0.0.0/8\n").unwrap();
+    edge.signal("HUP");
+    edge.told("the new configuration is in use");
+    wait_for("the list is in use", &|| {
+        get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n")
+    });
+    wait_for("the second line", &|| holds("access.log", "reason=blocked"));
+    assert!(!holds("access.log.1", "/two") && !holds("access.log", "/one"));
+    // A list with a fault leaves the old one in use, and says where the fault is.
+    std::fs::write(file("blocked.txt"), "\nnobody\n").unwrap();
+    edge.signal("HUP");
+    let why = edge.told("the old configuration stays in use");
+    assert!(why.contains("line 2 of `blocked.txt`"), "{why}");
+    assert!(get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
+    assert_eq!(edge.end().code(), Some(0));
+}
+
+#[test]
 fn what_cannot_start_says_why() {
     let place = Place::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -242,4 +290,58 @@ fn what_cannot_start_says_why() {
         ])
         .contains("token")
     );
+}
+
+#[test]
+fn all_faults_of_certificates_are_checked_at_once() {
+    let place = Place::new();
+    let put = |name: &str, until: i32| {
+        let mut params = rcgen::CertificateParams::new(["a.example".to_owned()]).unwrap();
+        params.not_before = rcgen::date_time_ymd(2000, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let cert = params.self_signed(&key).unwrap().pem();
+        std::fs::write(place.path().join(format!("{name}.pem")), cert).unwrap();
+        std::fs::write(
+            place.path().join(format!("{name}.key")),
+            key.serialize_pem(),
+        )
+        .unwrap();
+    };
+    put("good", 4000);
+    put("old", 2001);
+    let write = |certificates: &str, tls: &str| {
+        let text = format!(
+            "listen: [{{ address: 127.0.0.1:0, tls: [{certificates}] }}]\n\
+             pools: {{ app: {{ servers: [\"https://127.0.0.1:1\"], tls: {{ {tls} }} }} }}\n\
+             routes: [{{ match: {{ host: [a.example, b.example] }}, pool: app }}]\n"
+        );
+        std::fs::write(place.path().join("edge.yaml"), text).unwrap();
+        place.run(&["edge", "check", "edge.yaml"])
+    };
+    let bad = write(
+        "{ cert: old.pem, key: old.key }, { cert: good.pem, key: old.key }, { cert: gone.pem, key: old.key }",
+        "ca: good.key",
+    );
+    assert_eq!(bad.code, 2, "{bad:?}");
+    for fault in [
+        "old.pem has expired on Mon, 01 Jan 2001",
+        "old.key does not belong to the certificate good.pem",
+        "cannot read gone.pem",
+        "the authorities in good.key cannot be used: it holds no certificate",
+        "edge.yaml has 4 problems",
+    ] {
+        assert!(bad.stderr.contains(fault), "{fault} is not in {bad:?}");
+    }
+    let good = write("{ cert: good.pem, key: good.key }", "insecure: true");
+    assert_eq!(good.code, 0, "{good:?}");
+    assert!(
+        good.stderr
+            .contains("no certificate of the listener 127.0.0.1:0 is for `b.example`")
+    );
+    assert!(
+        good.stderr
+            .contains("the certificates of the pool `app` are NOT checked")
+    );
+    assert!(!good.stderr.contains("`a.example`"), "{good:?}");
 }

@@ -227,7 +227,6 @@ fn an_idle_client_costs_two_kibibytes_at_most() {
 /// Everything at once that makes a proxy hold memory, by more clients than it is to take: it may hold 64 MiB for them,
 /// and the process may have 300 MiB, of which threads and the allocator take their part.
 #[test]
-#[expect(clippy::too_many_lines, reason = "one scene, told in order")]
 fn the_data_path_lives_within_its_memory() {
     let _alone = alone();
     let place = Place::new();
@@ -241,7 +240,7 @@ fn the_data_path_lives_within_its_memory() {
     );
     let mut friend = edge.connect();
     let mut held = Vec::new();
-    let mut keep = |count: usize, say: &[&[u8]]| {
+    let mut open = |count: usize, say: &[&[u8]]| {
         for _ in 0..count {
             let mut stream = edge.connect();
             stream
@@ -256,30 +255,24 @@ fn the_data_path_lives_within_its_memory() {
     };
     let large_head = [
         &b"GET / HTTP/1.1\r\nHost: a\r\nX: "[..],
-        &b"x".repeat(30_000)[..],
+        &vec![b'x'; 30_000],
     ]
     .concat();
     let large_body = vec![b'x'; 200_000];
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x06\x04\0\0\0\0\0\0\x04\0\0\0\0";
-    let mut streams = Vec::new();
-    for number in 0..20_u32 {
-        streams.extend_from_slice(b"\0\0\x07\x01\x05");
-        streams.extend_from_slice(&(2 * number + 1).to_be_bytes());
-        // GET / of host `a`, by the static table.
-        streams.extend_from_slice(&[0x82, 0x84, 0x86, 0x01, 1, b'a', 0x90]);
-    }
+    let streams = twenty_streams();
     // Heads that never end, answers that nobody takes, bodies that no server takes, streams without a window.
-    keep(1500, &[&large_head]);
-    keep(1500, &[GET]);
-    keep(
+    open(1500, &[&large_head]);
+    open(1500, &[GET]);
+    open(
         1000,
         &[
             b"POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n",
             &large_body,
         ],
     );
-    keep(50, &[preface, &streams]);
-    keep(1000, &[]);
+    open(50, &[preface, &streams]);
+    open(1000, &[]);
     // Served, or refused with a reason; nobody waits for nothing.
     let answer = || {
         let mut stream = edge.connect();
@@ -301,8 +294,7 @@ fn the_data_path_lives_within_its_memory() {
     // Those beyond the limit are turned away, and nobody else notices.
     let beyond: Vec<TcpStream> = (0..1000).map(|_| edge.connect()).collect();
     assert_eq!(answer(), b"");
-    let memory = edge.memory();
-    assert!(memory < 300 << 20, "{memory}");
+    assert!(edge.memory() < 300 << 20, "{}", edge.memory());
     drop(beyond);
     drop(held);
     // When they have left, there is room again: each refusal on the way there is an answer.
@@ -311,6 +303,18 @@ fn the_data_path_lives_within_its_memory() {
         take(&mut friend) > 1 << 19
     });
     assert!(is_served, "it is never served again");
+}
+
+/// HEADERS frames of twenty requests.
+fn twenty_streams() -> Vec<u8> {
+    let mut streams = Vec::new();
+    for number in 0..20_u32 {
+        streams.extend_from_slice(b"\0\0\x07\x01\x05");
+        streams.extend_from_slice(&(2 * number + 1).to_be_bytes());
+        // GET / of host `a`, by the static table.
+        streams.extend_from_slice(&[0x82, 0x84, 0x86, 0x01, 1, b'a', 0x90]);
+    }
+    streams
 }
 
 /// Takes a whole answer; the length of its body.

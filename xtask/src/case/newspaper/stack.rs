@@ -52,7 +52,7 @@ impl Stack {
             ("NEWS_WORKERS", settings.workers.to_string()),
             ("NEWS_NODES", settings.nodes.to_string()),
         ];
-        let launch = |name: &'static str, port: u16| -> Result<Server> {
+        let node = |name: &'static str, port: u16| -> Result<Server> {
             let recipe = Recipe {
                 name,
                 program: "node",
@@ -69,8 +69,8 @@ impl Stack {
             server.wait(START, || is_healthy(port))?;
             Ok(server)
         };
-        let articles = launch("articles", articles_port)?;
-        let site = launch("site", port)?;
+        let articles = node("articles", articles_port)?;
+        let site = node("site", port)?;
         std::fs::write(folder.path().join("feed"), feed())?;
         Ok(Self {
             port,

@@ -5,7 +5,7 @@ use super::*;
 use crate::edge::{Ceiling, Chooser, HashKey, Match, PathMatch, Rewrite};
 use crate::plan::FileFault;
 
-struct Folder(BTreeMap<&'static str, &'static [u8]>);
+pub(super) struct Folder(pub(super) BTreeMap<&'static str, &'static [u8]>);
 
 impl Surroundings for Folder {
     fn file(&self, path: &str, _len_max: u64) -> Result<Vec<u8>, FileFault> {
@@ -18,7 +18,10 @@ impl Surroundings for Folder {
     }
 }
 
-fn look_up(server: &Server, resolvers: &[SocketAddr]) -> Result<Vec<SocketAddr>, String> {
+pub(super) fn look_up(
+    server: &Server,
+    resolvers: &[SocketAddr],
+) -> Result<Vec<SocketAddr>, String> {
     match (server.host.as_str(), resolvers) {
         ("app.example", []) => Ok(vec![SocketAddr::from(([192, 0, 2, 1], server.port))]),
         ("app.internal", [_]) => Ok(vec![SocketAddr::from(([192, 0, 2, 2], server.port))]),

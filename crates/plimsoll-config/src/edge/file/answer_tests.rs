@@ -1,0 +1,217 @@
+//! Words about answers, access, alarms and traces.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::tests::{Folder, look_up};
+use super::*;
+use crate::edge::{Coding, Parents, Waiting};
+
+const POOLS: &str = "pools: { app: { servers: [http://127.0.0.1:3000] } }\n";
+
+fn read_with(text: &str) -> Result<Edge, Faults> {
+    let folder = Folder(BTreeMap::from([
+        ("shell.html", &b"<p>soon"[..]),
+        ("wait.html", &b"<p>{place}"[..]),
+        ("latin.html", &b"\xe9"[..]),
+        (
+            "bad.txt",
+            &b"# ours\n10.0.0.0/8 # office\n\nten\n1.2.3.4.5\n"[..],
+        ),
+        ("good.txt", &b"# ours\r\n192.0.2.0/24\r\n::1\n"[..]),
+        ("no.mmdb", &b"not a database"[..]),
+    ]));
+    read(&format!("{POOLS}{text}"), &folder, &look_up)
+}
+
+#[test]
+fn answers_are_told_in_short_and_at_length() {
+    let edge = read_with(
+        "crawlers: [mybot, 'other bot']\n\
+         routes:\n\
+         - { pool: app, match: { path: /a }, fallback: shell.html, waiting: true, compress: true }\n\
+         - { pool: app, match: { path: /b }, fallback: { captured: 'http://a.example/s?x', header: X-Shell, every: 5s, size: 2KiB },\n    \
+             waiting: { page: wait.html, most: 7, retry: 3s, stay: 1m },\n    \
+             compress: { codings: [gzip, br], level: 9, types: ['text/*'], least: 10, cpu: 5% } }\n\
+         - { pool: app, fallback: { file: shell.html, captured: /s }, waiting: false, compress: false }\n",
+    )
+    .unwrap();
+    assert_eq!(edge.crawlers, ["mybot", "other bot"]);
+    let [short, long, mixed] = edge.routes.as_slice() else {
+        panic!("{:?}", edge.routes);
+    };
+    assert!(short.shell.is_none() && short.fallback.is_some());
+    assert_eq!(short.waiting, Some(Waiting::default()));
+    assert_eq!(short.compress, Some(crate::edge::Compress::default()));
+    let shell = long.shell.as_ref().unwrap();
+    let captured = shell.captured.as_ref().unwrap();
+    assert_eq!(
+        (captured.host.as_deref(), captured.target.as_str()),
+        (Some("a.example"), "/s?x")
+    );
+    assert_eq!(shell.header.as_deref(), Some("X-Shell"));
+    assert_eq!((shell.every, shell.len_max), (Duration::from_secs(5), 2048));
+    let waiting = long.waiting.as_ref().unwrap();
+    assert_eq!(waiting.page.as_deref(), Some("<p>{place}"));
+    assert_eq!((waiting.most, waiting.retry), (7, Duration::from_secs(3)));
+    let compress = long.compress.as_ref().unwrap();
+    assert_eq!(compress.codings, [Coding::Gzip, Coding::Brotli]);
+    assert_eq!((compress.level, compress.len_min), (9, 10));
+    assert!((compress.cpu_share - 0.05).abs() < 1e-9);
+    assert!(mixed.fallback.is_some() && mixed.shell.is_some());
+    assert!(mixed.waiting.is_none() && mixed.compress.is_none());
+}
+
+#[test]
+fn who_is_let_in_and_who_is_told() {
+    let edge = read_with(
+        "access: { allow: 10.0.0.0/8, deny: [all], deny_files: good.txt }\n\
+         alarm: { webhook: 'https://hooks.example/a?b=c', headers: { X-Key: k }, every: 30s, history: 10, factor: 5, least: 2/s }\n\
+         traces: { to: 'http://[::1]:4318', share: 25%, parents: trusted, service: shop }\n",
+    )
+    .unwrap();
+    let access = edge.access.unwrap();
+    assert_eq!((access.allow.len(), access.deny.len()), (1, 4));
+    let alarm = edge.alarm.unwrap();
+    let webhook = alarm.webhook.unwrap();
+    assert_eq!((webhook.secure, webhook.port), (true, 443));
+    assert_eq!(webhook.target, "/a?b=c");
+    assert_eq!(webhook.headers, [("X-Key".to_owned(), "k".to_owned())]);
+    assert_eq!((alarm.every, alarm.history), (Duration::from_secs(30), 10));
+    let traces = edge.traces.unwrap();
+    assert_eq!((traces.to.host.as_str(), traces.to.port), ("::1", 4318));
+    assert_eq!(
+        (traces.to.target.as_str(), traces.parents),
+        ("/v1/traces", Parents::Trusted)
+    );
+    assert!((traces.share - 0.25).abs() < 1e-9);
+    assert_eq!(
+        read_with("alarm: true\n").unwrap().alarm,
+        Some(crate::edge::Alarm::default())
+    );
+    assert_eq!(read_with("alarm: false\n").unwrap().alarm, None);
+}
+
+/// Texts, the places of their faults, and what these are.
+const FAULTS: &[(&str, &str, &str)] = &[
+    ("crawlers: [ab]", "2:12", "`ab` names no crawler"),
+    ("crawlers: Mozilla", "2:11", "`Mozilla` names no crawler"),
+    (
+        "routes: [{ pool: app, fallback: {} }]",
+        "2:33",
+        "it is not said where the fallback is from",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { captured: shell } }]",
+        "2:45",
+        "`shell` is no page of the pool",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { captured: '/a b' } }]",
+        "2:45",
+        "a page's address has no blanks",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { header: 'X A' } }]",
+        "2:43",
+        "`X A` is no header's name",
+    ),
+    (
+        "routes: [{ pool: app, fallback: { header: X, size: 1GiB } }]",
+        "2:52",
+        "1073741824 bytes are out of range",
+    ),
+    (
+        "routes: [{ pool: app, waiting: { retry: 100ms } }]",
+        "2:41",
+        "100ms is out of range",
+    ),
+    (
+        "routes: [{ pool: app, waiting: { page: latin.html } }]",
+        "2:40",
+        "`latin.html` is not UTF-8",
+    ),
+    (
+        "routes: [{ pool: app, waiting: maybe }]",
+        "2:32",
+        "the word `maybe` is not known",
+    ),
+    (
+        "routes: [{ pool: app, compress: { codings: [deflate] } }]",
+        "2:45",
+        "the word `deflate` is not known",
+    ),
+    (
+        "routes: [{ pool: app, compress: { level: 10 } }]",
+        "2:42",
+        "`10` is out of range",
+    ),
+    (
+        "routes: [{ pool: app, compress: { types: html } }]",
+        "2:42",
+        "`html` is no media type",
+    ),
+    (
+        "access: { deny: ten }",
+        "2:17",
+        "`ten` is not a range of addresses",
+    ),
+    (
+        "access: { deny_files: bad.txt }",
+        "2:23",
+        "line 4 of `bad.txt`: `ten` is not a range of addresses",
+    ),
+    (
+        "access: { deny_files: bad.txt }",
+        "2:23",
+        "line 5 of `bad.txt`: `1.2.3.4.5` is not a range",
+    ),
+    (
+        "access: { countries: { database: no.mmdb, deny: DE } }",
+        "2:34",
+        "`no.mmdb` is no database of countries",
+    ),
+    (
+        "access: { countries: { database: no.mmdb, deny: Germany } }",
+        "2:49",
+        "`Germany` is no country",
+    ),
+    (
+        "access: { countries: { deny: DE } }",
+        "2:22",
+        "`database` is missing",
+    ),
+    (
+        "alarm: { webhook: 'ftp://x' }",
+        "2:19",
+        "`ftp://x` is no URL to send to",
+    ),
+    (
+        "alarm: { webhook: 'http://u:p@x/' }",
+        "2:19",
+        "`http://u:p@x/` is no URL to send to",
+    ),
+    ("alarm: { history: 4 }", "2:19", "`4` is out of range"),
+    ("traces: {}", "2:9", "`to` is missing"),
+    (
+        "traces: { to: 'http://x', parents: some }",
+        "2:36",
+        "the word `some` is not known",
+    ),
+    ("traces: { to: 'http://x', share: 200% }", "2:34", ""),
+];
+
+#[test]
+fn their_faults_are_told_too() {
+    for (text, place, fault) in FAULTS {
+        let faults = read_with(&format!("{text}\n")).unwrap_err();
+        let lines = faults.lines("edge.yaml");
+        let wanted = format!("edge.yaml:{place}: {fault}");
+        assert!(
+            lines
+                .iter()
+                .any(|line| line.starts_with(&wanted) && line.contains("; valid: ")),
+            "{wanted} is not in {lines:#?}"
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! Who is let in, and what is told to whom, as a file writes it.
+
+use std::time::Duration;
+
+use url::Url;
+
+use super::answer_words::{ACCESS, ALARM, COUNTRIES, TRACES};
+use super::file::required;
+use super::routes::edits;
+use super::{Access, Alarm, Countries, Endpoint, Network, Parents, Traces};
+use crate::plan::desk::{Desk, Fields};
+use crate::plan::tree::{Kind, Node};
+use crate::units;
+
+/// Longest list of addresses, bytes.
+const LIST_LEN_MAX: u64 = 32 << 20;
+/// Longest database of countries, bytes.
+const DATABASE_LEN_MAX: u64 = 512 << 20;
+/// Wrong lines of one list that are told.
+const WRONG_LINES_MAX: usize = 5;
+
+/// Reads `access:`.
+pub(super) fn access(desk: &Desk<'_>, node: &Node) -> Option<Access> {
+    let fields = desk.fields(node, &ACCESS)?;
+    let mut access = Access {
+        allow: networks(desk, &fields, "allow"),
+        deny: networks(desk, &fields, "deny"),
+        countries: fields
+            .get("countries")
+            .and_then(|node| countries(desk, node)),
+    };
+    for (word, list) in [
+        ("allow_files", &mut access.allow),
+        ("deny_files", &mut access.deny),
+    ] {
+        let files = fields
+            .get(word)
+            .map_or(&[][..], |node| desk.one_or_more(node));
+        for node in files {
+            listed(desk, node, list);
+        }
+    }
+    Some(access)
+}
+
+fn networks(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Vec<Network> {
+    let valid = "an address, a range such as 10.0.0.0/8, or `all`";
+    let Some(node) = fields.get(word) else {
+        return Vec::new();
+    };
+    let mut networks = Vec::new();
+    for item in desk.one_or_more(node) {
+        match desk.word(item, valid).as_deref() {
+            Some("all") => networks.extend(Network::all()),
+            Some(text) => match Network::parse(text) {
+                Some(network) => networks.push(network),
+                None => desk.fault(item, format!("`{text}` is not a range of addresses"), valid),
+            },
+            None => {}
+        }
+    }
+    networks
+}
+
+/// Reads a file of addresses, one on each line.
+fn listed(desk: &Desk<'_>, node: &Node, list: &mut Vec<Network>) {
+    let Some(name) = desk.word(node, "a file") else {
+        return;
+    };
+    let Some(content) = desk.file(node, &name, LIST_LEN_MAX) else {
+        return;
+    };
+    let mut wrong = 0;
+    for (line, text) in (1..).zip(content.split(|&byte| byte == b'\n')) {
+        let text = String::from_utf8_lossy(text);
+        let text = text.split('#').next().unwrap_or_default().trim();
+        if text.is_empty() {
+            continue;
+        }
+        match Network::parse(text) {
+            Some(network) => list.push(network),
+            None if wrong < WRONG_LINES_MAX => {
+                wrong += 1;
+                let fault =
+                    format!("line {line} of `{name}`: `{text}` is not a range of addresses");
+                desk.fault(
+                    node,
+                    fault,
+                    "an address or a range such as 10.0.0.0/8 on each line",
+                );
+            }
+            None => return,
+        }
+    }
+}
+
+fn countries(desk: &Desk<'_>, node: &Node) -> Option<Countries> {
+    let fields = desk.fields(node, &COUNTRIES)?;
+    let database = required(desk, &fields, "database").and_then(|node| {
+        let name = desk.word(node, "a MaxMind file")?;
+        let content = desk.file(node, &name, DATABASE_LEN_MAX)?;
+        match maxminddb::Reader::from_source(content.as_slice()) {
+            Ok(reader) if reader.metadata().record_size == 0 => None,
+            Ok(_) => Some((name, content)),
+            Err(error) => {
+                let fault = format!("`{name}` is no database of countries: {error}");
+                desk.fault(node, fault, "a MaxMind file such as GeoLite2-Country.mmdb");
+                None
+            }
+        }
+    });
+    let (key, node) = desk.exactly_one(&fields, &["allow", "deny"])?;
+    let valid = "two letters such as DE, or `unknown`";
+    let items = desk.one_or_more(node).iter();
+    let listed = items.filter_map(|node| {
+        let text = desk.word(node, valid)?;
+        let is_code = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_alphabetic());
+        if !is_code && text != "unknown" {
+            desk.fault(node, format!("`{text}` is no country"), valid);
+            return None;
+        }
+        Some(if is_code {
+            text.to_ascii_uppercase()
+        } else {
+            String::new()
+        })
+    });
+    let listed = listed.collect();
+    let (name, database) = database?;
+    Some(Countries {
+        name,
+        database: database.into(),
+        allows: key.text == "allow",
+        listed,
+    })
+}
+
+/// Reads `alarm:`; `false` is none.
+pub(super) fn alarm(desk: &Desk<'_>, node: &Node) -> Option<Alarm> {
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        return desk.switch(node)?.then(Alarm::default);
+    }
+    let fields = desk.fields(node, &ALARM)?;
+    let mut alarm = Alarm::default();
+    if let Some(every) = fields
+        .get("every")
+        .and_then(|node| desk.duration_above_zero(node))
+    {
+        alarm.every = every.max(Duration::from_millis(10));
+    }
+    let count = |word: &str, least, most| {
+        let node = fields.get(word)?;
+        desk.count32(node, least..=most)
+    };
+    alarm.history = count("history", 5, 10_000).unwrap_or(alarm.history);
+    alarm.factor = count("factor", 1, 100).map_or(alarm.factor, f64::from);
+    if let Some(node) = fields.get("least")
+        && let Some(least) = desk.value(node, "a rate such as 1/s", units::rate)
+    {
+        alarm.least_per_second = least;
+    }
+    alarm.webhook = fields
+        .get("webhook")
+        .and_then(|node| endpoint(desk, node, &fields, "/"));
+    Some(alarm)
+}
+
+/// Reads `traces:`.
+pub(super) fn traces(desk: &Desk<'_>, node: &Node) -> Option<Traces> {
+    let fields = desk.fields(node, &TRACES)?;
+    let share = fields
+        .get("share")
+        .and_then(|node| desk.value(node, "a share such as 1%", units::share));
+    let parents = [
+        ("all", Parents::All),
+        ("trusted", Parents::Trusted),
+        ("none", Parents::None),
+    ];
+    let parents = fields
+        .get("parents")
+        .and_then(|node| desk.one_of(node, &parents));
+    let service = fields
+        .get("service")
+        .and_then(|node| desk.word(node, "the name of the service"));
+    let to = required(desk, &fields, "to")?;
+    Some(Traces {
+        to: endpoint(desk, to, &fields, "/v1/traces")?,
+        share: share.unwrap_or(0.01),
+        parents: parents.unwrap_or_default(),
+        service: service.unwrap_or_else(|| "plimsoll-edge".to_owned()),
+    })
+}
+
+/// A URL that something is sent to; without a path, `path`.
+fn endpoint(desk: &Desk<'_>, node: &Node, fields: &Fields<'_>, path: &str) -> Option<Endpoint> {
+    let valid = "a URL such as http://127.0.0.1:4318 or https://collector.example/v1/traces";
+    let text = desk.word(node, valid)?;
+    let url = Url::parse(&text).ok();
+    let url = url.filter(|url| {
+        matches!(url.scheme(), "http" | "https")
+            && url.has_host()
+            && url.username().is_empty()
+            && url.password().is_none()
+    });
+    let Some(url) = url else {
+        desk.fault(node, format!("`{text}` is no URL to send to"), valid);
+        return None;
+    };
+    let headers = fields
+        .get("headers")
+        .map_or_else(Vec::new, |node| edits(desk, node));
+    let target = match url.path() {
+        "" | "/" if url.query().is_none() => path.to_owned(),
+        path => match url.query() {
+            Some(query) => format!("{path}?{query}"),
+            None => path.to_owned(),
+        },
+    };
+    Some(Endpoint {
+        secure: url.scheme() == "https",
+        host: url.host_str()?.trim_matches(['[', ']']).to_owned(),
+        port: url.port_or_known_default()?,
+        target,
+        headers: headers
+            .into_iter()
+            .filter_map(|edit| Some((edit.name, edit.value?)))
+            .collect(),
+    })
+}

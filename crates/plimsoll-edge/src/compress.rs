@@ -1,0 +1,299 @@
+//! Compression of answers: which coding a client takes, which answers are worth it, and the coders.
+//!
+//! What decides is pure. A coder's work is bounded by the pieces it is fed; how much of a loop's time all of them may
+//! take together is bounded by [`Budget`], and how many there are at once by [`CODERS_MAX`].
+
+use std::cell::Cell;
+use std::io::{self, Read as _};
+
+use plimsoll_config::edge::{Coding, Compress};
+use plimsoll_wire::head::{Head, Header, Length};
+
+use crate::clock::Nanoseconds;
+
+/// Coders of one loop at once; each holds a megabyte or two.
+const CODERS_MAX: u32 = 128;
+/// How long a loop's time is counted.
+const BUDGET_NS: Nanoseconds = 1_000_000_000;
+/// Exponent of two of the window of coders: what a client must remember.
+const WINDOW_LOG: u32 = 18;
+
+/// A coding's name in headers.
+pub(crate) fn name(coding: Coding) -> &'static str {
+    match coding {
+        Coding::Zstd => "zstd",
+        Coding::Brotli => "br",
+        Coding::Gzip => "gzip",
+    }
+}
+
+/// The coding of `ours` that a client likes best; `None` when it takes none, or likes the plain answer better.
+pub(crate) fn accepted(headers: &[Header<'_>], ours: &[Coding]) -> Option<Coding> {
+    let mut likes = [None; 3];
+    let (mut identity, mut star) = (None, None);
+    let said = headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("accept-encoding"));
+    for item in said.flat_map(|line| line.value.split(|&byte| byte == b',')) {
+        let (coding, q) = weighed(item)?;
+        match coding.to_ascii_lowercase().as_slice() {
+            b"zstd" => likes[Coding::Zstd as usize] = Some(q),
+            b"br" => likes[Coding::Brotli as usize] = Some(q),
+            b"gzip" | b"x-gzip" => likes[Coding::Gzip as usize] = Some(q),
+            b"identity" => identity = Some(q),
+            b"*" => star = Some(q),
+            _ => {}
+        }
+    }
+    let mut best: Option<(Coding, u16)> = None;
+    for &coding in ours {
+        let q = likes[coding as usize].or(star).unwrap_or(0);
+        if q > best.map_or(0, |(_, best)| best) {
+            best = Some((coding, q));
+        }
+    }
+    best.filter(|(_, q)| identity.is_none_or(|identity| identity <= *q))
+        .map(|(coding, _)| coding)
+}
+
+/// An item of a list with its weight in thousandths; `None` when the weight is not one.
+pub(crate) fn weighed(item: &[u8]) -> Option<(&[u8], u16)> {
+    let mut parts = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+    let name = parts.next().unwrap_or_default();
+    for part in parts {
+        if let Some(weight) = part
+            .strip_prefix(b"q=")
+            .or_else(|| part.strip_prefix(b"Q="))
+        {
+            return Some((name, thousandths(weight)?));
+        }
+    }
+    Some((name, 1000))
+}
+
+/// `0.25`, with at most three digits behind the point (RFC 9110, 12.4.2).
+fn thousandths(weight: &[u8]) -> Option<u16> {
+    let (whole, rest) = weight.split_first()?;
+    let digits = match rest {
+        [] => &[][..],
+        [b'.', digits @ ..] if digits.len() <= 3 => digits,
+        _ => return None,
+    };
+    let mut sum = u16::from(whole.checked_sub(b'0').filter(|digit| *digit <= 1)?) * 1000;
+    for (digit, place) in digits.iter().zip([100, 10, 1]) {
+        sum += u16::from(digit.checked_sub(b'0').filter(|digit| *digit <= 9)?) * place;
+    }
+    (sum <= 1000).then_some(sum)
+}
+
+/// What becomes of an answer on a route that compresses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Coded {
+    /// Nothing.
+    #[default]
+    Plain,
+    /// It stays as it is for this client, but other clients get another.
+    Varies,
+    /// It is told of one that was compressed, perhaps (304).
+    Weakened,
+    As(Coding),
+}
+
+/// Whether an answer is one that is compressed for those who take it.
+pub(crate) fn is_worth_it(head: &Head, headers: &[Header<'_>], compress: &Compress) -> bool {
+    let has_body = !matches!(head.status, 0..200 | 204..=206 | 304);
+    let is_short = matches!(head.length, Length::Sized(len) if len < compress.len_min);
+    if !has_body || is_short {
+        return false;
+    }
+    let mut is_of_type = false;
+    for header in headers {
+        let value = header.value;
+        match header.name.len() {
+            12 if header.name.eq_ignore_ascii_case("content-type") => {
+                is_of_type = is_one_of(value, &compress.types);
+            }
+            13 if header.name.eq_ignore_ascii_case("cache-control")
+                && holds_token(value, b"no-transform") =>
+            {
+                return false;
+            }
+            13 if header.name.eq_ignore_ascii_case("content-range") => return false,
+            16 if header.name.eq_ignore_ascii_case("content-encoding")
+                && !value.trim_ascii().eq_ignore_ascii_case(b"identity") =>
+            {
+                return false;
+            }
+            _ => {}
+        }
+    }
+    is_of_type
+}
+
+/// Whether a list holds a token, in any case.
+pub(crate) fn holds_token(value: &[u8], token: &[u8]) -> bool {
+    let mut tokens = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+    tokens.any(|one| one.eq_ignore_ascii_case(token))
+}
+
+fn is_one_of(value: &[u8], types: &[String]) -> bool {
+    let essence = value.split(|&byte| byte == b';').next().unwrap_or_default();
+    let essence = essence.trim_ascii();
+    types.iter().any(|one| match one.strip_suffix('*') {
+        // A stream of events must be asked for by its name: it lives on being prompt.
+        Some(kind) => {
+            essence.len() > kind.len()
+                && essence[..kind.len()].eq_ignore_ascii_case(kind.as_bytes())
+                && !essence.eq_ignore_ascii_case(b"text/event-stream")
+        }
+        None => essence.eq_ignore_ascii_case(one.as_bytes()),
+    })
+}
+
+/// How much of a loop's time coders have taken of late, and how many there are.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    since: Cell<Nanoseconds>,
+    spent: Cell<Nanoseconds>,
+    coders: Cell<u32>,
+}
+
+impl Budget {
+    /// Whether there is time and room for one more.
+    pub(crate) fn allows(&self, now: Nanoseconds, share: f64) -> bool {
+        if now.saturating_sub(self.since.get()) >= BUDGET_NS {
+            self.since.set(now);
+            self.spent.set(0);
+        }
+        self.coders.get() < CODERS_MAX && (self.spent.get() as f64) < BUDGET_NS as f64 * share
+    }
+
+    pub(crate) fn spend(&self, time: Nanoseconds) {
+        self.spent.set(self.spent.get().saturating_add(time));
+    }
+
+    pub(crate) fn enter(&self) {
+        self.coders.set(self.coders.get() + 1);
+    }
+
+    pub(crate) fn leave(&self) {
+        self.coders.set(self.coders.get().saturating_sub(1));
+    }
+}
+
+/// What compresses one body.
+pub(crate) struct Coder {
+    kind: Kind,
+    /// Something was fed that may not have come out yet.
+    is_behind: bool,
+}
+
+enum Kind {
+    Gzip(Box<flate2::write::GzEncoder<Vec<u8>>>),
+    Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
+    Zstd(Box<zstd::stream::write::Encoder<'static, Vec<u8>>>),
+}
+
+impl std::fmt::Debug for Coder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Coder").finish_non_exhaustive()
+    }
+}
+
+impl Coder {
+    /// `len` is that of the body, if it is known.
+    ///
+    /// # Errors
+    /// When there is no memory for it.
+    pub(crate) fn new(coding: Coding, level: u32, len: Option<u64>) -> io::Result<Self> {
+        let kind = match coding {
+            Coding::Gzip => {
+                let level = flate2::Compression::new(level);
+                Kind::Gzip(Box::new(flate2::write::GzEncoder::new(Vec::new(), level)))
+            }
+            Coding::Brotli => {
+                let writer = brotli::CompressorWriter::new(Vec::new(), 4096, level, WINDOW_LOG);
+                Kind::Brotli(Box::new(writer))
+            }
+            Coding::Zstd => {
+                let level = i32::try_from(level).unwrap_or(3);
+                let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), level)?;
+                encoder.window_log(WINDOW_LOG)?;
+                encoder.set_pledged_src_size(len)?;
+                Kind::Zstd(Box::new(encoder))
+            }
+        };
+        Ok(Self {
+            kind,
+            is_behind: false,
+        })
+    }
+
+    fn writer(&mut self) -> &mut dyn io::Write {
+        match &mut self.kind {
+            Kind::Gzip(writer) => &mut **writer,
+            Kind::Brotli(writer) => &mut **writer,
+            Kind::Zstd(writer) => &mut **writer,
+        }
+    }
+
+    /// Takes a piece of the body.
+    pub(crate) fn feed(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.is_behind = true;
+        self.writer().write_all(piece)
+    }
+
+    /// Whether a client would wait for something that has come.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind
+    }
+
+    /// Lets out all that was fed.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.is_behind = false;
+        self.writer().flush()
+    }
+
+    /// What has come out; it is for the caller to empty.
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+        match &mut self.kind {
+            Kind::Gzip(writer) => writer.get_mut(),
+            Kind::Brotli(writer) => writer.get_mut(),
+            Kind::Zstd(writer) => writer.get_mut(),
+        }
+    }
+
+    /// The rest.
+    pub(crate) fn finish(self) -> io::Result<Vec<u8>> {
+        match self.kind {
+            Kind::Gzip(writer) => writer.finish(),
+            Kind::Brotli(writer) => Ok(writer.into_inner()),
+            Kind::Zstd(writer) => writer.finish(),
+        }
+    }
+}
+
+/// What was compressed, as long as it is no longer than `len_max`; `None` when it is, or is not what it is said to be.
+pub(crate) fn decompress(coding: &[u8], bytes: &[u8], len_max: u64) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    let bound = len_max + 1;
+    match coding.to_ascii_lowercase().as_slice() {
+        b"" | b"identity" => bytes.take(bound).read_to_end(&mut plain),
+        b"gzip" | b"x-gzip" => flate2::read::MultiGzDecoder::new(bytes)
+            .take(bound)
+            .read_to_end(&mut plain),
+        b"br" => brotli::Decompressor::new(bytes, 4096)
+            .take(bound)
+            .read_to_end(&mut plain),
+        b"zstd" => zstd::stream::read::Decoder::new(bytes)
+            .ok()?
+            .take(bound)
+            .read_to_end(&mut plain),
+        _ => return None,
+    }
+    .ok()?;
+    (plain.len() as u64 <= len_max).then_some(plain)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! What the edge does besides requests, on a thread of its own: asks servers whether they are well, fetches fallbacks,
+//! watches rates, and hands spans to the collector.
+
+mod rates;
+mod shells;
+mod spans;
+
+use std::sync::{Arc, Mutex};
+
+use plimsoll_config::edge::{Alarm, Edge, Traces};
+use tokio::runtime::Runtime;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::check;
+use crate::names;
+use crate::pool::lock;
+use crate::running::Control;
+use crate::trace::Span;
+
+/// Batches of spans that may wait for the collector.
+pub(crate) const BATCHES_MAX: usize = 128;
+
+/// What there is to do; a reload changes it.
+#[derive(Debug, Default)]
+pub(crate) struct Errands {
+    alarm: Mutex<Option<Alarm>>,
+    traces: Mutex<Option<Traces>>,
+}
+
+impl Errands {
+    pub(crate) fn new(edge: &Edge) -> Self {
+        let errands = Self::default();
+        errands.follow(edge);
+        errands
+    }
+
+    /// Follows a new configuration.
+    pub(crate) fn follow(&self, edge: &Edge) {
+        lock(&self.alarm).clone_from(&edge.alarm);
+        lock(&self.traces).clone_from(&edge.traces);
+    }
+
+    fn alarm(&self) -> Option<Alarm> {
+        lock(&self.alarm).clone()
+    }
+
+    fn traces(&self) -> Option<Traces> {
+        lock(&self.traces).clone()
+    }
+}
+
+/// Runs errands until `end` is told or dropped; spans that are there by then are still told.
+pub(crate) fn run(
+    runtime: &Runtime,
+    control: &Arc<Control>,
+    mut spans: mpsc::Receiver<Vec<Span>>,
+    end: oneshot::Receiver<()>,
+) {
+    let (watch, errands, tell) = (&control.watch, &control.errands, &control.hooks.tell);
+    runtime.block_on(async {
+        tokio::select! {
+            () = check::keep(Arc::clone(watch), Arc::clone(tell)) => {}
+            () = names::keep(Arc::clone(control)) => {}
+            () = control.watch_certificates() => {}
+            () = shells::keep_fetching(watch, tell) => {}
+            () = rates::keep_watching(watch, errands, tell) => {}
+            () = spans::keep_telling(watch, errands, tell, &mut spans) => {}
+            _ = end => {}
+        }
+        spans::tell_rest(watch, errands, &mut spans).await;
+    });
+}

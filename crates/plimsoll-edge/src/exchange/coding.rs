@@ -1,0 +1,220 @@
+//! What is done with a body on its way: compressed, or kept as the route's fallback.
+
+use std::rc::Rc;
+
+use plimsoll_wire::head::{Head, Header};
+
+use super::{End, Exchange, Side};
+use crate::compress::{self, Coded, Coder};
+use crate::event_loop::EventLoop;
+use crate::forward;
+use crate::shell::{Candidate, Scope};
+
+/// Less than this waits for more, or for the server to have nothing more at the moment.
+const PIECE_LEN_MIN: usize = 4096;
+
+/// A coder that is counted as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Coding {
+    coder: Option<Coder>,
+    event_loop: Rc<EventLoop>,
+}
+
+impl Drop for Coding {
+    fn drop(&mut self) {
+        self.event_loop.budget.leave();
+    }
+}
+
+impl Exchange {
+    /// What becomes of an answer's body on a route that compresses.
+    pub(super) fn coded(
+        &self,
+        head: &Head,
+        headers: &[Header<'_>],
+        side: &Side<'_>,
+    ) -> (Coded, Option<Box<Coding>>) {
+        let route = self
+            .settings
+            .as_ref()
+            .map(|settings| &settings.routes.get(self.facts.route).config);
+        let Some(config) = route.and_then(|route| route.compress.as_ref()) else {
+            return (Coded::Plain, None);
+        };
+        if head.status == 304 {
+            return (Coded::Weakened, None);
+        }
+        if !compress::is_worth_it(head, headers, config) {
+            return (Coded::Plain, None);
+        }
+        // HTTP/1.0 knows no chunks, and the length would have to be known.
+        let Some(coding) = self.facts.coding.filter(|_| self.facts.is_1_1) else {
+            return (Coded::Varies, None);
+        };
+        if self.facts.is_head {
+            return (Coded::As(coding), None);
+        }
+        let event_loop = side.event_loop;
+        let now = event_loop.clock.now();
+        let len = match head.length {
+            plimsoll_wire::head::Length::Sized(len) => Some(len),
+            _ => None,
+        };
+        let coder = event_loop
+            .budget
+            .allows(now, config.cpu_share)
+            .then(|| Coder::new(coding, config.level, len).ok());
+        let Some(Some(coder)) = coder else {
+            event_loop.figures.compress_skipped.increment();
+            return (Coded::Varies, None);
+        };
+        event_loop.budget.enter();
+        event_loop.figures.compressed.increment();
+        let coding_now = Coding {
+            coder: Some(coder),
+            event_loop: Rc::clone(event_loop),
+        };
+        (Coded::As(coding), Some(Box::new(coding_now)))
+    }
+
+    /// Whether an answer says that it is the shell, and may be kept.
+    pub(super) fn candidate(
+        &self,
+        head: &Head,
+        headers: &[Header<'_>],
+        side: &Side<'_>,
+    ) -> Option<Box<Candidate>> {
+        let settings = self.settings.as_ref()?;
+        let shells = settings
+            .routes
+            .get(self.facts.route)
+            .shared
+            .shells
+            .as_ref()?;
+        let name = shells.config.header.as_deref()?;
+        if head.status != 200 || !self.facts.is_get {
+            return None;
+        }
+        let value = |name: &str| {
+            let mut lines = headers.iter();
+            let line = lines.find(|header| header.name.eq_ignore_ascii_case(name))?;
+            Some(line.value.trim_ascii())
+        };
+        let scope = Scope::parse(value(name)?)?;
+        if !shells.wants(&scope, side.event_loop.clock.now()) {
+            return None;
+        }
+        let media_type = value("content-type").unwrap_or(b"text/html; charset=utf-8");
+        Some(Box::new(Candidate {
+            scope,
+            media_type: String::from_utf8_lossy(media_type).into_owned(),
+            coding: value("content-encoding").unwrap_or_default().to_vec(),
+            content: Vec::new(),
+        }))
+    }
+
+    /// Takes a piece of a body that does not only go on; how much of `bytes` was body.
+    pub(super) fn take_apart(&mut self, bytes: &[u8], side: &Side<'_>) -> Result<usize, End> {
+        let len_max = self.shell_len_max();
+        let out = &mut self.to_client.bytes;
+        let answer = &mut self.answer;
+        let (candidate, in_chunks) = (&mut answer.candidate, answer.in_chunks);
+        let mut coder = answer
+            .coding
+            .as_mut()
+            .and_then(|coding| coding.coder.as_mut());
+        let mut is_good = true;
+        let began = side.event_loop.clock.now();
+        let taken = answer.body.take(bytes, |content| {
+            if let Some(candidate) = candidate {
+                candidate.content.extend_from_slice(content);
+            }
+            match &mut coder {
+                Some(coder) => is_good &= coder.feed(content).is_ok(),
+                None if in_chunks => forward::chunk(out, content),
+                None => out.extend_from_slice(content),
+            }
+        });
+        if candidate
+            .as_ref()
+            .is_some_and(|candidate| candidate.content.len() > len_max)
+        {
+            *candidate = None;
+        }
+        if let Some(coder) = coder {
+            side.event_loop
+                .figures
+                .compress_in
+                .add(taken.unwrap_or(0) as u64);
+            if coder.out().len() >= PIECE_LEN_MIN {
+                put(coder.out(), out, side);
+            }
+            let spent = side.event_loop.clock.now().saturating_sub(began);
+            side.event_loop.budget.spend(spent);
+        }
+        if is_good {
+            taken.map_err(|_| End::Broken)
+        } else {
+            Err(End::Broken)
+        }
+    }
+
+    fn shell_len_max(&self) -> usize {
+        let shell = self.settings.as_ref().and_then(|settings| {
+            let route = settings.routes.get(self.facts.route);
+            route.config.shell.as_ref()
+        });
+        shell.map_or(0, |shell| {
+            usize::try_from(shell.len_max).unwrap_or(usize::MAX)
+        })
+    }
+
+    /// Lets out what the coder holds back; whether there was anything.
+    pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, End> {
+        let coding = self.answer.coding.as_mut();
+        let Some(coder) = coding
+            .and_then(|coding| coding.coder.as_mut())
+            .filter(|coder| coder.is_behind())
+        else {
+            return Ok(false);
+        };
+        let began = side.event_loop.clock.now();
+        coder.flush().map_err(|_| End::Broken)?;
+        put(coder.out(), &mut self.to_client.bytes, side);
+        let spent = side.event_loop.clock.now().saturating_sub(began);
+        side.event_loop.budget.spend(spent);
+        Ok(true)
+    }
+
+    /// The body has come: the coder's rest goes out, and a shell is kept.
+    pub(super) fn end_coding(&mut self, side: &Side<'_>) -> Result<(), End> {
+        if let Some(coder) = self
+            .answer
+            .coding
+            .take()
+            .and_then(|mut coding| coding.coder.take())
+        {
+            let mut rest = coder.finish().map_err(|_| End::Broken)?;
+            put(&mut rest, &mut self.to_client.bytes, side);
+        }
+        if let (Some(candidate), Some(settings)) = (self.answer.candidate.take(), &self.settings)
+            && let Some(shells) = &settings.routes.get(self.facts.route).shared.shells
+            && shells.keep(*candidate, side.event_loop.clock.now())
+        {
+            side.event_loop.figures.shells_kept.increment();
+        }
+        Ok(())
+    }
+}
+
+/// What came out of a coder goes on as a chunk.
+fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, side: &Side<'_>) {
+    if !packed.is_empty() {
+        side.event_loop
+            .figures
+            .compress_out
+            .add(packed.len() as u64);
+        forward::chunk(out, packed);
+        packed.clear();
+    }
+}

@@ -1,0 +1,161 @@
+//! Requests of the edge's own: to the collector, to a webhook, and for a page of the origin. One request a connection,
+//! bounded in time and length, without redirects.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, USER_AGENT};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use plimsoll_config::edge::Endpoint;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+
+use crate::upstream::{Secure, Upstream};
+
+/// Longest answer to something that was sent; nobody reads it.
+const ANSWER_LEN_MAX: usize = 64 * 1024;
+
+/// An answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// A page of a server of the origin.
+#[derive(Debug)]
+pub(crate) struct Page<'a> {
+    pub(crate) address: SocketAddr,
+    pub(crate) secure: Option<Secure>,
+    pub(crate) host: &'a str,
+    pub(crate) target: &'a str,
+    /// Longest body that is taken.
+    pub(crate) len_max: usize,
+}
+
+/// Sends JSON to an endpoint.
+///
+/// # Errors
+/// In words, when nobody answered in time.
+pub(crate) async fn post(
+    endpoint: &Endpoint,
+    json: String,
+    timeout: Duration,
+) -> Result<StatusCode, String> {
+    let mut request = Request::builder()
+        .method(Method::POST)
+        .uri(&endpoint.target)
+        .header(HOST, host(endpoint))
+        .header(CONTENT_TYPE, "application/json");
+    for (name, value) in &endpoint.headers {
+        request = request.header(name, value);
+    }
+    let request = request.body(Full::new(Bytes::from(json)));
+    let request = request.map_err(|error| error.to_string())?;
+    let exchange = async {
+        let stream = TcpStream::connect((endpoint.host.as_str(), endpoint.port)).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        if !endpoint.secure {
+            return exchange(stream, request, ANSWER_LEN_MAX).await;
+        }
+        let name = ServerName::try_from(endpoint.host.clone());
+        let name = name.map_err(|error| error.to_string())?;
+        let stream = connector().connect(name, stream).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        exchange(stream, request, ANSWER_LEN_MAX).await
+    };
+    let answer = tokio::time::timeout(timeout, exchange).await;
+    answer
+        .map_err(|_| format!("no answer within {timeout:?}"))?
+        .map(|answer| answer.status)
+}
+
+/// Fetches a page from a server of the origin.
+///
+/// # Errors
+/// In words, when it was not to be had in time or is too long.
+pub(crate) async fn get(page: Page<'_>, timeout: Duration) -> Result<Answer, String> {
+    let request = Request::builder()
+        .uri(page.target)
+        .header(HOST, page.host)
+        .header(USER_AGENT, "plimsoll-edge")
+        .header(ACCEPT, "text/html, */*;q=0.1")
+        .body(Full::new(Bytes::new()))
+        .map_err(|error| error.to_string())?;
+    let exchange = async {
+        let stream = Upstream::connect(page.address, page.secure).await;
+        let stream = stream.map_err(|error| error.to_string())?;
+        exchange(stream, request, page.len_max).await
+    };
+    let answer = tokio::time::timeout(timeout, exchange).await;
+    answer.map_err(|_| format!("no answer within {timeout:?}"))?
+}
+
+async fn exchange<T>(io: T, request: Request<Full<Bytes>>, len_max: usize) -> Result<Answer, String>
+where
+    T: AsyncRead + AsyncWrite + Unpin,
+{
+    let (mut sender, connection) = http1::handshake(TokioIo::new(io))
+        .await
+        .map_err(|error| error.to_string())?;
+    let asking = async {
+        let answer = sender.send_request(request).await;
+        let (head, body) = answer.map_err(|error| error.to_string())?.into_parts();
+        let body = Limited::new(body, len_max).collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        Ok(Answer {
+            status: head.status,
+            headers: head.headers,
+            body,
+        })
+    };
+    tokio::pin!(asking, connection);
+    // The connection moves as long as somebody polls it; an answer may come with its end.
+    tokio::select! {
+        biased;
+        answer = &mut asking => answer,
+        ended = &mut connection => match ended {
+            Ok(()) => asking.await,
+            Err(error) => Err(error.to_string()),
+        },
+    }
+}
+
+fn host(endpoint: &Endpoint) -> String {
+    let name = if endpoint.host.contains(':') {
+        format!("[{}]", endpoint.host)
+    } else {
+        endpoint.host.clone()
+    };
+    match (endpoint.secure, endpoint.port) {
+        (true, 443) | (false, 80) => name,
+        (_, port) => format!("{name}:{port}"),
+    }
+}
+
+/// What trusts whom this host trusts.
+fn connector() -> TlsConnector {
+    static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
+    let config = CONFIG.get_or_init(|| {
+        let mut roots = RootCertStore::empty();
+        let found = rustls_native_certs::load_native_certs();
+        roots.add_parsable_certificates(found.certs);
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("the provider knows the versions this crate is built with")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Arc::new(config)
+    });
+    TlsConnector::from(Arc::clone(config))
+}

@@ -1,0 +1,285 @@
+//! Traces: the context of a request as W3C writes it, and spans of those that are sampled. Pure.
+
+pub(crate) mod otlp;
+
+use std::time::SystemTime;
+
+use plimsoll_config::edge::{Parents, Traces};
+use plimsoll_wire::head::Header;
+
+use tokio::sync::mpsc;
+
+use crate::clock::Nanoseconds;
+use crate::figures::Figures;
+
+/// Spans that a loop gathers before it hands them on.
+const BATCH_LEN: usize = 64;
+/// Longest text of a request in a span, bytes.
+const TEXT_LEN_MAX: usize = 1024;
+
+/// Whose child a span is, and whether it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Context {
+    pub(crate) trace: u128,
+    /// 0 is the first of its trace.
+    pub(crate) parent: u64,
+    pub(crate) sampled: bool,
+}
+
+impl Context {
+    /// What a client's `traceparent` says; `None` when there is none that holds.
+    pub(crate) fn parse(value: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(value.trim_ascii()).ok()?;
+        let mut parts = text.split('-');
+        let version = parts
+            .next()
+            .filter(|part| is_hex(part, 2) && *part != "ff")?;
+        let trace = parts.next().filter(|part| is_hex(part, 32))?;
+        let parent = parts.next().filter(|part| is_hex(part, 16))?;
+        let flags = parts.next().filter(|part| is_hex(part, 2))?;
+        // Later versions may say more behind; this one says nothing.
+        if version == "00" && parts.next().is_some() {
+            return None;
+        }
+        let context = Self {
+            trace: u128::from_str_radix(trace, 16).ok()?,
+            parent: u64::from_str_radix(parent, 16).ok()?,
+            sampled: u8::from_str_radix(flags, 16).ok()? & 1 == 1,
+        };
+        (context.trace != 0 && context.parent != 0).then_some(context)
+    }
+}
+
+fn is_hex(text: &str, len: usize) -> bool {
+    text.len() == len
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// What the edge says to the server, and what it will tell of itself.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    pub(crate) context: Context,
+    /// The request, as the edge took it.
+    pub(crate) span: u64,
+    /// The exchange with a server, which is that server's parent.
+    pub(crate) exchange: u64,
+    /// Whether the client's own context goes on.
+    pub(crate) goes_on: bool,
+    /// What is remembered of the request when it is sampled.
+    pub(crate) request: Option<Box<Request>>,
+}
+
+/// What a span tells of a request.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) host: String,
+    pub(crate) target: String,
+    pub(crate) agent: String,
+    pub(crate) client: String,
+    pub(crate) secure: bool,
+    pub(crate) is_h2: bool,
+    pub(crate) is_1_1: bool,
+    /// The route's path, as it matches.
+    pub(crate) route: String,
+}
+
+impl Trace {
+    /// Decides by the client's context or by chance. `random` gives a number nobody foresees at every call.
+    pub(crate) fn begin(
+        headers: &[Header<'_>],
+        traces: &Traces,
+        trusted: bool,
+        mut random: impl FnMut() -> u64,
+    ) -> Self {
+        let follows = match traces.parents {
+            Parents::All => true,
+            Parents::Trusted => trusted,
+            Parents::None => false,
+        };
+        let mut lines = headers
+            .iter()
+            .filter(|header| follows && header.name.eq_ignore_ascii_case("traceparent"));
+        // One that is said twice says nothing.
+        let parent = match (lines.next(), lines.next()) {
+            (Some(line), None) => Context::parse(line.value),
+            _ => None,
+        };
+        let context = parent.unwrap_or_else(|| Context {
+            trace: (u128::from(random()) << 64) | u128::from(random().max(1)),
+            parent: 0,
+            sampled: unit(random()) < traces.share,
+        });
+        Self {
+            context,
+            span: random().max(1),
+            exchange: random().max(1),
+            goes_on: parent.is_some(),
+            request: None,
+        }
+    }
+
+    /// The `traceparent` that a server gets.
+    pub(crate) fn header(&self) -> String {
+        format!(
+            "00-{:032x}-{:016x}-{:02x}",
+            self.context.trace,
+            self.exchange,
+            u8::from(self.context.sampled)
+        )
+    }
+}
+
+/// Cuts a text at a bound.
+pub(crate) fn cut(text: &[u8]) -> String {
+    String::from_utf8_lossy(&text[..text.len().min(TEXT_LEN_MAX)]).into_owned()
+}
+
+fn unit(random: u64) -> f64 {
+    (random >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// A sampled request that ended.
+#[derive(Clone, Debug)]
+pub(crate) struct Span {
+    pub(crate) context: Context,
+    /// Its own identity.
+    pub(crate) id: u64,
+    /// That of its exchange with a server.
+    pub(crate) exchange: u64,
+    pub(crate) request: Box<Request>,
+    pub(crate) status: u16,
+    /// Why no server answered.
+    pub(crate) reason: Option<&'static str>,
+    /// The server that was asked last.
+    pub(crate) server: Option<String>,
+    /// When it ended.
+    pub(crate) wall: SystemTime,
+    pub(crate) began: Nanoseconds,
+    /// When a server was found, 0 when none was.
+    pub(crate) admitted: Nanoseconds,
+    pub(crate) first_byte: Nanoseconds,
+    pub(crate) ended: Nanoseconds,
+}
+
+/// The spans of one loop, handed on together. A loop never waits for the collector.
+#[derive(Debug, Default)]
+pub(crate) struct Spans {
+    to: Option<mpsc::Sender<Vec<Span>>>,
+    batch: Vec<Span>,
+}
+
+impl Spans {
+    pub(crate) fn new(to: mpsc::Sender<Vec<Span>>) -> Self {
+        Self {
+            to: Some(to),
+            batch: Vec::new(),
+        }
+    }
+
+    pub(crate) fn push(&mut self, span: Span, figures: &Figures) {
+        self.batch.push(span);
+        if self.batch.len() >= BATCH_LEN {
+            self.hand_on(figures);
+        }
+    }
+
+    /// Hands on what was gathered.
+    pub(crate) fn hand_on(&mut self, figures: &Figures) {
+        if self.batch.is_empty() {
+            return;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        let count = batch.len() as u64;
+        let is_taken = self
+            .to
+            .as_ref()
+            .is_some_and(|to| to.try_send(batch).is_ok());
+        if !is_taken {
+            figures.spans_dropped.add(count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_config::edge::Endpoint;
+
+    use super::*;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+    #[test]
+    fn a_context_is_what_the_standard_says() {
+        let context = Context::parse(PARENT.as_bytes()).unwrap();
+        assert_eq!(context.trace, 0x0af7_6519_16cd_43dd_8448_eb21_1c80_319c);
+        assert_eq!(
+            (context.parent, context.sampled),
+            (0xb7ad_6b71_6920_3331, true)
+        );
+        let later = PARENT.replacen("00", "cc", 1) + "-what-the-future-holds";
+        assert_eq!(Context::parse(later.as_bytes()), Some(context));
+        let unsampled = PARENT.replace("-01", "-00");
+        assert!(!Context::parse(unsampled.as_bytes()).unwrap().sampled);
+        for wrong in [
+            String::new(),
+            PARENT.to_uppercase(),
+            PARENT.replacen("00", "ff", 1),
+            format!("{PARENT}-x"),
+            PARENT.replace("b7ad6b7169203331", "0000000000000000"),
+            PARENT.replace("0af7651916cd43dd8448eb211c80319c", &"0".repeat(32)),
+            PARENT.replace("-01", "-1"),
+            PARENT.replace("-01", ""),
+            PARENT.replace('7', "g"),
+        ] {
+            assert_eq!(Context::parse(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_parents_decision_is_followed_and_chance_decides_otherwise() {
+        let traces = |share, parents| Traces {
+            to: Endpoint {
+                secure: false,
+                host: "localhost".to_owned(),
+                port: 4318,
+                target: "/v1/traces".to_owned(),
+                headers: Vec::new(),
+            },
+            share,
+            parents,
+            service: "x".to_owned(),
+        };
+        let mut number = 0_u64;
+        let mut random = || {
+            number += 1;
+            crate::pool::chooser::mix(number)
+        };
+        let line = [Header {
+            name: "Traceparent",
+            value: PARENT.as_bytes(),
+        }];
+        let one = Trace::begin(&line, &traces(0.0, Parents::All), false, &mut random);
+        assert!(one.context.sampled && one.goes_on && one.span != one.exchange);
+        let header = one.header();
+        assert!(header.starts_with("00-0af7651916cd43dd8448eb211c80319c-"));
+        assert!(header.ends_with("-01") && !header.contains("b7ad6b7169203331"));
+        let one = Trace::begin(&line, &traces(0.0, Parents::Trusted), false, &mut random);
+        assert!(!one.context.sampled && !one.goes_on && one.context.parent == 0);
+        let one = Trace::begin(&line, &traces(0.0, Parents::Trusted), true, &mut random);
+        assert!(one.goes_on);
+        let one = Trace::begin(&line, &traces(0.0, Parents::None), true, &mut random);
+        assert!(!one.goes_on);
+        let twice = [line[0], line[0]];
+        let one = Trace::begin(&twice, &traces(1.0, Parents::All), false, &mut random);
+        assert!(one.context.sampled && !one.goes_on);
+        let sampled = (0..10_000).filter(|_| {
+            let trace = Trace::begin(&[], &traces(0.1, Parents::All), false, &mut random);
+            trace.context.sampled
+        });
+        let sampled = sampled.count();
+        assert!((850..1150).contains(&sampled), "{sampled}");
+    }
+}

@@ -1,0 +1,269 @@
+//! Who waits with a page in the browser: places in line that outlive a request, and the page that tells them.
+//!
+//! A place is a number in a signed cookie. The line remembers when each was last heard of, so that whoever leaves makes
+//! room. Those within a window at its front may try for a server; it widens while servers have room and narrows when
+//! they have not, so order holds to within the window, and servers do not idle between two visits of a page.
+
+mod line;
+mod page;
+
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use plimsoll_config::edge::Waiting;
+use plimsoll_wire::request_head::RequestHead;
+use ring::hmac;
+
+use crate::clock::Nanoseconds;
+use crate::pool::lock;
+use line::Line;
+
+/// Longest life of a place, ns.
+const PLACE_LIFE_NS: Nanoseconds = 6 * 3600 * SECOND_NS;
+const SECOND_NS: Nanoseconds = 1_000_000_000;
+
+/// The line of a route.
+#[derive(Debug)]
+pub(crate) struct WaitingRoom {
+    config: Waiting,
+    cookie: String,
+    key: hmac::Key,
+    line: Mutex<Line>,
+    len: AtomicU32,
+}
+
+/// What a browser at the door is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// It may go past the line; with a new cookie when its own is about to end.
+    Past(Option<String>),
+    /// It may try for a server with this place.
+    Try(u64),
+    /// It waits.
+    Wait(Place),
+    /// Nobody else may wait.
+    Full,
+}
+
+/// Where somebody stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    number: u64,
+    /// How many are before.
+    before: u32,
+    /// About how long, seconds; `None` is not known.
+    wait_s: Option<u32>,
+    retry_s: u32,
+    is_new: bool,
+}
+
+/// What is said in a cookie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Claim {
+    Place(u64),
+    /// Got in; until when.
+    Pass(Nanoseconds),
+}
+
+/// An answer for somebody who waits.
+#[derive(Clone, Debug)]
+pub(crate) struct WaitingPage {
+    pub(crate) content: String,
+    pub(crate) retry_s: u32,
+    /// Whether the page itself says when it asks again.
+    pub(crate) retries_itself: bool,
+    pub(crate) cookie: Option<String>,
+}
+
+impl WaitingRoom {
+    /// An empty one; `name` tells it from those of other routes.
+    ///
+    /// # Errors
+    /// When the system gives no random bytes.
+    pub(crate) fn new(config: &Waiting, name: u64) -> Result<Self, ring::error::Unspecified> {
+        let random = ring::rand::SystemRandom::new();
+        Ok(Self {
+            config: config.clone(),
+            cookie: format!("plimsoll_place_{:08x}", name & 0xffff_ffff),
+            key: hmac::Key::generate(hmac::HMAC_SHA256, &random)?,
+            line: Mutex::new(Line::new(config.most, config.retry)),
+            len: AtomicU32::new(0),
+        })
+    }
+
+    /// How many wait.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// What somebody at the door of a line that is not empty is told. `places` is how many the servers have.
+    pub(crate) fn turn(
+        &self,
+        head: &RequestHead<'_, '_>,
+        now: Nanoseconds,
+        secure: bool,
+        places: u32,
+    ) -> Turn {
+        match self.claim(head, now) {
+            Some(Claim::Pass(until)) => {
+                let left = until - now;
+                let is_old = u128::from(left) < self.config.stay.as_nanos() / 2;
+                Turn::Past(is_old.then(|| self.pass(now, secure)))
+            }
+            claim => self.in_line(claim, now, places),
+        }
+    }
+
+    fn in_line(&self, claim: Option<Claim>, now: Nanoseconds, places: u32) -> Turn {
+        let mut line = lock(&self.line);
+        line.sweep(now);
+        let known = match claim {
+            Some(Claim::Place(number)) => line.come(number, now).map(|before| (number, before)),
+            _ => None,
+        };
+        let turn = match known {
+            Some((number, before)) if line.may_try(before, places) => Turn::Try(number),
+            Some((number, before)) => Turn::Wait(line.place(number, before, false, places)),
+            // An empty line is none: whoever comes then is served if there is room.
+            None if line.len() == 0 => Turn::Past(None),
+            None => match line.join(now) {
+                Some((number, before)) => Turn::Wait(line.place(number, before, true, places)),
+                None => Turn::Full,
+            },
+        };
+        self.len.store(line.len(), Ordering::Relaxed);
+        turn
+    }
+
+    /// Somebody was answered; the cookie that lets it go past the line from now on.
+    pub(crate) fn got_in(&self, number: u64, now: Nanoseconds, secure: bool) -> String {
+        let mut line = lock(&self.line);
+        line.got_in(number, now);
+        self.len.store(line.len(), Ordering::Relaxed);
+        drop(line);
+        self.pass(now, secure)
+    }
+
+    /// There was no room for somebody in line.
+    pub(crate) fn no_room(&self, number: u64, now: Nanoseconds, places: u32) -> Turn {
+        let mut line = lock(&self.line);
+        line.no_room(now);
+        match line.come(number, now) {
+            Some(before) => Turn::Wait(line.place(number, before, false, places)),
+            None => Turn::Full,
+        }
+    }
+
+    /// Somebody without a place found no room.
+    pub(crate) fn join(&self, now: Nanoseconds, places: u32) -> Turn {
+        let mut line = lock(&self.line);
+        line.sweep(now);
+        let joined = line.join(now);
+        self.len.store(line.len(), Ordering::Relaxed);
+        joined.map_or(Turn::Full, |(number, before)| {
+            Turn::Wait(line.place(number, before, true, places))
+        })
+    }
+
+    /// The page for a place.
+    pub(crate) fn page(&self, place: &Place, now: Nanoseconds, secure: bool) -> WaitingPage {
+        let cookie = place.is_new.then(|| {
+            let until = now.saturating_add(PLACE_LIFE_NS);
+            self.cookie(b'w', place.number, until, PLACE_LIFE_NS / SECOND_NS, secure)
+        });
+        self.fill(place.before + 1, place.wait_s, place.retry_s, cookie)
+    }
+
+    /// The page for somebody who may go past the line and found no room.
+    pub(crate) fn page_at_front(&self, cookie: Option<String>) -> WaitingPage {
+        self.fill(1, None, 1, cookie)
+    }
+
+    fn fill(
+        &self,
+        place: u32,
+        wait_s: Option<u32>,
+        retry_s: u32,
+        cookie: Option<String>,
+    ) -> WaitingPage {
+        let template = self.config.page.as_deref().unwrap_or(page::TEMPLATE);
+        WaitingPage {
+            content: page::fill(template, place, wait_s, retry_s),
+            retry_s,
+            retries_itself: template.contains("{retry}"),
+            cookie,
+        }
+    }
+
+    fn pass(&self, now: Nanoseconds, secure: bool) -> String {
+        let stay = crate::clock::nanoseconds(self.config.stay);
+        self.cookie(b'p', 0, now.saturating_add(stay), stay / SECOND_NS, secure)
+    }
+
+    fn cookie(
+        &self,
+        kind: u8,
+        number: u64,
+        until: Nanoseconds,
+        max_age_s: u64,
+        secure: bool,
+    ) -> String {
+        let said = format!("{}{number:x}.{until:x}", char::from(kind));
+        let tag = hmac::sign(&self.key, said.as_bytes());
+        let mut cookie = format!("{}={said}.", self.cookie);
+        for byte in tag.as_ref() {
+            let _ = write!(cookie, "{byte:02x}");
+        }
+        let _ = write!(
+            cookie,
+            "; Path=/; Max-Age={max_age_s}; HttpOnly; SameSite=Lax"
+        );
+        if secure {
+            cookie.push_str("; Secure");
+        }
+        cookie
+    }
+
+    /// What a request's cookie says, when this process has signed it and it still holds.
+    fn claim(&self, head: &RequestHead<'_, '_>, now: Nanoseconds) -> Option<Claim> {
+        let cookies = head
+            .headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case("cookie"))
+            .filter_map(|header| std::str::from_utf8(header.value).ok());
+        let mut pairs = cookies
+            .flat_map(|value| value.split(';'))
+            .filter_map(|pair| pair.trim().split_once('='));
+        let (_, value) = pairs.find(|(name, _)| *name == self.cookie)?;
+        let (said, tag) = value.rsplit_once('.')?;
+        hmac::verify(&self.key, said.as_bytes(), &from_hex(tag)?).ok()?;
+        let (number, until) = said.get(1..)?.split_once('.')?;
+        let until = u64::from_str_radix(until, 16).ok()?;
+        let number = u64::from_str_radix(number, 16).ok()?;
+        if until <= now {
+            return None;
+        }
+        Some(if said.starts_with('p') {
+            Claim::Pass(until)
+        } else {
+            Claim::Place(number)
+        })
+    }
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2);
+    digits
+        .map(|pair| {
+            let pair = std::str::from_utf8(pair)
+                .ok()
+                .filter(|pair| pair.len() == 2)?;
+            u8::from_str_radix(pair, 16).ok()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! Fallbacks in all their forms: who gets one, and where it is learnt.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use plimsoll_config::edge::{Captured, Ceiling, Edge, Fallback, Pool, Route, Shell};
+
+use crate::support::{Afloat, Heard, Scripted, ask, connect, parts, plain, pool, start};
+
+const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n\
+                       User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0\r\n";
+
+/// No place in line, one with the server.
+fn narrow(server: SocketAddr) -> Edge {
+    plain(Pool {
+        ceiling: Ceiling::Fixed(1),
+        queue: Some(0),
+        ..pool(&[server])
+    })
+}
+
+fn file(content: &str) -> Fallback {
+    Fallback {
+        name: "shell.html".to_owned(),
+        content: content.as_bytes().to_vec(),
+        media_type: "text/html".to_owned(),
+    }
+}
+
+fn shell(captured: Option<&str>, header: Option<&str>) -> Shell {
+    Shell {
+        captured: captured.map(|target| Captured {
+            host: None,
+            target: target.to_owned(),
+        }),
+        header: header.map(str::to_owned),
+        len_max: 1000,
+        every: Duration::from_millis(50),
+    }
+}
+
+fn say(edge: &Afloat, line: &str, headers: &str) -> String {
+    let request = format!("{line} HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n");
+    ask(edge.address, request)
+}
+
+/// Takes the only place with the server, for as long as the returned connection lives.
+fn occupy(edge: &Afloat, came: &mpsc::Receiver<()>) -> std::net::TcpStream {
+    let mut stream = connect(edge.address);
+    stream
+        .write_all(b"GET /hang HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    came.recv().unwrap();
+    stream
+}
+
+/// Answers with `answer`, and never answers what asks for `/hang`, of which it tells.
+fn origin(
+    answer: impl Fn(&mut Heard, &str) + Send + Sync + 'static,
+) -> (Scripted, mpsc::Receiver<()>) {
+    let (sender, came) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let server = Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            if head.starts_with("GET /hang ") {
+                sender.lock().unwrap().send(()).unwrap();
+            } else {
+                answer(&mut heard, &head);
+            }
+        }
+    });
+    (server, came)
+}
+
+#[test]
+fn only_those_who_can_fill_it_get_a_fallback() {
+    let (server, came) = origin(|_, _| ());
+    let mut edge = narrow(server.address);
+    edge.routes[0].fallback = Some(file("<p>soon"));
+    edge.crawlers = vec!["MyBot".to_owned()];
+    let edge = start(&edge);
+    let _busy = occupy(&edge, &came);
+    let gets = [
+        BROWSER,
+        "",
+        "Accept: */*\r\n",
+        "Accept: text/html;q=0.1\r\n",
+        "Accept: image/png\r\nAccept: TEXT/HTML\r\n",
+        "User-Agent: curl/8.0\r\n",
+        "Sec-Fetch-Dest: Document\r\n",
+    ];
+    for headers in gets {
+        let said = say(&edge, "GET /", headers);
+        assert_eq!(parts(&said), (200, "<p>soon"), "{headers}");
+        for line in ["X-Plimsoll: fallback\r\n", "Cache-Control: no-store\r\n"] {
+            assert!(said.contains(line), "{said}");
+        }
+        assert_eq!(
+            parts(&say(&edge, "HEAD /", headers)),
+            (200, ""),
+            "{headers}"
+        );
+    }
+    let gets_none = [
+        "Accept: application/json\r\n",
+        "Accept: text/html;q=0, application/json\r\n",
+        "Accept: text/html;q=0, */*\r\n",
+        "Accept: */*;q=0\r\n",
+        "Sec-Fetch-Dest: empty\r\n",
+        "Sec-Fetch-Dest: image\r\nAccept: */*\r\n",
+        "Sec-Fetch-Dest: iframe\r\n",
+        "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)\r\n",
+        "User-Agent: Mozilla/5.0 (compatible; bingbot/2.0)\r\n",
+        "User-Agent: Mozilla/5.0 (compatible; mybot/1.0)\r\n",
+    ];
+    for headers in gets_none {
+        let said = say(&edge, "GET /", headers);
+        assert_eq!(parts(&said).0, 503, "{headers}");
+        assert!(said.contains("X-Plimsoll: queue-full\r\n") && said.contains("Retry-After: "));
+    }
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"] {
+        let said = say(&edge, &format!("{method} /"), BROWSER);
+        assert_eq!(parts(&said).0, 503, "{method}");
+    }
+}
+
+#[test]
+fn an_answer_that_says_so_becomes_the_shell_of_its_paths() {
+    let (server, came) = origin(|heard, head| {
+        let target = head.split(' ').nth(1).unwrap();
+        let (mark, body) = match target {
+            "/news/shell" => (
+                "X-Plimsoll-Shell: /news/*\r\nSet-Cookie: s=1\r\n",
+                "<p>news",
+            ),
+            "/long" => ("X-Plimsoll-Shell: /long\r\n", "LONG"),
+            "/bad" => ("X-Plimsoll-Shell: nowhere\r\n", "<p>bad"),
+            _ => ("", "<p>page"),
+        };
+        let body = if body == "LONG" {
+            "x".repeat(2000)
+        } else {
+            body.to_owned()
+        };
+        let len = body.len();
+        heard.say(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n{mark}Content-Length: {len}\r\n\r\n{body}"
+        ));
+    });
+    let mut edge = narrow(server.address);
+    edge.cores = Some(2);
+    edge.routes[0].fallback = Some(file("<p>file"));
+    edge.routes[0].shell = Some(shell(None, Some("X-Plimsoll-Shell")));
+    let edge = start(&edge);
+    for target in ["/news/shell", "/long", "/bad", "/news/other"] {
+        let said = say(&edge, &format!("GET {target}"), BROWSER);
+        assert_eq!(parts(&said).0, 200);
+        assert!(!said.contains("X-Plimsoll"), "the mark ends here: {said}");
+    }
+    // Neither a HEAD nor a POST has the page.
+    say(&edge, "POST /news/shell", "Content-Length: 0\r\n");
+    let _busy = occupy(&edge, &came);
+    for (target, page) in [
+        ("/news/a?b", "<p>news"),
+        ("/news", "<p>news"),
+        ("/long", "<p>file"),
+        ("/", "<p>file"),
+    ] {
+        // Both loops know it, whichever takes the connection.
+        for _ in 0..4 {
+            let said = say(&edge, &format!("GET {target}"), BROWSER);
+            assert_eq!(parts(&said), (200, page), "{target}");
+            assert!(said.contains("X-Plimsoll: fallback\r\n"));
+            assert!(said.contains("Cache-Control: no-store\r\n") && !said.contains("Set-Cookie"));
+        }
+    }
+}
+
+#[test]
+fn a_compressed_shell_is_kept_as_it_reads() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(b"<p>packed").unwrap();
+    let packed = encoder.finish().unwrap();
+    let (server, came) = origin(move |heard, _| {
+        let len = packed.len();
+        heard.say(format!(
+            "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nX-Shell: *\r\nContent-Length: {len}\r\n\r\n"
+        ));
+        heard.say(&packed);
+    });
+    let mut edge = narrow(server.address);
+    edge.routes[0].shell = Some(shell(None, Some("X-Shell")));
+    let edge = start(&edge);
+    say(&edge, "GET /", BROWSER);
+    let _busy = occupy(&edge, &came);
+    assert_eq!(parts(&say(&edge, "GET /", BROWSER)), (200, "<p>packed"));
+}
+
+#[test]
+fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
+    let well = Arc::new(AtomicBool::new(true));
+    let fetched = Arc::new(AtomicUsize::new(0));
+    let (state, count) = (Arc::clone(&well), Arc::clone(&fetched));
+    let (server, came) = origin(move |heard, head| {
+        if !head.starts_with("GET /shell ") {
+            return heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let status = if state.load(Ordering::SeqCst) {
+            "200 OK"
+        } else {
+            "500 No"
+        };
+        heard.say(format!(
+            "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nContent-Length: 12\r\n\r\n<p>{number:09}"
+        ));
+    });
+    let mut edge = narrow(server.address);
+    edge.routes[0] = Route {
+        shell: Some(shell(Some("/shell"), None)),
+        ..edge.routes[0].clone()
+    };
+    let (sender, told) = mpsc::channel();
+    let sender = Mutex::new(sender);
+    let hooks = plimsoll_edge::Hooks {
+        tell: Arc::new(move |what: &str| {
+            let _ = sender.lock().unwrap().send(what.to_owned());
+        }),
+        ..plimsoll_edge::Hooks::none()
+    };
+    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let _busy = occupy(&edge, &came);
+    let page = |edge: &Afloat| {
+        let said = say(edge, "GET /", BROWSER);
+        let (status, body) = parts(&said);
+        let number: Option<usize> = body.strip_prefix("<p>").and_then(|body| body.parse().ok());
+        (status, number)
+    };
+    let patience = crate::support::Patience::start();
+    let seen = loop {
+        if let (200, Some(number)) = page(&edge) {
+            break number;
+        }
+        patience.check("the page is fetched");
+    };
+    // It is asked for again and again.
+    while page(&edge).1.unwrap() <= seen {
+        patience.check("a later page is fetched");
+    }
+    well.store(false, Ordering::SeqCst);
+    let why = told.recv().unwrap();
+    assert!(
+        why.contains("/shell") && why.contains("stays in use") && why.contains("500"),
+        "{why}"
+    );
+    let last = page(&edge);
+    assert_eq!(last.0, 200);
+    let asked = fetched.load(Ordering::SeqCst);
+    while fetched.load(Ordering::SeqCst) < asked + 2 {
+        assert_eq!(page(&edge), last, "the last good one");
+        patience.check("it is tried again");
+    }
+    well.store(true, Ordering::SeqCst);
+    assert!(told.recv().unwrap().contains("fetched again"));
+}

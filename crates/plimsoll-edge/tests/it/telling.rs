@@ -1,0 +1,397 @@
+//! What the edge tells others: spans to a collector, alarms to a webhook, lines to a log that is moved away.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use plimsoll_config::edge::{
+    AccessLog, Admin, Alarm, Ceiling, Endpoint, LogFormat, Parents, Pool, Traces,
+};
+
+use crate::support::{Afloat, Patience, Scripted, ask, get, parts, plain, pool, start};
+
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+const PARENT: &str = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
+
+/// Takes what is posted and answers as it is told; each head and body comes out of the channel.
+fn receiver(answer: &'static str) -> (SocketAddr, Receiver<(String, String)>) {
+    let (sender, taken) = channel();
+    let sender = Mutex::new(sender);
+    let server = Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            let len = head.lines().find_map(|line| {
+                line.to_ascii_lowercase()
+                    .strip_prefix("content-length: ")?
+                    .parse()
+                    .ok()
+            });
+            let mut body = vec![0; len.unwrap_or(0)];
+            heard.stream.read_exact(&mut body).unwrap();
+            let body = String::from_utf8(body).unwrap();
+            let _ = sender.lock().unwrap().send((head, body));
+            heard.say(answer);
+        }
+    });
+    (server.address, taken)
+}
+
+fn endpoint(address: SocketAddr, target: &str) -> Endpoint {
+    Endpoint {
+        secure: false,
+        host: address.ip().to_string(),
+        port: address.port(),
+        target: target.to_owned(),
+        headers: vec![("X-Key".to_owned(), "abc".to_owned())],
+    }
+}
+
+fn traces(collector: SocketAddr, share: f64, parents: Parents) -> Traces {
+    Traces {
+        to: endpoint(collector, "/v1/traces"),
+        share,
+        parents,
+        service: "shop".to_owned(),
+    }
+}
+
+/// Spans as the schema decodes them, until there are so many.
+fn spans(taken: &Receiver<(String, String)>, count: usize) -> Vec<Span> {
+    let mut spans = Vec::new();
+    while spans.len() < count {
+        let (head, body) = taken.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert!(head.starts_with("POST /v1/traces HTTP/1.1\r\n"), "{head}");
+        let head = head.to_ascii_lowercase();
+        assert!(head.contains("content-type: application/json") && head.contains("x-key: abc"));
+        let decoded: ExportTraceServiceRequest = serde_json::from_str(&body).unwrap();
+        for resource in decoded.resource_spans {
+            spans.extend(
+                resource
+                    .scope_spans
+                    .into_iter()
+                    .flat_map(|scope| scope.spans),
+            );
+        }
+    }
+    spans
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    digits
+        .filter_map(|digit| char::from_digit(digit.into(), 16))
+        .collect()
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines()
+        .find_map(|line| {
+            line.split_once(": ")
+                .filter(|(one, _)| one.eq_ignore_ascii_case(name))
+        })
+        .map(|(_, value)| value)
+}
+
+#[test]
+fn a_trace_goes_through_and_its_spans_reach_the_collector() {
+    let server = Scripted::always(OK);
+    let (collector, taken) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}");
+    let mut edge = plain(pool(&[server.address]));
+    edge.traces = Some(traces(collector, 0.0, Parents::All));
+    let edge = start(&edge);
+    let say = |headers: &str| {
+        ask(
+            edge.address,
+            format!("GET /a?b HTTP/1.1\r\nHost: a.example\r\n{headers}Connection: close\r\n\r\n"),
+        )
+    };
+    say(&format!(
+        "traceparent: 00-{PARENT}-01\r\ntracestate: v=1\r\ntracestate: w=2\r\n"
+    ));
+    let heard = server.heard();
+    let passed = header(&heard[0], "traceparent").unwrap().to_owned();
+    let (trace, parent) = PARENT.split_once('-').unwrap();
+    assert!(
+        passed.starts_with(&format!("00-{trace}-")) && passed.ends_with("-01"),
+        "{passed}"
+    );
+    assert!(!passed.contains(parent), "a span of its own");
+    assert_eq!(heard[0].matches("traceparent").count(), 1);
+    assert!(heard[0].contains("tracestate: v=1\r\n") && heard[0].contains("tracestate: w=2\r\n"));
+    // Not sampled by its parent; not sampled by chance; broken.
+    say(&format!("traceparent: 00-{PARENT}-00\r\n"));
+    say("");
+    say("traceparent: 00-zz-01\r\ntracestate: v=1\r\n");
+    let heard = server.heard();
+    assert!(header(&heard[1], "traceparent").unwrap().ends_with("-00"));
+    assert!(header(&heard[2], "traceparent").unwrap().ends_with("-00"));
+    assert!(
+        header(&heard[3], "tracestate").is_none(),
+        "a state without its trace means nothing"
+    );
+    assert!(!header(&heard[3], "traceparent").unwrap().contains(trace));
+    let spans = spans(&taken, 2);
+    assert_eq!(spans.len(), 2, "one request was sampled");
+    let (of_request, of_exchange) = (&spans[0], &spans[1]);
+    assert_eq!(hex(&of_request.trace_id), trace);
+    assert_eq!(hex(&of_request.parent_span_id), parent);
+    assert_eq!(of_exchange.parent_span_id, of_request.span_id);
+    assert!(
+        passed.contains(&hex(&of_exchange.span_id)),
+        "the server's parent"
+    );
+    assert!(of_request.start_time_unix_nano <= of_exchange.start_time_unix_nano);
+    assert!(of_exchange.end_time_unix_nano <= of_request.end_time_unix_nano);
+    assert!(
+        of_request
+            .attributes
+            .iter()
+            .any(|one| one.key == "http.response.status_code")
+    );
+}
+
+#[test]
+fn refused_requests_are_traced_and_nothing_is_lost_at_the_end() {
+    let (collector, taken) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let mut edge = plain(Pool {
+        ceiling: Ceiling::Fixed(1),
+        ..pool(&["127.0.0.1:1".parse().unwrap()])
+    });
+    edge.traces = Some(traces(collector, 1.0, Parents::None));
+    let edge = start(&edge);
+    assert_eq!(parts(&get(edge.address, "/")).0, 502);
+    edge.drain(Duration::from_secs(1)).join().unwrap();
+    let spans = spans(&taken, 2);
+    let server = spans.iter().find(|span| span.kind == 2).unwrap();
+    assert_eq!(server.status.as_ref().unwrap().code, 2);
+    assert!(
+        server
+            .attributes
+            .iter()
+            .any(|one| one.key == "plimsoll.reason")
+    );
+}
+
+#[test]
+fn a_collector_that_fails_costs_spans_and_is_counted() {
+    let server = Scripted::always(OK);
+    let (collector, taken) = receiver("HTTP/1.1 400 No\r\nContent-Length: 0\r\n\r\n");
+    let mut edge = plain(pool(&[server.address]));
+    edge.traces = Some(traces(collector, 1.0, Parents::All));
+    edge.admin = Some(Admin {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        must_bind: true,
+        token: None,
+    });
+    let edge = start(&edge);
+    assert_eq!(parts(&get(edge.address, "/")).0, 200);
+    taken.recv_timeout(Duration::from_secs(10)).unwrap();
+    let patience = Patience::start();
+    while metric(&edge, "plimsoll_edge_spans_lost_total") != Some(1.0) {
+        patience.check("the loss is counted");
+    }
+    assert_eq!(metric(&edge, "plimsoll_edge_spans_sent_total"), Some(0.0));
+}
+
+fn metric(edge: &Afloat, name: &str) -> Option<f64> {
+    let admin = edge.admin();
+    let said = ask(
+        admin,
+        format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
+    );
+    let line = said
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.parse().ok())
+}
+
+#[test]
+fn a_surge_is_told_to_a_webhook_once_and_its_end_too() {
+    let server = Scripted::always(OK);
+    let (webhook, taken) = receiver("HTTP/1.1 204 No Content\r\n\r\n");
+    let mut edge = plain(pool(&[server.address]));
+    edge.admin = Some(Admin {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        must_bind: true,
+        token: None,
+    });
+    edge.alarm = Some(Alarm {
+        webhook: Some(endpoint(webhook, "/hook?a=b")),
+        every: Duration::from_millis(200),
+        history: 30,
+        factor: 4.0,
+        least_per_second: 50.0,
+    });
+    let (sender, told) = channel();
+    let sender = Mutex::new(sender);
+    let hooks = plimsoll_edge::Hooks {
+        tell: Arc::new(move |what: &str| {
+            let _ = sender.lock().unwrap().send(what.to_owned());
+        }),
+        ..plimsoll_edge::Hooks::none()
+    };
+    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let name = "plimsoll_edge_rate_alarm{kind=\"route\",name=\"/*\"}";
+    let patience = Patience::start();
+    while metric(&edge, name) != Some(0.0) {
+        patience.check("the rate is watched");
+    }
+    // Quiet until there is a history, then a surge until it is told.
+    let quiet = std::time::Instant::now();
+    while quiet.elapsed() < Duration::from_millis(1800) {
+        assert!(
+            taken.recv_timeout(Duration::from_millis(100)).is_err(),
+            "quiet is usual"
+        );
+    }
+    let patience = Patience::start();
+    let raised = loop {
+        for _ in 0..20 {
+            get(edge.address, "/");
+        }
+        if let Ok(message) = taken.try_recv() {
+            break message;
+        }
+        patience.check("the surge is told");
+    };
+    assert!(raised.0.starts_with("POST /hook?a=b HTTP/1.1\r\n"));
+    let mut names = Vec::new();
+    let mut take = |event: &str, (head, body): (String, String)| {
+        assert!(
+            head.to_ascii_lowercase().contains("x-key: abc\r\n"),
+            "{head}"
+        );
+        let said: serde_json::Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(said["event"], event, "{body}");
+        assert!(said["usual_per_second"]["high"].is_number() && said["at"].is_string());
+        names.push((
+            said["subject"].as_str().unwrap().to_owned(),
+            event.to_owned(),
+        ));
+        said
+    };
+    let said = take("raised", raised);
+    assert_eq!(said["direction"], "above");
+    assert!(said["rate_per_second"].as_f64().unwrap() > 50.0);
+    take(
+        "raised",
+        taken.recv_timeout(Duration::from_secs(10)).unwrap(),
+    );
+    take(
+        "ended",
+        taken.recv_timeout(Duration::from_secs(10)).unwrap(),
+    );
+    take(
+        "ended",
+        taken.recv_timeout(Duration::from_secs(10)).unwrap(),
+    );
+    names.sort();
+    let expected = [
+        ("pool", "ended"),
+        ("pool", "raised"),
+        ("route", "ended"),
+        ("route", "raised"),
+    ];
+    let names: Vec<_> = names
+        .iter()
+        .map(|(a, b)| (a.as_str(), b.as_str()))
+        .collect();
+    assert_eq!(names, expected);
+    assert!(
+        told.try_iter()
+            .any(|line| line.contains("out of its usual range"))
+    );
+    assert_eq!(
+        metric(
+            &edge,
+            "plimsoll_edge_rate_alarms_total{kind=\"pool\",name=\"app\"}"
+        ),
+        Some(1.0)
+    );
+    let patience = Patience::start();
+    while metric(&edge, "plimsoll_edge_webhooks_sent_total") != Some(4.0) {
+        patience.check("all messages are counted");
+    }
+}
+
+#[test]
+fn a_webhook_that_redirects_is_not_followed() {
+    let server = Scripted::always(OK);
+    let (elsewhere, nobody) = receiver("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let location =
+        format!("HTTP/1.1 307 Away\r\nLocation: http://{elsewhere}/\r\nContent-Length: 0\r\n\r\n");
+    let (webhook, taken) = receiver(Box::leak(location.into_boxed_str()));
+    let mut edge = plain(pool(&[server.address]));
+    edge.alarm = Some(Alarm {
+        webhook: Some(endpoint(webhook, "/")),
+        every: Duration::from_millis(20),
+        history: 5,
+        factor: 4.0,
+        least_per_second: 100.0,
+    });
+    let (sender, told) = channel();
+    let sender = Mutex::new(sender);
+    let hooks = plimsoll_edge::Hooks {
+        tell: Arc::new(move |what: &str| {
+            let _ = sender.lock().unwrap().send(what.to_owned());
+        }),
+        ..plimsoll_edge::Hooks::none()
+    };
+    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let patience = Patience::start();
+    let quiet = std::time::Instant::now();
+    while quiet.elapsed() < Duration::from_millis(300) {
+        assert!(taken.try_recv().is_err(), "quiet is usual");
+    }
+    while taken.try_recv().is_err() {
+        for _ in 0..20 {
+            get(edge.address, "/");
+        }
+        patience.check("the surge is told");
+    }
+    loop {
+        let line = told.recv_timeout(Duration::from_secs(20)).unwrap();
+        if line.contains("did not take") {
+            assert!(line.contains("307"), "{line}");
+            break;
+        }
+    }
+    assert!(nobody.try_recv().is_err(), "nobody else is told");
+}
+
+#[test]
+fn a_log_that_was_moved_away_begins_anew() {
+    let server = Scripted::always(OK);
+    let folder = tempfile::tempdir().unwrap();
+    let (path, moved) = (
+        folder.path().join("access.log"),
+        folder.path().join("access.log.1"),
+    );
+    let mut edge = plain(pool(&[server.address]));
+    edge.access_log = Some(AccessLog {
+        path: Some(path.clone()),
+        format: LogFormat::Combined,
+    });
+    let edge = start(&edge);
+    get(edge.address, "/before");
+    let patience = Patience::start();
+    let read = |path: &std::path::Path| std::fs::read_to_string(path).unwrap_or_default();
+    while !read(&path).contains("GET /before ") {
+        patience.check("the first line");
+    }
+    std::fs::rename(&path, &moved).unwrap();
+    edge.reopen_log();
+    while !path.exists() {
+        patience.check("a new file");
+    }
+    get(edge.address, "/after");
+    ask(edge.address, "nonsense\r\n\r\n");
+    while !read(&path).contains("reason=bad-request") {
+        patience.check("the later lines");
+    }
+    assert!(read(&path).contains("GET /after ") && !read(&path).contains("/before"));
+    assert!(!read(&moved).contains("/after"));
+}

@@ -1,0 +1,337 @@
+//! The waiting page: a place in line that a browser keeps, and that brings it in.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use plimsoll_config::edge::{Admin, Ceiling, Edge, Pool, Waiting};
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use tempfile::TempDir;
+
+use crate::support::{Afloat, Scripted, ask, connect, parts, plain, pool, read_until, start};
+
+const BROWSER: &str =
+    "Accept: text/html\r\nSec-Fetch-Dest: document\r\nUser-Agent: Mozilla/5.0\r\n";
+
+fn with_line(server: SocketAddr, waiting: Waiting) -> Edge {
+    let mut edge = plain(Pool {
+        ceiling: Ceiling::Fixed(1),
+        queue: Some(0),
+        ..pool(&[server])
+    });
+    edge.routes[0].waiting = Some(waiting);
+    edge
+}
+
+/// A server that answers when it is told to.
+fn held() -> (Scripted, Receiver<()>, Sender<()>) {
+    let (came, comes) = mpsc::channel();
+    let (go, may) = mpsc::channel::<()>();
+    let both = Mutex::new((came, may));
+    let server = Scripted::start(move |mut heard| {
+        while heard.head().is_some() {
+            let both = both.lock().unwrap();
+            both.0.send(()).unwrap();
+            if both.1.recv().is_err() {
+                return;
+            }
+            heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nin");
+        }
+    });
+    (server, comes, go)
+}
+
+/// A browser with its cookie.
+#[derive(Default)]
+struct Browser {
+    cookie: Option<String>,
+}
+
+impl Browser {
+    fn get(&mut self, edge: &Afloat) -> String {
+        let cookie = self.cookie.as_ref();
+        let cookie = cookie.map_or_else(String::new, |cookie| format!("Cookie: {cookie}\r\n"));
+        let said = ask(
+            edge.address,
+            format!("GET / HTTP/1.1\r\nHost: a\r\n{BROWSER}{cookie}Connection: close\r\n\r\n"),
+        );
+        let set = said
+            .lines()
+            .find_map(|line| line.strip_prefix("Set-Cookie: "));
+        if let Some(set) = set {
+            self.cookie = set.split(';').next().map(str::to_owned);
+        }
+        said
+    }
+
+    /// Its place; `None` when it is in.
+    fn place(&mut self, edge: &Afloat) -> Option<u32> {
+        let said = self.get(edge);
+        let (status, body) = parts(&said);
+        if status == 200 {
+            return None;
+        }
+        assert_eq!(status, 503, "{said}");
+        for line in [
+            "X-Plimsoll: waiting\r\n",
+            "Cache-Control: no-store\r\n",
+            "Retry-After: ",
+        ] {
+            assert!(said.contains(line), "{said}");
+        }
+        let (_, place) = body.split_once("<div class=\"place\">").unwrap();
+        Some(place.split('<').next().unwrap().parse().unwrap())
+    }
+}
+
+fn hold_the_place(edge: &Afloat, comes: &Receiver<()>) -> std::net::TcpStream {
+    let mut first = connect(edge.address);
+    first
+        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        .unwrap();
+    comes.recv().unwrap();
+    first
+}
+
+#[test]
+fn those_who_wait_get_in_in_their_order() {
+    let (server, comes, go) = held();
+    let edge = start(&with_line(
+        server.address,
+        Waiting {
+            most: 3,
+            ..Waiting::default()
+        },
+    ));
+    let mut first = hold_the_place(&edge, &comes);
+    let (mut a, mut b, mut c) = (Browser::default(), Browser::default(), Browser::default());
+    assert_eq!(a.place(&edge), Some(1));
+    assert_eq!(b.place(&edge), Some(2));
+    assert_eq!(c.place(&edge), Some(3));
+    assert_eq!(
+        (b.place(&edge), a.place(&edge)),
+        (Some(2), Some(1)),
+        "a place is kept"
+    );
+    // Others are refused plainly: robots, those who want no page, and whoever is too many.
+    let refused = [
+        "User-Agent: Googlebot/2.1\r\n",
+        "Accept: application/json\r\n",
+        "Sec-Fetch-Dest: script\r\n",
+        BROWSER,
+    ];
+    for headers in refused {
+        let said = ask(
+            edge.address,
+            format!("GET / HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n"),
+        );
+        assert_eq!(parts(&said).0, 503);
+        assert!(said.contains("X-Plimsoll: queue-full\r\n") && said.contains("Retry-After: "));
+        assert!(!said.contains("Set-Cookie"), "{said}");
+    }
+    go.send(()).unwrap();
+    read_until(&mut first, "\r\n\r\nin");
+    // There is room now, but not for those behind.
+    assert_eq!(c.place(&edge), Some(3));
+    assert_eq!(b.place(&edge), Some(2));
+    let come_in = |browser: &mut Browser| {
+        go.send(()).unwrap();
+        assert_eq!(browser.place(&edge), None);
+        comes.recv().unwrap();
+    };
+    come_in(&mut a);
+    // Whoever is in goes past the line; a copy of the place that brought it in is worth nothing.
+    come_in(&mut a);
+    assert!(a.cookie.as_ref().unwrap().contains("=p"));
+    assert_eq!(c.place(&edge), Some(2));
+    come_in(&mut b);
+    come_in(&mut c);
+    // Nobody waits: the door is open to everybody.
+    come_in(&mut Browser::default());
+}
+
+#[test]
+fn whoever_is_in_is_first_when_there_is_no_room() {
+    let (server, comes, go) = held();
+    let edge = start(&with_line(server.address, Waiting::default()));
+    let mut first = hold_the_place(&edge, &comes);
+    let mut a = Browser::default();
+    assert_eq!(a.place(&edge), Some(1));
+    go.send(()).unwrap();
+    read_until(&mut first, "\r\n\r\nin");
+    go.send(()).unwrap();
+    assert_eq!(a.place(&edge), None);
+    comes.recv().unwrap();
+    let _busy = hold_the_place(&edge, &comes);
+    let mut b = Browser::default();
+    assert_eq!(b.place(&edge), Some(1));
+    assert_eq!(a.place(&edge), Some(1));
+    assert!(a.cookie.as_ref().unwrap().contains("=p"), "its pass stays");
+    drop(go);
+}
+
+#[test]
+fn a_page_of_ones_own_is_filled_and_told_when_to_ask_again() {
+    let (server, comes, go) = held();
+    let page = "<style>b{color:red}</style><b>{place}</b> {wait}".to_owned();
+    let waiting = Waiting {
+        page: Some(page),
+        ..Waiting::default()
+    };
+    let edge = start(&with_line(server.address, waiting));
+    let _busy = hold_the_place(&edge, &comes);
+    let said = Browser::default().get(&edge);
+    assert_eq!(
+        parts(&said).1,
+        "<style>b{color:red}</style><b>1</b> not known yet"
+    );
+    assert!(said.contains("\r\nRefresh: 1\r\n"), "{said}");
+    drop(go);
+}
+
+/// Sixty browsers at once before a server of twenty pages a second that takes one at a time.
+#[test]
+fn a_crowd_gets_in_while_the_server_is_kept_busy() {
+    let law = KnownLaw::start(KnownLawPlan {
+        servers: NonZeroU32::MIN,
+        service: Service::Deterministic(Duration::from_millis(50)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let mut edge = with_line(
+        law.address(),
+        Waiting {
+            retry: Duration::from_secs(2),
+            ..Waiting::default()
+        },
+    );
+    edge.pools[0].queue = Some(2);
+    let edge = std::sync::Arc::new(start(&edge));
+    let began = Instant::now();
+    let browsers: Vec<_> = (0..60)
+        .map(|_| {
+            let edge = std::sync::Arc::clone(&edge);
+            std::thread::spawn(move || {
+                let mut browser = Browser::default();
+                let mut places = Vec::new();
+                // Nothing ever comes on this connection: the time-outs of reading from it are the page's own pace.
+                let pace = connect(edge.address);
+                while let Some(place) = browser.place(&edge) {
+                    places.push(place);
+                    pace.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
+                    let _ = pace.peek(&mut [0]);
+                    assert!(began.elapsed() < Duration::from_mins(1), "{places:?}");
+                }
+                (places, began.elapsed())
+            })
+        })
+        .collect();
+    let mut came_in: Vec<(Vec<u32>, Duration)> = Vec::new();
+    for browser in browsers {
+        came_in.push(browser.join().unwrap());
+    }
+    assert_eq!(law.counts().served, 60);
+    assert!(law.counts().in_flight_max <= 1);
+    for (places, _) in &came_in {
+        assert!(
+            places.is_sorted_by(|a, b| a >= b),
+            "nobody falls back: {places:?}"
+        );
+    }
+    // Those who had the better half of the places were in before the others, but for a few seconds' worth.
+    came_in.retain(|(places, _)| !places.is_empty());
+    came_in.sort_by_key(|(places, _)| places[0]);
+    let half = came_in.len() / 2;
+    let mean = |part: &[(Vec<u32>, Duration)]| {
+        part.iter().map(|(_, at)| at.as_secs_f64()).sum::<f64>() / part.len() as f64
+    };
+    let (early, late) = (mean(&came_in[..half]), mean(&came_in[half..]));
+    assert!(early < late, "{early} s and {late} s");
+}
+
+/// A real browser, ended with the test.
+struct Chromium {
+    process: Child,
+    _profile: TempDir,
+}
+
+impl Drop for Chromium {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Chromium {
+    fn open(url: &str) -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let process = Command::new("chromium")
+            .args([
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--no-first-run",
+            ])
+            .arg("--remote-debugging-port=0")
+            .arg(format!("--user-data-dir={}", profile.path().display()))
+            .arg(url)
+            .stderr(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("chromium is installed: apt-get install chromium");
+        Self {
+            process,
+            _profile: profile,
+        }
+    }
+}
+
+#[test]
+fn chromium_keeps_its_place_and_gets_in_by_itself() {
+    let (server, comes, go) = held();
+    let mut edge = with_line(server.address, Waiting::default());
+    edge.admin = Some(Admin {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        must_bind: true,
+        token: None,
+    });
+    let edge = start(&edge);
+    let mut first = hold_the_place(&edge, &comes);
+    let _browser = Chromium::open(&format!("http://{}/", edge.address));
+    let began = Instant::now();
+    let in_line = || {
+        let admin = edge.admin();
+        let said = ask(
+            admin,
+            format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
+        );
+        said.contains("plimsoll_edge_in_line{route=\"/*\"} 1\n")
+    };
+    while !in_line() {
+        assert!(
+            began.elapsed() < Duration::from_mins(1),
+            "it has a place in line"
+        );
+    }
+    go.send(()).unwrap();
+    read_until(&mut first, "\r\n\r\nin");
+    // It asks for its icon as well, which needs no place.
+    let page = loop {
+        comes
+            .recv_timeout(Duration::from_mins(1))
+            .expect("it comes by itself");
+        let last = server.heard().pop().unwrap();
+        go.send(()).unwrap();
+        if last.starts_with("GET / ") {
+            break last;
+        }
+    };
+    assert!(
+        page.contains("HeadlessChrome") && page.contains("Cookie: plimsoll_place_"),
+        "{page}"
+    );
+}
