@@ -5,6 +5,7 @@
 //! Everything that decides is pure and told the time; what does I/O is thin around it. One loop per core, each with
 //! its own connections on both sides; loops share only what a pool must know as a whole.
 
+mod acme;
 mod admin;
 mod bucket;
 mod check;

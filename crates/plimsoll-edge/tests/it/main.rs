@@ -6,6 +6,7 @@
 )]
 
 mod abuse;
+mod acme;
 mod admin;
 mod certificates;
 mod conformance;
