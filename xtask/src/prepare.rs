@@ -20,7 +20,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 15] = [
+const TOOLS: [Tool; 16] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -60,6 +60,10 @@ const TOOLS: [Tool; 15] = [
     Tool {
         program: "systemd-socket-activate",
         package: "systemd",
+    },
+    Tool {
+        program: "pebble",
+        package: "pebble",
     },
     Tool {
         program: "ip",

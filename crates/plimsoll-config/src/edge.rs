@@ -1,5 +1,6 @@
 //! What the edge is told: listeners, pools, routes and limits, resolved. Flags and files both end here.
 
+mod acme;
 mod answer_words;
 mod answers;
 mod defaults;
@@ -12,7 +13,7 @@ mod server;
 mod words;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,6 +56,55 @@ pub struct Edge {
     pub resolvers: Vec<SocketAddr>,
     /// Where this edge stands; servers of the same zone are preferred.
     pub zone: Option<String>,
+    /// Certificates that are obtained by ACME.
+    pub acme: Option<Acme>,
+}
+
+/// How certificates are obtained by ACME.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acme {
+    /// The URL of the authority's directory.
+    pub directory: String,
+    /// Whom the authority writes to.
+    pub email: Option<String>,
+    /// Who vouches for the authority, a PEM file; the system's roots when none is named.
+    pub ca: Option<PathBuf>,
+    /// Folder of the account and the certificates.
+    pub state: PathBuf,
+    /// Those that listeners want.
+    pub certificates: Vec<AcmeCertificate>,
+}
+
+/// A certificate that is obtained.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcmeCertificate {
+    /// What it is for.
+    pub names: Vec<String>,
+    /// Where it is put.
+    pub files: Certificate,
+}
+
+impl Edge {
+    /// Puts what is obtained by ACME into a folder; until then its files have names only.
+    pub fn keep_state_in(&mut self, folder: &Path) {
+        let Some(acme) = &mut self.acme else {
+            return;
+        };
+        acme.state = folder.to_owned();
+        let certificates = folder.join("certificates");
+        let place = |files: &mut Certificate| {
+            files.cert = certificates.join(&files.cert);
+            files.key = certificates.join(&files.key);
+        };
+        let listed = self.listen.iter_mut().flat_map(|one| &mut one.tls);
+        for files in listed.filter(|files| acme.certificates.iter().any(|one| one.files == **files))
+        {
+            place(files);
+        }
+        for certificate in &mut acme.certificates {
+            place(&mut certificate.files);
+        }
+    }
 }
 
 /// One address clients come in at.

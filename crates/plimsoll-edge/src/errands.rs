@@ -11,6 +11,7 @@ use plimsoll_config::edge::{Alarm, Edge, Traces};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::acme;
 use crate::check;
 use crate::names;
 use crate::pool::lock;
@@ -62,6 +63,7 @@ pub(crate) fn run(
             () = check::keep(Arc::clone(watch), Arc::clone(tell)) => {}
             () = names::keep(Arc::clone(control)) => {}
             () = control.watch_certificates() => {}
+            () = acme::keep(Arc::clone(control)) => {}
             () = shells::keep_fetching(watch, tell) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
             () = spans::keep_telling(watch, errands, tell, &mut spans) => {}

@@ -6,6 +6,7 @@
 //! its own connections on both sides; loops share only what a pool must know as a whole.
 
 mod access;
+mod acme;
 mod admin;
 mod alarm;
 mod bucket;

@@ -21,6 +21,7 @@ use crate::pool::lock;
 use crate::proxy_header::{self, Version};
 use crate::settings::DoorSettings;
 use crate::tls;
+use crate::tls::challenges::ACME_TLS;
 
 /// Connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 4096;
@@ -210,6 +211,10 @@ async fn prepare(
     let Ok(Ok(stream)) = tokio::time::timeout(timeout, tls.accept(stream)).await else {
         return event_loop.figures.turned_away.increment();
     };
+    if stream.get_ref().1.alpn_protocol() == Some(ACME_TLS) {
+        // The handshake was all that was asked for.
+        return;
+    }
     peer.secure = true;
     if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
         return http2::serve(stream, peer, event_loop).await;

@@ -3,8 +3,8 @@
 pub(crate) mod control;
 mod event_loops;
 mod sockets;
+mod user;
 
-use std::ffi::CString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -13,10 +13,10 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nix::unistd::{User, initgroups, setgid, setuid};
 use plimsoll_config::edge::{AccessLog, Admin, Edge};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::acme;
 use crate::admin;
 use crate::clock::Clock;
 use crate::errands::{self, Errands};
@@ -28,6 +28,7 @@ use crate::pool::chooser::mix;
 use crate::roster::Roster;
 use crate::settings::{self, Before, Settings, Shared, loops};
 use crate::tls::TlsFault;
+use crate::tls::challenges::Challenges;
 use crate::trace::{Span, Spans};
 pub(crate) use control::Control;
 use control::Followed;
@@ -81,6 +82,14 @@ pub enum Fault {
     /// A certificate or its key.
     #[error("a certificate cannot be used")]
     Tls(#[from] TlsFault),
+    /// What is kept between starts cannot be.
+    #[error("cannot keep certificates in {}", path.display())]
+    State {
+        /// The folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
     /// The process cannot become the user.
     #[error("cannot become the user `{name}`")]
     User {
@@ -201,9 +210,24 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
     handed.must_be_taken()?;
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
     let roster = Roster::new(&edge.pools);
-    let shared = Shared::new(edge, &roster.pools(), Before::default(), count, clock)?;
-    if let Some(name) = &edge.user {
-        become_user(name)?;
+    let challenges = Arc::new(Challenges::default());
+    let before = Before {
+        challenges: Some(&challenges),
+        ..Before::default()
+    };
+    let shared = Shared::new(edge, &roster.pools(), before, count, clock)?;
+    let user = edge.user.as_deref().map(user::find).transpose()?;
+    if let Some(acme) = &edge.acme {
+        let owner = user
+            .as_ref()
+            .map(|user| (user.uid.as_raw(), user.gid.as_raw()));
+        acme::prepare(acme, owner).map_err(|source| Fault::State {
+            path: acme.state.clone(),
+            source,
+        })?;
+    }
+    if let Some(user) = &user {
+        user::become_user(user)?;
     }
     let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
     let Started {
@@ -225,8 +249,9 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         doors: shared.doors,
         roster,
         resolvers: edge.resolvers.clone(),
+        acme: edge.acme.clone(),
     };
-    let control = Control::new(watch, Errands::new(edge), hooks, orders, followed);
+    let control = Control::new(watch, Errands::new(edge), hooks, orders, followed, challenges);
     control.warn(edge);
     let control = Arc::new(control);
     let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
@@ -385,21 +410,6 @@ fn seed(number: usize) -> Result<u64, Fault> {
     let random = ring::rand::SystemRandom::new();
     let bytes = ring::rand::generate::<[u8; 8]>(&random).map_err(|_| Fault::NoRandom)?;
     Ok(mix(u64::from_le_bytes(bytes.expose()) ^ number as u64))
-}
-
-/// Becomes another user. Nothing but this thread runs yet, and what needs rights is bound and open.
-fn become_user(name: &str) -> Result<(), Fault> {
-    let fault = |source: io::Error| Fault::User {
-        name: name.to_owned(),
-        source,
-    };
-    let system = |error: nix::errno::Errno| fault(error.into());
-    let user = User::from_name(name).map_err(system)?;
-    let user = user.ok_or_else(|| fault(io::ErrorKind::NotFound.into()))?;
-    let name = CString::new(user.name.as_str()).map_err(|error| fault(error.into()))?;
-    initgroups(&name, user.gid).map_err(system)?;
-    setgid(user.gid).map_err(system)?;
-    setuid(user.uid).map_err(system)
 }
 
 fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Fault> {

@@ -14,7 +14,8 @@ use crate::figures::Counter;
 use crate::pool::Pool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};
-use crate::tls::{self, ByName, TlsFault};
+use crate::tls::challenges::Challenges;
+use crate::tls::{self, ByName, Obtained, TlsFault};
 use tokio_rustls::TlsAcceptor;
 
 /// What loops look things up in.
@@ -81,6 +82,7 @@ pub(crate) struct Before<'a> {
     pub(crate) pools: &'a [Arc<Pool>],
     pub(crate) routes: &'a [Arc<RouteShared>],
     pub(crate) doors: &'a [Arc<DoorSettings>],
+    pub(crate) challenges: Option<&'a Arc<Challenges>>,
 }
 
 impl Shared {
@@ -94,11 +96,15 @@ impl Shared {
         clock: Clock,
     ) -> Result<Self, Fault> {
         let now = clock::wall();
+        let obtained = Obtained {
+            acme: edge.acme.as_ref(),
+            challenges: before.challenges.filter(|_| edge.acme.is_some()),
+        };
         let doors = edge.listen.iter().map(|listener| {
             let mut doors = before.doors.iter();
             let before = doors.find(|door| door.address == listener.address);
             let before = before.and_then(|door| door.certificates.as_deref());
-            let ending = tls::ending(listener, before, now)?;
+            let ending = tls::ending(listener, before, obtained, now)?;
             Ok(Arc::new(DoorSettings {
                 address: listener.address,
                 tls: ending.as_ref().map(|ending| ending.acceptor.clone()),

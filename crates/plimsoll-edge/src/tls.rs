@@ -1,13 +1,14 @@
 //! Encryption towards clients: certificates by name.
 
 pub(crate) mod certificate;
+pub(crate) mod challenges;
 mod examine;
 mod fault;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
-use plimsoll_config::edge::{Certificate, Listener};
+use plimsoll_config::edge::{Acme, Certificate, Listener};
 use rustls::crypto;
 use rustls::pki_types::ServerName;
 use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerConfig};
@@ -16,6 +17,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::pool::lock;
 use certificate::{Loaded, Stamp, load};
+use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
 pub use fault::TlsFault;
@@ -25,6 +27,13 @@ pub(crate) const H2: &[u8] = b"h2";
 /// How long before its end a certificate is spoken of.
 const SOON: Duration = Duration::from_hours(7 * 24);
 const DAY: Duration = Duration::from_hours(24);
+
+/// Certificates that may not be there yet, and proofs for whoever gives them out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Obtained<'a> {
+    pub(crate) acme: Option<&'a Acme>,
+    pub(crate) challenges: Option<&'a Arc<Challenges>>,
+}
 
 /// What ends the encryption of a listener's clients.
 #[derive(Clone)]
@@ -38,18 +47,22 @@ pub(crate) struct Ending {
 pub(crate) fn ending(
     listener: &Listener,
     before: Option<&ByName>,
+    obtained: Obtained<'_>,
     now: SystemTime,
 ) -> Result<Option<Ending>, TlsFault> {
     if listener.tls.is_empty() {
         return Ok(None);
     }
     let provider = Arc::new(crypto::ring::default_provider());
-    let certificates = Arc::new(ByName::new(&listener.tls, before, now)?);
+    let certificates = Arc::new(ByName::new(&listener.tls, before, obtained, now)?);
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_cert_resolver(Arc::clone(&certificates) as Arc<dyn ResolvesServerCert>);
     config.alpn_protocols = vec![H2.to_vec(), b"http/1.1".to_vec()];
+    if obtained.acme.is_some() {
+        config.alpn_protocols.push(ACME_TLS.to_vec());
+    }
     config.ticketer = crypto::ring::Ticketer::new()?;
     Ok(Some(Ending {
         acceptor: TlsAcceptor::from(Arc::new(config)),
@@ -61,7 +74,9 @@ pub(crate) fn ending(
 /// watched: what is put in their place is used from then on.
 #[derive(Debug)]
 pub(crate) struct ByName {
-    keys: RwLock<Vec<Arc<CertifiedKey>>>,
+    /// `None` is still to be obtained.
+    keys: RwLock<Vec<Option<Arc<CertifiedKey>>>>,
+    challenges: Option<Arc<Challenges>>,
     watched: Mutex<Vec<Watched>>,
 }
 
@@ -70,7 +85,7 @@ pub(crate) struct ByName {
 struct Watched {
     files: Certificate,
     stamp: Stamp,
-    until: SystemTime,
+    until: Option<SystemTime>,
     /// When it was last said that its end is near.
     said: Option<SystemTime>,
 }
@@ -79,6 +94,7 @@ impl ByName {
     fn new(
         certificates: &[Certificate],
         before: Option<&Self>,
+        obtained: Obtained<'_>,
         now: SystemTime,
     ) -> Result<Self, TlsFault> {
         let mut keys = Vec::new();
@@ -86,33 +102,44 @@ impl ByName {
         for files in certificates {
             // Before the files are read: a change while they are is seen afterwards.
             let stamp = Stamp::of(files);
-            let loaded = load(files)?;
-            if !before.is_some_and(|before| before.holds(&loaded.key)) {
+            let listed = obtained.acme.map_or(&[][..], |acme| &acme.certificates);
+            let is_obtained = listed.iter().any(|one| one.files == *files);
+            let loaded = match load(files) {
+                // Whoever obtains it sees that it is missing, or too old.
+                Err(_) if is_obtained => None,
+                Err(fault) => return Err(fault),
+                Ok(loaded) => Some(loaded),
+            };
+            if let Some(loaded) = &loaded
+                && !is_obtained
+                && !before.is_some_and(|before| before.holds(&loaded.key))
+            {
                 loaded.must_be_valid(files, now)?;
             }
             watched.push(Watched {
                 files: files.clone(),
                 stamp,
-                until: loaded.until,
+                until: loaded.as_ref().map(|loaded| loaded.until),
                 said: None,
             });
-            keys.push(loaded.key);
+            keys.push(loaded.map(|loaded| loaded.key));
         }
         Ok(Self {
             keys: RwLock::new(keys),
+            challenges: obtained.challenges.map(Arc::clone),
             watched: Mutex::new(watched),
         })
     }
 
     fn holds(&self, key: &CertifiedKey) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().any(|one| one.cert == key.cert)
+        keys.iter().flatten().any(|one| one.cert == key.cert)
     }
 
     /// Whether a certificate is for a name.
     pub(crate) fn covers(&self, name: &ServerName<'_>) -> bool {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().any(|key| is_for(key, name))
+        keys.iter().flatten().any(|key| is_for(key, name))
     }
 
     /// Looks whether files have changed and whether certificates end soon; what there is to tell. A file that cannot
@@ -129,7 +156,7 @@ impl ByName {
                     Ok(loaded)
                 }) {
                     Ok(Loaded { key, until }) => {
-                        one.until = until;
+                        one.until = Some(until);
                         one.said = None;
                         self.replace(place, key);
                         let until = httpdate::fmt_http_date(until);
@@ -143,12 +170,14 @@ impl ByName {
                     )),
                 }
             }
-            let is_near = now + SOON > one.until;
+            let Some(until) = one.until else {
+                continue;
+            };
             let was_said = one.said.is_some_and(|said| now < said + DAY);
-            if is_near && !was_said {
+            if now + SOON > until && !was_said {
                 one.said = Some(now);
-                let until = httpdate::fmt_http_date(one.until);
-                let verb = if now > one.until { "ended" } else { "ends" };
+                let verb = if now > until { "ended" } else { "ends" };
+                let until = httpdate::fmt_http_date(until);
                 told.push(format!(
                     "warning: the certificate {cert} {verb} on {until}; renew it"
                 ));
@@ -160,23 +189,30 @@ impl ByName {
     fn replace(&self, place: usize, key: Arc<CertifiedKey>) {
         let mut keys = self.keys.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(old) = keys.get_mut(place) {
-            *old = key;
+            *old = Some(key);
         }
     }
 }
 
 impl ResolvesServerCert for ByName {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        if let Some(challenges) = &self.challenges
+            && let Ok(proof) = challenges.asked(&hello)
+        {
+            return proof;
+        }
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        let mut keys = keys.iter().flatten();
+        let first = keys.clone().next();
         let named = hello
             .server_name()
             .and_then(|name| ServerName::try_from(name).ok())
-            .and_then(|name| keys.iter().find(|key| is_for(key, &name)));
-        named.or(keys.first()).cloned()
+            .and_then(|name| keys.find(|key| is_for(key, &name)));
+        named.or(first).cloned()
     }
 }
 
-fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
+pub(crate) fn is_for(key: &CertifiedKey, name: &ServerName<'_>) -> bool {
     key.end_entity_cert()
         .and_then(ParsedCertificate::try_from)
         .and_then(|parsed| rustls::client::verify_server_name(&parsed, name))

@@ -130,6 +130,7 @@ fn explain(fault: &EdgeFault) -> Fault {
             "name who vouches for the servers: `tls: { ca: FILE, name: HOST }` of the pool, or --to-cacert"
         }
         EdgeFault::Tls(_) => "give a PEM file with the chain and one with its private key",
+        EdgeFault::State { .. } => "give a folder that can be written with --state",
         EdgeFault::User { .. } => "name a user of this host, and start as root",
         EdgeFault::Countries(_) => {
             "give a MaxMind file with countries, such as GeoLite2-Country.mmdb"

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use plimsoll_config::edge::{self, EDGE_LEN_MAX, Edge, LookUp};
+use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, Edge, LookUp};
 use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings, Watch};
 
 use crate::explain::Fault;
@@ -87,9 +87,15 @@ pub(crate) fn read_edge(path: &Path, look_up: &LookUp<'_>) -> Result<Edge, Fault
         Fault::usage(format!("{file} has {count} {problems}")).details(faults.lines(&file))
     })?;
     // Files are named from where the configuration is.
-    for certificate in edge.listen.iter_mut().flat_map(|one| &mut one.tls) {
+    let obtained = edge.acme.iter().flat_map(|acme| &acme.certificates);
+    let obtained: Vec<Certificate> = obtained.map(|one| one.files.clone()).collect();
+    let written = edge.listen.iter_mut().flat_map(|one| &mut one.tls);
+    for certificate in written.filter(|one| !obtained.contains(one)) {
         certificate.cert = folder.join(&certificate.cert);
         certificate.key = folder.join(&certificate.key);
+    }
+    if let Some(ca) = edge.acme.as_mut().and_then(|acme| acme.ca.as_mut()) {
+        *ca = folder.join(&*ca);
     }
     Ok(edge)
 }

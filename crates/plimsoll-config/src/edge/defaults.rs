@@ -192,6 +192,7 @@ impl Edge {
             drain: Duration::from_secs(30),
             resolvers: Vec::new(),
             zone: None,
+            acme: None,
         }
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::words::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
 use super::{
-    AccessLog, Action, Admin, Certificate, Edge, Limits, Listener, LogFormat, Network, Pool, Route,
-    Server, outward, pools, routes,
+    AccessLog, Acme, AcmeCertificate, Action, Admin, Certificate, Edge, Limits, Listener,
+    LogFormat, Network, Pool, Route, Server, outward, pools, routes,
 };
 use crate::plan::Surroundings;
 use crate::plan::desk::{Desk, Fields};
@@ -74,7 +74,9 @@ pub fn read(
 
 fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
     let fields = desk.fields(root, &EDGE)?;
-    let listen = listeners(desk, &fields);
+    let mut wanted = Vec::new();
+    let listen = listeners(desk, &fields, &mut wanted);
+    let acme = acme(desk, &fields, wanted);
     let resolvers = fields
         .get("resolver")
         .map_or_else(Vec::new, |node| resolvers(desk, node));
@@ -131,6 +133,7 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         drain: duration("drain").unwrap_or(defaults.drain),
         resolvers,
         zone,
+        acme,
     })
 }
 
@@ -169,7 +172,11 @@ fn only_pool(desk: &Desk<'_>, fields: &Fields<'_>, pools: &[Pool]) -> Vec<Route>
     }]
 }
 
-fn listeners(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<Listener> {
+fn listeners(
+    desk: &Desk<'_>,
+    fields: &Fields<'_>,
+    wanted: &mut Vec<AcmeCertificate>,
+) -> Vec<Listener> {
     let Some(node) = fields.get("listen") else {
         return vec![Listener {
             address: SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -179,7 +186,7 @@ fn listeners(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<Listener> {
     };
     let mut listeners: Vec<Listener> = Vec::new();
     for item in desk.one_or_more(node) {
-        let Some(listener) = listener(desk, item) else {
+        let Some(listener) = listener(desk, item, wanted) else {
             continue;
         };
         if listeners.iter().any(|one| one.address == listener.address) {
@@ -191,7 +198,7 @@ fn listeners(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<Listener> {
     listeners
 }
 
-fn listener(desk: &Desk<'_>, node: &Node) -> Option<Listener> {
+fn listener(desk: &Desk<'_>, node: &Node, wanted: &mut Vec<AcmeCertificate>) -> Option<Listener> {
     if matches!(node.kind, Kind::Scalar { .. }) {
         return Some(Listener {
             address: address(desk, node)?,
@@ -204,7 +211,9 @@ fn listener(desk: &Desk<'_>, node: &Node) -> Option<Listener> {
         Some(node) => desk.list(node, "certificates").iter(),
         None => [].iter(),
     };
-    let tls = tls.filter_map(|node| certificate(desk, node)).collect();
+    let tls = tls
+        .filter_map(|node| certificate(desk, node, wanted))
+        .collect();
     let proxy_protocol = fields
         .get("proxy_protocol")
         .and_then(|node| desk.switch(node));
@@ -215,8 +224,32 @@ fn listener(desk: &Desk<'_>, node: &Node) -> Option<Listener> {
     })
 }
 
-fn certificate(desk: &Desk<'_>, node: &Node) -> Option<Certificate> {
+/// Without `acme` of the file nobody obtains what listeners want.
+fn acme(desk: &Desk<'_>, fields: &Fields<'_>, wanted: Vec<AcmeCertificate>) -> Option<Acme> {
+    match fields.get("acme") {
+        Some(node) => super::acme::acme(desk, node, wanted),
+        None if wanted.is_empty() || fields.misspells(&["acme"]) => None,
+        None => {
+            let fault = "a listener wants a certificate by ACME, and `acme` is missing";
+            desk.fault(fields.node, fault, "acme: { terms_agreed: true }");
+            None
+        }
+    }
+}
+
+fn certificate(
+    desk: &Desk<'_>,
+    node: &Node,
+    wanted: &mut Vec<AcmeCertificate>,
+) -> Option<Certificate> {
     let fields = desk.fields(node, &CERTIFICATE)?;
+    if let Some(names) = fields.get("acme") {
+        if fields.get("cert").is_some() || fields.get("key").is_some() {
+            let valid = "`acme`, or `cert` and `key`";
+            desk.fault(node, "`acme` and files cannot stand together", valid);
+        }
+        return super::acme::certificate(desk, names, wanted);
+    }
     let file =
         |word: &str| required(desk, &fields, word).and_then(|node| desk.word(node, "a PEM file"));
     let (cert, key) = (file("cert"), file("key"));

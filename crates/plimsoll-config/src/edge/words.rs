@@ -1,10 +1,13 @@
 //! Every word of an edge's configuration, in tables: the reader and the reference are made from them.
 
+mod encryption;
+
 use super::answer_words::{ACCESS, ALARM, COMPRESS, COUNTRIES, FALLBACK, TRACES, WAITING};
 use crate::plan::words::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
 use crate::plan::words::{Table, word};
+pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
 
 /// The whole file.
 pub(crate) static EDGE: Table = Table {
@@ -82,6 +85,7 @@ pub(crate) static EDGE: Table = Table {
             OneOrMore(&Text),
             "Name servers (`127.0.0.1:53`) that know the servers' names; by default those of the system."
         ),
+        word!("acme", Of(&ACME), "How certificates are obtained."),
         word!(
             "zone",
             Text,
@@ -106,16 +110,6 @@ pub(crate) static LISTENER: Table = Table {
             Switch,
             "Connections of trusted sources begin with a PROXY header; false."
         ),
-    ],
-};
-
-/// A certificate and its key.
-pub(crate) static CERTIFICATE: Table = Table {
-    name: "certificate",
-    meaning: "A certificate and its key.",
-    words: &[
-        word!("cert", Text, "PEM file of the chain."),
-        word!("key", Text, "PEM file of the private key."),
     ],
 };
 
@@ -222,29 +216,6 @@ pub(crate) static SERVER: Table = Table {
             "Share beside the others; 1. With 0 it gets no new requests."
         ),
         word!("zone", Text, "Where it stands."),
-    ],
-};
-
-/// Encryption towards servers.
-pub(crate) static SERVER_TLS: Table = Table {
-    name: "server_tls",
-    meaning: "How servers behind `https://` are spoken to.",
-    words: &[
-        word!(
-            "ca",
-            Text,
-            "PEM file of who vouches for them; by default the roots of the system."
-        ),
-        word!(
-            "name",
-            Text,
-            "The name that is asked for and that their certificates must have; the URL's host."
-        ),
-        word!(
-            "insecure",
-            Switch,
-            "Their certificates are not checked: whoever stands between can read and change everything; false."
-        ),
     ],
 };
 
@@ -511,10 +482,11 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 26] = [
+pub(crate) static TABLES: [&Table; 27] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
+    &ACME,
     &POOL,
     &BALANCE,
     &SERVER,

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Edge, Listener};
+use plimsoll_config::edge::{Acme, Edge, Listener};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc};
 
@@ -20,6 +20,7 @@ use crate::pool::{Pool, lock};
 use crate::roster::{self, Name, Roster};
 use crate::settings::{Before, DoorSettings, Settings, Shared, loops, pools};
 use crate::tls;
+use crate::tls::challenges::Challenges;
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -34,6 +35,9 @@ pub(crate) struct Control {
     state: Mutex<Followed>,
     /// There may be other names to look up.
     pub(crate) renamed: Notify,
+    /// There may be other certificates to obtain.
+    pub(crate) acme_changed: Notify,
+    pub(crate) challenges: Arc<Challenges>,
 }
 
 /// What was last followed.
@@ -43,6 +47,7 @@ pub(super) struct Followed {
     pub(super) doors: Vec<Arc<DoorSettings>>,
     pub(super) roster: Roster,
     pub(super) resolvers: Vec<SocketAddr>,
+    pub(super) acme: Option<Acme>,
 }
 
 impl Control {
@@ -52,6 +57,7 @@ impl Control {
         hooks: Hooks,
         orders: Vec<mpsc::Sender<Order>>,
         followed: Followed,
+        challenges: Arc<Challenges>,
     ) -> Self {
         Self {
             loops: orders.len(),
@@ -61,6 +67,8 @@ impl Control {
             hooks,
             state: Mutex::new(followed),
             renamed: Notify::new(),
+            acme_changed: Notify::new(),
+            challenges,
         }
     }
 
@@ -106,13 +114,23 @@ impl Control {
     /// Looks at the files of certificates for ever: what is put in their place is used.
     pub(crate) async fn watch_certificates(&self) {
         loop {
-            let doors = lock(&self.state).doors.clone();
-            let certificates = doors.iter().filter_map(|door| door.certificates.as_ref());
-            for told in certificates.flat_map(|one| one.look(clock::wall())) {
-                (self.hooks.tell)(&told);
-            }
+            self.look_at_certificates();
             tokio::time::sleep(LOOK).await;
         }
+    }
+
+    /// Takes up certificates whose files have changed.
+    pub(crate) fn look_at_certificates(&self) {
+        let doors = lock(&self.state).doors.clone();
+        let certificates = doors.iter().filter_map(|door| door.certificates.as_ref());
+        for told in certificates.flat_map(|one| one.look(clock::wall())) {
+            (self.hooks.tell)(&told);
+        }
+    }
+
+    /// Certificates that are obtained.
+    pub(crate) fn acme(&self) -> Option<Acme> {
+        lock(&self.state).acme.clone()
     }
 
     fn follow(&self, edge: &Edge) -> Result<usize, Fault> {
@@ -146,6 +164,7 @@ impl Control {
             pools: &in_use,
             routes: &routes,
             doors: &state.doors,
+            challenges: Some(&self.challenges),
         };
         let shared = Shared::new(edge, &roster.pools(), before, self.loops, self.watch.clock)?;
         let settings: Vec<Settings> = (0..self.loops)
@@ -169,8 +188,10 @@ impl Control {
         state.doors = shared.doors;
         state.roster = roster;
         state.resolvers.clone_from(&edge.resolvers);
+        state.acme.clone_from(&edge.acme);
         drop(state);
         self.renamed.notify_one();
+        self.acme_changed.notify_one();
         Ok(told)
     }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use plimsoll_config::edge::Certificate;
 use rustls::crypto;
 use rustls::pki_types::pem::{self, PemObject as _};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::CertifiedKey;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
@@ -58,6 +58,12 @@ pub(crate) fn load(files: &Certificate) -> Result<Loaded, TlsFault> {
 }
 
 impl Loaded {
+    /// Whether it is for a name.
+    pub(crate) fn is_for(&self, name: &str) -> bool {
+        let name = ServerName::try_from(name.to_owned());
+        name.is_ok_and(|name| super::is_for(&self.key, &name))
+    }
+
     /// Whether now is its time.
     pub(crate) fn must_be_valid(
         &self,

@@ -3,7 +3,7 @@
 use plimsoll_config::edge::Edge;
 use rustls::pki_types::ServerName;
 
-use super::{ByName, TlsFault, ending};
+use super::{ByName, Obtained, TlsFault, ending};
 use crate::clock;
 use crate::upstream::trust;
 
@@ -20,14 +20,18 @@ pub struct Examined {
 pub fn examine(edge: &Edge) -> Examined {
     let mut examined = Examined::default();
     let now = clock::wall();
+    let obtained = Obtained {
+        acme: edge.acme.as_ref(),
+        challenges: None,
+    };
     for listener in &edge.listen {
         for certificate in &listener.tls {
             let alone = std::slice::from_ref(certificate);
-            if let Err(fault) = ByName::new(alone, None, now) {
+            if let Err(fault) = ByName::new(alone, None, obtained, now) {
                 examined.faults.push(fault);
             }
         }
-        if let Ok(Some(ending)) = ending(listener, None, now) {
+        if let Ok(Some(ending)) = ending(listener, None, obtained, now) {
             examined.warnings.extend(ending.certificates.look(now));
             let place = listener.address.to_string();
             examined
@@ -65,8 +69,11 @@ pub(crate) fn uncovered(edge: &Edge, listener: &str, certificates: &ByName) -> V
     let mut hosts: Vec<&String> = hosts.collect();
     hosts.sort();
     hosts.dedup();
+    let acme = edge.acme.iter().flat_map(|acme| &acme.certificates);
+    let wanted: Vec<&String> = acme.flat_map(|one| &one.names).collect();
     hosts
         .into_iter()
+        .filter(|host| !wanted.contains(host))
         .filter(|host| {
             // Any name below stands for all of them.
             let name = host.replacen("*.", "any.", 1);

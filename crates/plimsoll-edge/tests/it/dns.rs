@@ -11,9 +11,9 @@ use tempfile::TempDir;
 use crate::support::{Scripted, Telling, get, parts, plain, pool};
 
 /// A dnsmasq that knows what a file says, for a second each.
-struct Dns {
+pub(crate) struct Dns {
     process: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
     hosts: PathBuf,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
     _folder: TempDir,
@@ -27,7 +27,7 @@ impl Drop for Dns {
 }
 
 impl Dns {
-    fn start(hosts: &str) -> Self {
+    pub(crate) fn start(hosts: &str) -> Self {
         // A port that was free a moment ago may be somebody else's by now.
         (0..20)
             .find_map(|_| Self::try_start(hosts))

@@ -7,6 +7,7 @@
 
 mod abuse;
 mod access;
+mod acme;
 mod admin;
 mod certificates;
 mod compress;

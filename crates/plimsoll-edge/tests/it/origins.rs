@@ -17,7 +17,7 @@ const ABOUT: &str = "location = /about { return 200 \
     \"$ssl_server_name|$ssl_alpn_protocol|$ssl_protocol|$connection|$connection_requests|$http_host\"; }";
 
 /// An authority, and a folder with a certificate of `name` that it signed.
-fn certified(name: &str) -> (Authorities, TempDir) {
+pub(crate) fn certified(name: &str) -> (Authorities, TempDir) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();

@@ -1,7 +1,7 @@
 //! From flags, or a file and flags, to the configuration of an edge.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use plimsoll_config::edge::{
     AccessLog, Admin, Authorities, Certificate, Edge, Fallback, LogFormat, Pool, Server,
@@ -58,6 +58,9 @@ pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
     if let Some(file) = &arguments.admin_token_file {
         admin.token = Some(token(file)?);
     }
+    if edge.acme.is_some() {
+        edge.keep_state_in(&state_folder(arguments.state.as_deref())?);
+    }
     match arguments.cache {
         CacheArgument::Off => {}
     }
@@ -104,6 +107,35 @@ fn server(text: &str) -> Result<Server, Fault> {
         })?;
     }
     Ok(server)
+}
+
+/// Where certificates and the account are kept: said, or where the service manager or the user keeps such things.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the door is where the environment is read"
+)]
+pub(super) fn state_folder(said: Option<&Path>) -> Result<PathBuf, Fault> {
+    let variable = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .filter(|value| value.starts_with('/'))
+    };
+    let below =
+        |name: &str, rest: &str| variable(name).map(|folder| PathBuf::from(folder).join(rest));
+    said.map(Path::to_owned)
+        // Several are separated by colons; the first is ours.
+        .or_else(|| {
+            variable("STATE_DIRECTORY")?
+                .split(':')
+                .next()
+                .map(PathBuf::from)
+        })
+        .or_else(|| below("XDG_STATE_HOME", "plimsoll"))
+        .or_else(|| below("HOME", ".local/state/plimsoll"))
+        .ok_or_else(|| {
+            Fault::usage("it is not said where certificates are kept")
+                .remedy("give a folder that outlives restarts with --state")
+        })
 }
 
 fn authorities(path: &Path) -> Result<Authorities, Fault> {

@@ -25,7 +25,10 @@ pub(crate) fn read(path: &Path) -> Result<Edge, Fault> {
 
 /// `plimsoll edge check FILE`.
 pub(super) fn check(path: &Path) -> Result<Exit, Fault> {
-    let edge = read(path)?;
+    let mut edge = read(path)?;
+    if edge.acme.is_some() {
+        edge.keep_state_in(&flags::state_folder(None)?);
+    }
     let examined = plimsoll_edge::examine(&edge);
     for warning in &examined.warnings {
         tell(warning);

@@ -167,6 +167,90 @@ fn encryption_that_cannot_be_is_named() {
 }
 
 #[test]
+fn certificates_are_obtained_into_a_folder() {
+    let mut edge = read_text(
+        "listen: [{ address: 0.0.0.0:443, tls: [{ acme: [A.example, www.a.example] }, { cert: c.pem, key: c.key }] }]\n\
+         acme: { terms_agreed: true, email: ops@a.example }\n\
+         pools: { app: { servers: [http://app.example] } }\n",
+    )
+    .unwrap();
+    edge.keep_state_in(std::path::Path::new("/state"));
+    let acme = edge.acme.unwrap();
+    assert_eq!(
+        acme.directory,
+        "https://acme-v02.api.letsencrypt.org/directory"
+    );
+    assert_eq!(acme.certificates[0].names, ["a.example", "www.a.example"]);
+    let files = &edge.listen[0].tls;
+    assert_eq!(files[0], acme.certificates[0].files);
+    assert_eq!(
+        files[0].cert,
+        PathBuf::from("/state/certificates/a.example.pem")
+    );
+    assert_eq!(files[1].cert, PathBuf::from("c.pem"));
+}
+
+#[test]
+fn certificates_that_cannot_be_obtained_are_named() {
+    for (acme, tls, fault) in [
+        ("", "acme: a.example", "`acme` is missing"),
+        ("acme: {}", "acme: a.example", "`terms_agreed` is missing"),
+        (
+            "acme: { terms_agreed: false }",
+            "acme: a.example",
+            "terms are not agreed to",
+        ),
+        (
+            "acme: { terms_agreed: true, directory: 'http://x' }",
+            "acme: a.example",
+            "not the URL of a directory",
+        ),
+        (
+            "acme: { terms_agreed: true, email: ops }",
+            "acme: a.example",
+            "`ops` is not an address",
+        ),
+        (
+            "acme: { terms_agreed: true }",
+            "acme: '*.a.example'",
+            "a wildcard needs",
+        ),
+        (
+            "acme: { terms_agreed: true }",
+            "acme: localhost",
+            "no name that an authority knows",
+        ),
+        (
+            "acme: { terms_agreed: true }",
+            "acme: 192.0.2.1",
+            "no name that an authority knows",
+        ),
+        (
+            "acme: { terms_agreed: true }",
+            "acme: a.example, cert: a.pem",
+            "cannot stand together",
+        ),
+        (
+            "acme: { terms_agreed: true }",
+            "cert: a.pem, key: a.key",
+            "no listener wants",
+        ),
+        (
+            "acme: { terms_agreed: true }",
+            "acme: a.example }, { acme: [a.example, b.example]",
+            "two certificates begin",
+        ),
+    ] {
+        let text = format!(
+            "listen: [{{ address: 0.0.0.0:443, tls: [{{ {tls} }}] }}]\n{acme}\n\
+             pools: {{ app: {{ servers: [http://app.example] }} }}\n"
+        );
+        let faults = read_text(&text).unwrap_err().to_string();
+        assert!(faults.contains(fault), "{text}: {faults}");
+    }
+}
+
+#[test]
 fn all_faults_are_told_at_once() {
     let faults = read_text(
         "listn: 127.0.0.1:80\n\

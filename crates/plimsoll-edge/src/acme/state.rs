@@ -1,0 +1,87 @@
+//! What is kept between starts: the account, and certificates with their keys.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use instant_acme::AccountCredentials;
+use plimsoll_config::edge::Acme;
+
+/// Longest account file, bytes.
+const ACCOUNT_LEN_MAX: u64 = 64 * 1024;
+
+/// Makes the folders of the state, which only their owner may read; `owner` is who the process becomes.
+pub(crate) fn prepare(acme: &Acme, owner: Option<(u32, u32)>) -> io::Result<()> {
+    for folder in [acme.state.clone(), certificates(acme)] {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&folder)?;
+        if let Some((user, group)) = owner {
+            std::os::unix::fs::chown(&folder, Some(user), Some(group))?;
+        }
+    }
+    Ok(())
+}
+
+fn certificates(acme: &Acme) -> PathBuf {
+    acme.state.join("certificates")
+}
+
+/// The account's file: one for each directory.
+fn account_file(acme: &Acme) -> PathBuf {
+    let name: String = acme
+        .directory
+        .chars()
+        .map(|c| {
+            if c.is_ascii_alphanumeric() || ".-".contains(c) {
+                c
+            } else {
+                '_'
+            }
+        })
+        .take(128)
+        .collect();
+    acme.state.join(format!("account-{name}.json"))
+}
+
+/// The account that was made before, if there is one.
+pub(super) fn account(acme: &Acme) -> Result<Option<AccountCredentials>, String> {
+    let path = account_file(acme);
+    let shown = path.display();
+    match fs::metadata(&path) {
+        Ok(about) if about.len() > ACCOUNT_LEN_MAX => return Err(format!("{shown} is no account")),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(format!("cannot read {shown}: {error}")),
+    }
+    let content = fs::read(&path).map_err(|error| format!("cannot read {shown}: {error}"))?;
+    let account = serde_json::from_slice(&content);
+    account.map(Some).map_err(|error| {
+        format!("{shown} is no account: {error}; move it away, and a new one is made")
+    })
+}
+
+/// Keeps an account.
+pub(super) fn keep_account(acme: &Acme, account: &AccountCredentials) -> Result<(), String> {
+    let content = serde_json::to_vec(account).map_err(|error| error.to_string())?;
+    put(&account_file(acme), &content)
+}
+
+/// Puts a file in its place whole; only its owner may read it.
+pub(super) fn put(path: &Path, content: &[u8]) -> Result<(), String> {
+    let beside = path.with_extension("new");
+    let write = || {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .truncate(true)
+            .write(true)
+            .mode(0o600)
+            .open(&beside)?;
+        file.write_all(content)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)
+    };
+    write().map_err(|error| format!("cannot write {}: {error}", path.display()))
+}

@@ -1,0 +1,56 @@
+//! Proofs that a name is ours, given in a handshake that asks for nothing else (TLS-ALPN-01).
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use rcgen::{CertificateParams, CustomExtension, KeyPair};
+use rustls::crypto;
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::ClientHello;
+use rustls::sign::CertifiedKey;
+
+use crate::pool::lock;
+
+/// The name of such a handshake.
+pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";
+
+/// A certificate for each name that is being proven.
+#[derive(Debug, Default)]
+pub(crate) struct Challenges(Mutex<HashMap<String, Arc<CertifiedKey>>>);
+
+impl Challenges {
+    /// Has an answer ready for a name.
+    pub(crate) fn answer(&self, name: &str, digest: &[u8]) -> Result<(), String> {
+        let made = || -> Result<CertifiedKey, Box<dyn std::error::Error>> {
+            let mut params = CertificateParams::new([name.to_owned()])?;
+            let extension = CustomExtension::new_acme_identifier(digest);
+            params.custom_extensions.push(extension);
+            let key = KeyPair::generate()?;
+            let certificate = params.self_signed(&key)?;
+            let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
+            let provider = crypto::ring::default_provider();
+            let chain = vec![certificate.der().clone()];
+            // Not compared with its certificate: that has an extension which readers of certificates must refuse.
+            let key = provider.key_provider.load_private_key(key)?;
+            Ok(CertifiedKey::new(chain, key))
+        };
+        let made = made().map_err(|error| error.to_string())?;
+        lock(&self.0).insert(name.to_ascii_lowercase(), Arc::new(made));
+        Ok(())
+    }
+
+    /// Nobody asks any more.
+    pub(crate) fn forget(&self, names: &[String]) {
+        lock(&self.0).retain(|name, _| !names.contains(name));
+    }
+
+    /// The proof that a handshake asks for; `Err` when it asks for none.
+    pub(crate) fn asked(&self, hello: &ClientHello<'_>) -> Result<Option<Arc<CertifiedKey>>, ()> {
+        let mut protocols = hello.alpn().into_iter().flatten();
+        if protocols.next() != Some(ACME_TLS) || protocols.next().is_some() {
+            return Err(());
+        }
+        let name = hello.server_name().unwrap_or_default().to_ascii_lowercase();
+        Ok(lock(&self.0).get(&name).cloned())
+    }
+}
