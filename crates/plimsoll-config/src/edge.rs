@@ -90,7 +90,7 @@ impl Edge {
         let Some(acme) = &mut self.acme else {
             return;
         };
-        acme.state = folder.to_owned();
+        folder.clone_into(&mut acme.state);
         let certificates = folder.join("certificates");
         let place = |files: &mut Certificate| {
             files.cert = certificates.join(&files.cert);

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_config::edge::{AccessLog, Admin, Edge};
+use plimsoll_config::edge::{AccessLog, Admin, Edge, Listener};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::acme;
@@ -193,15 +193,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
     let clock = Clock::start();
     let count = loops(edge);
     let mut handed = Sockets::new(handed)?;
-    let mut by_loop: Vec<Vec<(SocketAddr, TcpListener)>> = (0..count).map(|_| Vec::new()).collect();
-    let mut listening = Vec::new();
-    for listener in &edge.listen {
-        let (bound, address) = handed.take_or_bind(listener.address, count)?;
-        listening.push((listener.clone(), address));
-        for (part, socket) in by_loop.iter_mut().zip(bound) {
-            part.push((listener.address, socket));
-        }
-    }
+    let (by_loop, listening) = listen(edge, &mut handed, count)?;
     let admin = edge
         .admin
         .as_ref()
@@ -216,19 +208,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         ..Before::default()
     };
     let shared = Shared::new(edge, &roster.pools(), before, count, clock)?;
-    let user = edge.user.as_deref().map(user::find).transpose()?;
-    if let Some(acme) = &edge.acme {
-        let owner = user
-            .as_ref()
-            .map(|user| (user.uid.as_raw(), user.gid.as_raw()));
-        acme::prepare(acme, owner).map_err(|source| Fault::State {
-            path: acme.state.clone(),
-            source,
-        })?;
-    }
-    if let Some(user) = &user {
-        user::become_user(user)?;
-    }
+    give_up_rights(edge)?;
     let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
     let Started {
         threads,
@@ -251,7 +231,14 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         resolvers: edge.resolvers.clone(),
         acme: edge.acme.clone(),
     };
-    let control = Control::new(watch, Errands::new(edge), hooks, orders, followed, challenges);
+    let control = Control::new(
+        watch,
+        Errands::new(edge),
+        hooks,
+        orders,
+        followed,
+        challenges,
+    );
     control.warn(edge);
     let control = Arc::new(control);
     let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
@@ -274,6 +261,43 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
     })
 }
 
+/// Sockets by loop, with the address of the configuration that each is for.
+type ByLoop = Vec<Vec<(SocketAddr, TcpListener)>>;
+
+/// Binds what is to be listened at, or takes what was handed over; also says where each listener is bound.
+fn listen(
+    edge: &Edge,
+    handed: &mut Sockets,
+    loops: usize,
+) -> Result<(ByLoop, Vec<(Listener, SocketAddr)>), Fault> {
+    let mut by_loop: ByLoop = (0..loops).map(|_| Vec::new()).collect();
+    let mut listening = Vec::new();
+    for listener in &edge.listen {
+        let (bound, address) = handed.take_or_bind(listener.address, loops)?;
+        listening.push((listener.clone(), address));
+        for (part, socket) in by_loop.iter_mut().zip(bound) {
+            part.push((listener.address, socket));
+        }
+    }
+    Ok((by_loop, listening))
+}
+
+/// Becomes the user that was asked for. What is bound and open by now needed rights; the folder of obtained certificates
+/// becomes that user's.
+fn give_up_rights(edge: &Edge) -> Result<(), Fault> {
+    let user = edge.user.as_deref().map(user::find).transpose()?;
+    if let Some(acme) = &edge.acme {
+        let owner = user
+            .as_ref()
+            .map(|user| (user.uid.as_raw(), user.gid.as_raw()));
+        acme::prepare(acme, owner).map_err(|source| Fault::State {
+            path: acme.state.clone(),
+            source,
+        })?;
+    }
+    user.as_ref().map_or(Ok(()), user::become_user)
+}
+
 /// Loops that run.
 struct Started {
     threads: Vec<JoinHandle<()>>,
@@ -285,7 +309,7 @@ fn start_loops(
     edge: &Edge,
     shared: &Shared,
     clock: Clock,
-    by_loop: Vec<Vec<(SocketAddr, TcpListener)>>,
+    by_loop: ByLoop,
     log: Option<&(Writer, Out)>,
     spans: &mpsc::Sender<Vec<Span>>,
 ) -> Result<Started, Fault> {
