@@ -47,8 +47,8 @@ pub(crate) struct EdgeArguments {
     /// Who the process becomes once everything is bound (when started as root)
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
-    /// Folder of what is kept between starts: certificates by ACME and their account [default: $STATE_DIRECTORY, or
-    /// plimsoll in $XDG_STATE_HOME]
+    /// Folder of what is kept between starts: certificates by ACME and their account [default: `$STATE_DIRECTORY`, or
+    /// plimsoll in `$XDG_STATE_HOME`]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) state: Option<PathBuf>,
     /// Requests that may be with one server at once: a number, or `adaptive` to learn it [default: adaptive]
