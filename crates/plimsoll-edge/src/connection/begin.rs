@@ -193,14 +193,13 @@ impl Connection {
         exchange.is_whole = !own.has_body;
         exchange.body_is_chunked = head.length == Length::Chunked;
         exchange.body = BodyReader::new(length(head), settings.limits.body_len_max);
-        let default_host = self.default_host(route, settings);
         let asking = Asking {
             peer: &self.peer.text,
             secure: self.peer.secure,
             trusted: self.peer.trusted,
             trace: self.trace(),
             target: target.as_deref(),
-            default_host: &default_host,
+            default_host: default_host(route, settings),
             edits: &route.config.request_headers,
         };
         forward::request(&mut exchange.to_server.bytes, bytes, head, &asking);
@@ -209,22 +208,6 @@ impl Connection {
         exchange.is_told_of = !exchange.line.is_empty() || self.trace().is_some();
         self.hand_over(&mut exchange);
         Some(exchange)
-    }
-
-    /// What a client of HTTP/1.0 that names no host is taken to mean.
-    #[expect(
-        clippy::unused_self,
-        reason = "read beside the other parts of a request"
-    )]
-    fn default_host(&self, route: &Route, settings: &Settings) -> String {
-        let Action::Pool(pool) = route.config.action else {
-            return String::new();
-        };
-        let servers = &settings.pools[pool].config.servers;
-        servers
-            .first()
-            .map(|server| server.authority.clone())
-            .unwrap_or_default()
     }
 
     /// The beginning of the request's line in the access log, if there is one.
@@ -284,6 +267,17 @@ fn refusal(
         return Some((429, Reason::RateLimited));
     }
     None
+}
+
+/// What a client of HTTP/1.0 that names no host is taken to mean.
+fn default_host<'a>(route: &Route, settings: &'a Settings) -> &'a str {
+    let Action::Pool(pool) = route.config.action else {
+        return "";
+    };
+    let servers = &settings.pools[pool].config.servers;
+    servers
+        .first()
+        .map_or("", |server| server.authority.as_str())
 }
 
 fn facts(head: &RequestHead<'_, '_>) -> Facts {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_config::edge::{Captured, Ceiling, Edge, Fallback, Pool, Route, Shell};
 
-use crate::support::{Afloat, Heard, Scripted, ask, connect, parts, plain, pool, start};
+use crate::support::{Afloat, Heard, Scripted, Telling, ask, connect, parts, plain, pool, start};
 
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n\
                        User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0\r\n";
@@ -223,15 +223,7 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
         shell: Some(shell(Some("/shell"), None)),
         ..edge.routes[0].clone()
     };
-    let (sender, told) = mpsc::channel();
-    let sender = Mutex::new(sender);
-    let hooks = plimsoll_edge::Hooks {
-        tell: Arc::new(move |what: &str| {
-            let _ = sender.lock().unwrap().send(what.to_owned());
-        }),
-        ..plimsoll_edge::Hooks::none()
-    };
-    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let Telling { edge, told, .. } = Telling::start(&edge);
     let _busy = occupy(&edge, &came);
     let page = |edge: &Afloat| {
         let said = say(edge, "GET /", BROWSER);

@@ -95,7 +95,7 @@ pub(crate) fn start(edge: &Edge) -> Afloat {
 /// An edge that tells a test what it tells its user, and reads again what a test puts there.
 pub(crate) struct Telling {
     pub(crate) edge: Afloat,
-    told: std::sync::mpsc::Receiver<String>,
+    pub(crate) told: std::sync::mpsc::Receiver<String>,
     next: Arc<Mutex<Result<Edge, String>>>,
 }
 

@@ -3,7 +3,7 @@
 use std::io::Read as _;
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -12,7 +12,7 @@ use plimsoll_config::edge::{
     AccessLog, Admin, Alarm, Ceiling, Endpoint, LogFormat, Parents, Pool, Traces,
 };
 
-use crate::support::{Afloat, Patience, Scripted, ask, get, parts, plain, pool, start};
+use crate::support::{Afloat, Patience, Scripted, Telling, ask, get, parts, plain, pool, start};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 const PARENT: &str = "0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331";
@@ -225,15 +225,7 @@ fn a_surge_is_told_to_a_webhook_once_and_its_end_too() {
         factor: 4.0,
         least_per_second: 50.0,
     });
-    let (sender, told) = channel();
-    let sender = Mutex::new(sender);
-    let hooks = plimsoll_edge::Hooks {
-        tell: Arc::new(move |what: &str| {
-            let _ = sender.lock().unwrap().send(what.to_owned());
-        }),
-        ..plimsoll_edge::Hooks::none()
-    };
-    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let Telling { edge, told, .. } = Telling::start(&edge);
     let name = "plimsoll_edge_rate_alarm{kind=\"route\",name=\"/*\"}";
     let patience = Patience::start();
     while metric(&edge, name) != Some(0.0) {
@@ -332,15 +324,7 @@ fn a_webhook_that_redirects_is_not_followed() {
         factor: 4.0,
         least_per_second: 100.0,
     });
-    let (sender, told) = channel();
-    let sender = Mutex::new(sender);
-    let hooks = plimsoll_edge::Hooks {
-        tell: Arc::new(move |what: &str| {
-            let _ = sender.lock().unwrap().send(what.to_owned());
-        }),
-        ..plimsoll_edge::Hooks::none()
-    };
-    let edge = Afloat::of(plimsoll_edge::start(&edge, hooks).unwrap());
+    let Telling { edge, told, .. } = Telling::start(&edge);
     let patience = Patience::start();
     let quiet = std::time::Instant::now();
     while quiet.elapsed() < Duration::from_millis(300) {

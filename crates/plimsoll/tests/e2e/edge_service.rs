@@ -100,6 +100,20 @@ fn address_in(line: &str) -> SocketAddr {
     text.trim_end_matches(':').parse().unwrap()
 }
 
+/// A process that gets a socket named `web` as a service manager hands it over.
+fn activated(place: &Place, address: SocketAddr, arguments: &[&str]) -> Alive {
+    let process = Command::new("systemd-socket-activate")
+        .args(["--listen", &address.to_string(), "--fdname=web"])
+        .arg(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(arguments)
+        .current_dir(place.path())
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("systemd-socket-activate is installed: apt-get install systemd");
+    Alive(process)
+}
+
 #[test]
 fn sockets_that_systemd_hands_over_are_used() {
     let place = Place::new();
@@ -116,17 +130,7 @@ fn sockets_that_systemd_hands_over_are_used() {
         "--to",
         &to,
     ];
-    let mut process = Alive(
-        Command::new("systemd-socket-activate")
-            .args(["--listen", &listen, "--fdname=web"])
-            .arg(env!("CARGO_BIN_EXE_plimsoll"))
-            .args(arguments)
-            .current_dir(place.path())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("systemd-socket-activate is installed: apt-get install systemd"),
-    );
+    let mut process = activated(&place, address, &arguments);
     let mut lines = process.lines();
     until(&mut lines, "Listening on");
     // It starts with the first connection, which has waited in the socket: nobody but who holds it can answer.
@@ -142,23 +146,14 @@ fn sockets_that_systemd_hands_over_are_used() {
 fn a_socket_that_nobody_wants_is_named() {
     let place = Place::new();
     let address = free();
-    let mut process = Alive(
-        Command::new("systemd-socket-activate")
-            .args(["--listen", &address.to_string(), "--fdname=web"])
-            .arg(env!("CARGO_BIN_EXE_plimsoll"))
-            .args([
-                "edge",
-                "--listen",
-                "127.0.0.1:0",
-                "--to",
-                "http://127.0.0.1:1",
-            ])
-            .current_dir(place.path())
-            .stdin(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("systemd-socket-activate is installed: apt-get install systemd"),
-    );
+    let arguments = [
+        "edge",
+        "--listen",
+        "127.0.0.1:0",
+        "--to",
+        "http://127.0.0.1:1",
+    ];
+    let mut process = activated(&place, address, &arguments);
     let mut lines = process.lines();
     until(&mut lines, "Listening on");
     let _waits = TcpStream::connect(address).unwrap();
