@@ -1,5 +1,6 @@
 //! The known-law origin of the test kit, as a process of its own.
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -17,7 +18,11 @@ pub(crate) struct Origin {
 
 impl Origin {
     /// Starts the binary with these arguments, pinned if a core is given.
-    pub(crate) fn start(binary: &Path, core: Option<usize>, arguments: &[String]) -> Result<Self> {
+    pub(crate) fn start(
+        binary: &Path,
+        core: Option<usize>,
+        arguments: &[impl AsRef<OsStr>],
+    ) -> Result<Self> {
         let mut command = match core {
             Some(core) => pinned(core, &[binary.display().to_string()]),
             None => Command::new(binary),

@@ -182,7 +182,7 @@ fn judge(law: &str, seed: u64, truth: f64, told: &Value) -> Value {
 fn memory(workspace: &Workspace, minutes: u64) -> Result<Value> {
     println!("memory: {minutes} minutes at 2000/s");
     let folder = tempfile::tempdir()?;
-    let arguments = ["--law", "deterministic", "--mean-us", "0"].map(ToOwned::to_owned);
+    let arguments = ["--law", "deterministic", "--mean-us", "0"];
     let origin = Origin::start(&workspace.release("plimsoll-origin"), None, &arguments)?;
     let mut command = Command::new(workspace.release("plimsoll"));
     command

@@ -1,9 +1,13 @@
-//! The clients that load an edge: wrk for HTTP/1.1, h2load for HTTP/2.
+//! The clients that load an edge: wrk for HTTP/1.1, h2load for HTTP/2, and our generator where response times count.
 
 use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
 
-use super::subject::Transport;
+use super::subject::{Programs, Transport};
+use crate::bench::Ground;
 use crate::bench::load::tool::Tool;
+use crate::bench::page::shown;
+use crate::child::{POLL, pinned, weigh};
 
 /// In flight at once, whatever the protocol.
 const IN_FLIGHT: u32 = 64;
@@ -25,6 +29,26 @@ pub(super) fn words(transport: Transport, port: u16, path: &str, seconds: u32) -
         ),
     };
     line.split(' ').map(ToOwned::to_owned).collect()
+}
+
+/// What `plimsoll run` tells of these words, and its command as a page shows it, with a name for what changes.
+pub(super) fn generate(
+    ground: &Ground,
+    programs: &Programs,
+    words: &str,
+    named: (&str, &str),
+) -> Result<(Value, String)> {
+    let line = format!(
+        "{} run {words} --cores 1 --json",
+        programs.plimsoll.display()
+    );
+    let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
+    let mut command = pinned(ground.client_core, &words);
+    command.current_dir(ground.folder.path());
+    // A void measurement has a result too, which says so.
+    let weighed = weigh(command, &[6], POLL, |_, _| ())?;
+    let told = serde_json::from_str(&weighed.stdout)?;
+    Ok((told, shown(&words, &[named])))
 }
 
 /// Good answers, none of which may have failed.

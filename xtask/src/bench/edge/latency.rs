@@ -1,16 +1,15 @@
 //! What an edge adds to the response times of a service at half its load.
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
 
+use super::client::generate;
 use super::subject::{Edge, Manner, Programs, Transport};
 use crate::bench::Ground;
-use crate::bench::page::shown;
-use crate::child::{POLL, pinned, weigh};
+use crate::bench::server::Server;
 use crate::origin::Origin;
 
 /// The origin serves one request after the other, each in a millisecond.
-const ORIGIN: &str = "--law deterministic --mean-us 1000";
+const ORIGIN: [&str; 4] = ["--law", "deterministic", "--mean-us", "1000"];
 /// Half of what it carries.
 const PER_SECOND: u32 = 500;
 /// The same arrivals for all, so that they wait for each other equally long.
@@ -26,8 +25,7 @@ pub(super) struct Way {
 }
 
 pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Vec<Way>> {
-    let arguments: Vec<String> = ORIGIN.split(' ').map(ToOwned::to_owned).collect();
-    let origin = Origin::start(&programs.origin, Some(ground.client_core), &arguments)?;
+    let origin = Origin::start(&programs.origin, Some(ground.client_core), &ORIGIN)?;
     let port = port(&origin.url)?;
     let manner = Manner {
         transport: Transport::Plain,
@@ -55,9 +53,7 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Vec<Way>> {
     }
     for round in 1..=ground.rounds {
         for (way, server) in ways.iter_mut().zip(&servers) {
-            let url = server
-                .as_ref()
-                .map_or(origin.url.clone(), super::super::server::Server::url);
+            let url = server.as_ref().map_or(origin.url.clone(), Server::url);
             let name = way.edge.map_or("direct", Edge::name);
             one(ground, programs, &url, way)?;
             println!(
@@ -71,17 +67,12 @@ pub(super) fn run(ground: &Ground, programs: &Programs) -> Result<Vec<Way>> {
 }
 
 fn one(ground: &Ground, programs: &Programs, url: &str, way: &mut Way) -> Result<()> {
-    let line = format!(
-        "{} run {url} --rate {PER_SECOND}/s --for {}s --warmup 1s --seed {SEED} --cores 1 --json",
-        programs.plimsoll.display(),
+    let words = format!(
+        "{url} --rate {PER_SECOND}/s --for {}s --warmup 1s --seed {SEED}",
         ground.seconds + 1
     );
-    let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
-    way.command = shown(&words, &[(url, "URL")]);
-    let mut command = pinned(ground.client_core, &words);
-    command.current_dir(ground.folder.path());
-    let weighed = weigh(command, &[6], POLL, |_, _| ())?;
-    let json: Value = serde_json::from_str(&weighed.stdout)?;
+    let (json, command) = generate(ground, programs, &words, (url, "URL"))?;
+    way.command = command;
     way.void_count += usize::from(!json["void"].is_null());
     let time = |name: &str| {
         json["response_time_ms"][name]
@@ -93,7 +84,7 @@ fn one(ground: &Ground, programs: &Programs, url: &str, way: &mut Way) -> Result
 }
 
 /// The port of `http://127.0.0.1:PORT`.
-pub(super) fn port(url: &str) -> Result<u16> {
+fn port(url: &str) -> Result<u16> {
     let (_, port) = url
         .trim_end_matches('/')
         .rsplit_once(':')

@@ -205,11 +205,7 @@ impl Paper {
                 seen.other_bad_share * 100.0,
                 seen.recovered_share * 100.0,
             );
-            let other_max = if case.title.contains("no fallback") {
-                5.0
-            } else {
-                2.0
-            };
+            let other_max = case.other_max_ms;
             self.page.ask(
                 &format!(
                     "overload, {}: at least 97 pages/s, p99 at most 500 ms, others under {other_max} ms, all well \
