@@ -37,7 +37,7 @@ pub(super) struct Case {
 
 pub(super) struct Seen {
     pub(super) command: String,
-    /// Pages a second, and the 99th percentile of their response times in ms.
+    /// Pages a second while the load lasted, at least, and the 99th percentile of their response times in ms.
     pub(super) pages_per_second: f64,
     pub(super) page_p99_ms: f64,
     /// 99th percentile of the other answers, in ms.
@@ -117,7 +117,7 @@ fn case(ground: &Ground, programs: &Programs, per_second: u32, other: Other) -> 
     let (page_share, other_share) = (share(&pages)?, share(&others)?);
     Ok(Seen {
         command,
-        pages_per_second: page_share * f64::from(per_second),
+        pages_per_second: pages_while_offered(&pages, f64::from(ground.seconds))?,
         page_p99_ms: p99(&pages)?,
         other_p99_ms: p99(&others)?,
         // Both runs are of the same load: what is neither a page nor the other is bad.
@@ -154,12 +154,28 @@ fn offer(
 
 /// Good answers as a share of all requests.
 fn share(json: &Value) -> Result<f64> {
+    let (good, all) = good_and_all(json)?;
+    Ok(good / all.max(1.0))
+}
+
+/// Good answers per second of the load. What was answered after its end, while the rest was waited for, is taken
+/// off as if all of it were good, because the report tells the rest only as a whole: so the true figure is not lower.
+fn pages_while_offered(json: &Value, seconds: f64) -> Result<f64> {
+    let (good, all) = good_and_all(json)?;
+    let answered = json["completed"]
+        .as_f64()
+        .context("no answers per second are told")?;
+    let late = (all - answered * seconds).max(0.0);
+    Ok((good - late) / seconds)
+}
+
+fn good_and_all(json: &Value) -> Result<(f64, f64)> {
     let outcomes = json["outcomes"]
         .as_object()
         .context("no outcomes are told")?;
-    let all: f64 = outcomes.values().filter_map(Value::as_f64).sum();
+    let all = outcomes.values().filter_map(Value::as_f64).sum();
     let good = outcomes.get("ok").and_then(Value::as_f64).unwrap_or(0.0);
-    Ok(good / all.max(1.0))
+    Ok((good, all))
 }
 
 fn p99(json: &Value) -> Result<f64> {
