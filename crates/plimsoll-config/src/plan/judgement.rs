@@ -6,7 +6,7 @@ use plimsoll_model::journey::{Abort, Journey, Scope, StepInfo, Threshold};
 use plimsoll_model::objective::Objective;
 
 use super::desk::Desk;
-use super::tree::{Key, Node};
+use super::tree::{Key, Kind, Node};
 use super::words::ABORT;
 use crate::problem::nearest;
 use crate::{Problem, objective as objectives};
@@ -58,13 +58,23 @@ fn parts(
     is_whole.then_some(whole)
 }
 
-/// Objectives of parts.
+/// Objectives of parts; a text or a list is of everything.
 pub(crate) fn thresholds(
     desk: &Desk<'_>,
     node: &Node,
     journeys: &[Journey],
     steps: &[StepInfo],
 ) -> Vec<Threshold> {
+    if matches!(node.kind, Kind::Scalar { .. } | Kind::List(_)) {
+        let objective = parts(desk, node, objectives::threshold);
+        return objective
+            .map(|objective| Threshold {
+                scope: Scope::Everything,
+                objective,
+            })
+            .into_iter()
+            .collect();
+    }
     let mut thresholds = Vec::new();
     for (key, value) in desk.entries(node, SCOPES_VALID).unwrap_or_default() {
         let scope = scope(desk, key, journeys, steps);

@@ -100,6 +100,7 @@ impl Table {
 
 const HEADERS: Shape = MapOf(&Template);
 const OBJECTIVE: Shape = OneOrMore(&Objective);
+const THRESHOLDS: Shape = Either(&[OBJECTIVE, MapOf(&OBJECTIVE)]);
 const PROCESS_SHAPE: Shape = Either(&[OneOrMore(&Text), Of(&PROCESS)]);
 
 /// The whole file.
@@ -124,8 +125,8 @@ pub(crate) static PLAN: Table = Table {
         ),
         word!(
             "thresholds",
-            MapOf(&OBJECTIVE),
-            "Objectives of parts: `everything`, `journey NAME`, `step LABEL`, `group NAME`; also in k6's wording: `p(95)<800`, `med<200`, `avg<300`, `min<50`, `max<2000` (ms), `rate<0.01`. An average is one of good answers."
+            THRESHOLDS,
+            "Objectives of everything, as a text or a list; or of parts: `everything`, `journey NAME`, `step LABEL`, `group NAME`; also in k6's wording: `p(95)<800`, `med<200`, `avg<300`, `min<50`, `max<2000` (ms), `rate<0.01`. An average is one of good answers."
         ),
         word!("abort", ListOf(&Of(&ABORT)), "When the run ends early."),
         word!(

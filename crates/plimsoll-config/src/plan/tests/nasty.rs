@@ -39,6 +39,24 @@ fn labels_of_a_process_are_not_known_before() {
 }
 
 #[test]
+fn thresholds_without_a_scope_are_of_everything() {
+    let text = |thresholds: &str| {
+        format!(
+            "target: http://site\nsteps: [{{ get: / }}]\nload: {{ users: 1, hold: 1s }}\nthresholds: {thresholds}\n"
+        )
+    };
+    let thresholds = |written: &str| {
+        let plan = read(&text(written), &given(), &desktop()).unwrap();
+        plan.scenario.unwrap().thresholds
+    };
+    let scoped = thresholds("{ everything: ['p(95)<800', 'rate<0.01'] }");
+    assert_eq!(scoped.len(), 1);
+    assert_eq!(thresholds("['p(95)<800', 'rate<0.01']"), scoped);
+    assert_eq!(thresholds("p(95)<800, rate<0.01"), scoped);
+    check(&text("['p(95)<800', 'rat<0.01']"), (4, 28), "rat");
+}
+
+#[test]
 fn a_mix_may_change_for_users_and_for_arrivals() {
     let text = "target: http://site\njourneys: { a: { steps: [{ get: / }] }, b: { steps: [{ get: /b }] } }\nload:\n  - { rate: 5/s, for: 1s }\n  - { rate: 5/s, for: 1s, mix: { b: 1 } }\n";
     let plan = read(text, &given(), &desktop()).unwrap();
