@@ -6,6 +6,7 @@ mod idle;
 mod latency;
 mod overload;
 mod paper;
+mod reload;
 mod subject;
 
 use std::path::PathBuf;
@@ -58,6 +59,8 @@ enum Chapter {
     Latency,
     /// Ten and fifty times what the origin carries
     Overload,
+    /// Twenty reloads under load, with a thousand WebSockets
+    Reload,
 }
 
 pub(super) fn run(arguments: &EdgeArguments) -> Result<()> {
@@ -83,6 +86,9 @@ pub(super) fn run(arguments: &EdgeArguments) -> Result<()> {
     }
     if is_wanted(Chapter::Overload) {
         paper.overload(&overload::run(&ground, &programs));
+    }
+    if is_wanted(Chapter::Reload) {
+        paper.reload(reload::run(&ground, &programs));
     }
     let text = paper.finish();
     match &arguments.out {

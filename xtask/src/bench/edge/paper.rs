@@ -8,6 +8,7 @@ use super::cost::{Outcome, Scenario, Turn, Yardstick};
 use super::idle::{CLIENTS, Idle};
 use super::latency::Way;
 use super::overload::{CAPACITY, Case};
+use super::reload::{PER_SECOND, RELOADS, Reloaded, SOCKETS};
 use super::subject::{Edge, Programs};
 use crate::bench::Ground;
 use crate::bench::page::{Head, Page};
@@ -229,6 +230,30 @@ impl Paper {
         }
         table.push('\n');
         self.page.chapter(&table);
+    }
+
+    pub(super) fn reload(&mut self, result: Result<Reloaded>) {
+        let what = format!(
+            "{RELOADS} reloads at {PER_SECOND} requests/s with {SOCKETS} WebSockets: no request lost, no WebSocket cut"
+        );
+        let seen = match result {
+            Ok(seen) => seen,
+            Err(error) => {
+                self.page
+                    .failure("plimsoll edge", &format!("reload: {error:#}"));
+                return self.page.ask(&what, "not measured", None);
+            }
+        };
+        if let Some(void) = &seen.void {
+            self.page
+                .failure("plimsoll run", &format!("reload: void: {void}"));
+        }
+        let measured = format!(
+            "{} reloads: {} of {} requests lost, {} cut",
+            seen.reloads, seen.lost, seen.requests, seen.cut
+        );
+        let is_met = seen.reloads == RELOADS && seen.lost == 0 && seen.cut == 0;
+        self.page.ask(&what, &measured, Some(is_met));
     }
 
     pub(super) fn finish(self) -> String {
