@@ -40,10 +40,8 @@ impl Confirm {
     /// would often fail there: a rate is worth printing as verified only when it mostly holds.
     pub(super) fn new(known: &Known) -> Self {
         let first = Self::at(known, PASS_WANTED);
-        let round = cost(&known.spec(TrialKind::Confirm, first.rate, known.measure_s))
-            * known.policy.confirm.0;
         // The only round there is time for must not be wasted.
-        if known.elapsed + 2 * round > known.budget() {
+        if first.is_last_in_time(known) {
             let only = Self::at(known, PASS_WANTED_AGAIN);
             let (low, median, high) = interval(known);
             let full = known.evidence.iter();
@@ -84,7 +82,7 @@ impl Confirm {
                 return Ask::End(self.not_confirmed());
             }
             let next = Self::at(known, PASS_WANTED_AGAIN);
-            let lower = next.rate.min(LOWER * self.rate);
+            let lower = next.rate.min(self.lower(known));
             known.remarks.push(Remark::Note {
                 text: format!(
                     "at {:.4} {} only {} of {} fresh trials passed: the lower edge was moved to {lower:.4}",
@@ -101,6 +99,23 @@ impl Confirm {
             };
         }
         Ask::Trial(known.spec(TrialKind::Confirm, self.rate, known.measure_s))
+    }
+
+    /// Whether there is no time for another round after one at this rate.
+    fn is_last_in_time(&self, known: &Known) -> bool {
+        let trial = cost(&known.spec(TrialKind::Confirm, self.rate, known.measure_s));
+        known.elapsed + 2 * known.policy.confirm.0 * trial > known.budget()
+    }
+
+    /// Where to try again, at most. A round without one pass, and the last there is time for, tell that trials differ
+    /// more than the posterior's picture of them: the step is a whole width of the interval.
+    fn lower(&self, known: &Known) -> f64 {
+        let (low, _, high) = interval(known);
+        if self.passes == 0 || self.is_last_in_time(known) {
+            self.rate * LOWER.min(low / high)
+        } else {
+            self.rate * LOWER
+        }
     }
 
     pub(super) fn record(&mut self, trial: &Trial) {

@@ -346,6 +346,21 @@ fn a_lower_edge_that_fails_is_lowered_and_said() {
     )));
 }
 
+/// As a Node site did on a machine with neighbours: what passed before its fresh trials did not pass any more in them.
+#[test]
+fn a_target_that_is_slower_in_the_fresh_trials_has_a_line_in_a_quick_search() {
+    let mut confirmed_at = Vec::new();
+    let (result, _) = run(Policy::quick(objective()), |spec, second| {
+        let is_fresh = spec.kind == TrialKind::Confirm;
+        confirmed_at.extend(is_fresh.then_some(spec.rate));
+        sharp(if is_fresh { 820.0 } else { 1_200.0 })(spec, second)
+    });
+    let line = result.line.unwrap();
+    assert!(confirmed_at[0] > 820.0, "{confirmed_at:?}");
+    assert!(line.verified <= 820.0, "{line:?}");
+    assert!(line.confirmed_passes >= 2, "{line:?}");
+}
+
 #[test]
 fn a_line_that_depends_on_where_one_comes_from() {
     let (result, _) = run(Policy::thorough(objective()), |spec, second| {
