@@ -1,7 +1,7 @@
 //! Certificates by ACME, from a real authority for tests: pebble.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use crate::dns::Dns;
 use crate::origins::certified;
 use crate::programs::curl;
-use crate::support::{Scripted, Telling, plain, pool};
+use crate::support::{Patience, Scripted, Telling, plain, pool};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -66,6 +66,13 @@ impl Pebble {
             .map_while(Result::ok)
             .any(|line| line.contains("ACME directory available"));
         assert!(listens, "pebble did not start");
+        // It says so before it listens; whoever asks in between is refused, and does not ask again for minutes.
+        let patience = Patience::start();
+        for address in [directory, management] {
+            while TcpStream::connect(address).is_err() {
+                patience.check("pebble listens");
+            }
+        }
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             process,
