@@ -312,7 +312,7 @@ for user, event, it in events():
     elif event == 'answer': say(user, end='ok')
 time.sleep(600)
 ";
-    let total = run(&site, script, users(1.0, ms(300)));
+    let total = run(&site, script, iterations(1.0, 3));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.faults, Vec::<String>::new());
 }
