@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{Alarm, Edge, Traces};
 use tokio::runtime::Runtime;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::acme;
 use crate::check;
@@ -50,7 +50,7 @@ impl Errands {
     }
 }
 
-/// Runs errands until `end` is told or dropped; spans that are there by then are still told.
+/// Runs errands until `end` is told or dropped; spans that are there or on their way by then are still told.
 pub(crate) fn run(
     runtime: &Runtime,
     control: &Arc<Control>,
@@ -58,7 +58,8 @@ pub(crate) fn run(
     end: oneshot::Receiver<()>,
 ) {
     let (watch, errands, tell) = (&control.watch, &control.errands, &control.hooks.tell);
-    runtime.block_on(async {
+    let (ending, is_ending) = watch::channel(false);
+    let others = async {
         tokio::select! {
             () = check::keep(Arc::clone(watch), Arc::clone(tell)) => {}
             () = names::keep(Arc::clone(control)) => {}
@@ -66,9 +67,11 @@ pub(crate) fn run(
             () = acme::keep(Arc::clone(control)) => {}
             () = shells::keep_fetching(watch, tell) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
-            () = spans::keep_telling(watch, errands, tell, &mut spans) => {}
             _ = end => {}
         }
-        spans::tell_rest(watch, errands, &mut spans).await;
-    });
+        ending.send_replace(true);
+    };
+    // Not among the others: what ends with them is dropped where it stands, and spans on their way would be lost.
+    let telling = spans::keep_telling(watch, errands, tell, &mut spans, is_ending);
+    runtime.block_on(async { tokio::join!(others, telling) });
 }

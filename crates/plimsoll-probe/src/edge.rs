@@ -36,11 +36,15 @@ const COUNTERS: [(&str, &str); 3] = [
 #[derive(Debug)]
 pub(crate) struct Edge {
     address: SocketAddr,
+    patience: Duration,
 }
 
 impl Edge {
     pub(crate) fn new(address: SocketAddr) -> Self {
-        Self { address }
+        Self {
+            address,
+            patience: PATIENCE,
+        }
     }
 
     /// Reads its figures; an edge that does not answer is noted once, and asked again.
@@ -58,9 +62,9 @@ impl Edge {
     }
 
     fn ask(&self) -> io::Result<String> {
-        let mut stream = TcpStream::connect_timeout(&self.address, PATIENCE)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
+        let mut stream = TcpStream::connect_timeout(&self.address, self.patience)?;
+        stream.set_read_timeout(Some(self.patience))?;
+        stream.set_write_timeout(Some(self.patience))?;
         let request = format!(
             "GET /metrics HTTP/1.0\r\nHost: {}\r\nConnection: close\r\n\r\n",
             self.address
@@ -180,7 +184,11 @@ mod tests {
     #[test]
     fn an_edge_is_asked_over_http() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let edge = Edge::new(listener.local_addr().unwrap());
+        // As long as this machine may take to let the other side answer.
+        let edge = Edge {
+            patience: Duration::from_mins(1),
+            ..Edge::new(listener.local_addr().unwrap())
+        };
         let answer = |answer: &'static str| {
             let mut stream = listener.accept().unwrap().0;
             let mut head = [0; 1024];

@@ -2,4 +2,5 @@
 
 pub mod countries;
 pub mod origin;
+pub mod port;
 pub mod queue;

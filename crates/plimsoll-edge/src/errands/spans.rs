@@ -1,9 +1,10 @@
 //! Spans on their way to the collector: gathered, sent, tried again for a while, and counted.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use hyper::StatusCode;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use super::Errands;
@@ -18,21 +19,44 @@ const SPANS_MAX: usize = 512;
 const GATHER: Duration = Duration::from_secs(1);
 /// Time for the collector.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Time for it at the end.
+/// Time for all that is left at the end.
 const LAST_TIMEOUT: Duration = Duration::from_secs(2);
-/// Pauses before it is tried again.
+/// Pauses before it is tried again; the end cuts them short.
 const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
-/// Tells for ever.
+/// Tells until no loop is left that could say more, or for a while longer when everything else ends.
 pub(super) async fn keep_telling(
     watch: &Watch,
     errands: &Errands,
     tell: &Tell,
     spans: &mut mpsc::Receiver<Vec<Span>>,
+    mut is_ending: watch::Receiver<bool>,
+) {
+    let mut telling = pin!(tell_all(watch, errands, tell, spans, is_ending.clone()));
+    tokio::select! {
+        () = &mut telling => return,
+        () = ended(&mut is_ending) => {}
+    }
+    // What is being sent is sent to its end: cut off, it would be lost or told twice.
+    let _ = timeout(LAST_TIMEOUT, telling).await;
+}
+
+/// Waits until everything else has ended.
+async fn ended(is_ending: &mut watch::Receiver<bool>) {
+    // Whoever could say so is gone: that is the end as well.
+    let _ = is_ending.wait_for(|is_ending| *is_ending).await;
+}
+
+async fn tell_all(
+    watch: &Watch,
+    errands: &Errands,
+    tell: &Tell,
+    spans: &mut mpsc::Receiver<Vec<Span>>,
+    mut is_ending: watch::Receiver<bool>,
 ) {
     let mut failing = false;
     while let Some(mut batch) = spans.recv().await {
-        // More of them in one go, but nobody waits for long.
+        // More of them in one go, but nobody waits for long; at the end there is nothing more to wait for.
         let gathering = async {
             while batch.len() < SPANS_MAX
                 && let Some(more) = spans.recv().await
@@ -41,7 +65,7 @@ pub(super) async fn keep_telling(
             }
         };
         let _ = timeout(GATHER, gathering).await;
-        let sent = send_again(errands, &batch).await;
+        let sent = send_again(errands, &batch, &mut is_ending).await;
         let count = batch.len() as u64;
         match sent {
             Ok(()) => {
@@ -57,33 +81,39 @@ pub(super) async fn keep_telling(
             }
         }
     }
-    // No loop is left to tell anything; whoever ends the errands does so now.
-    std::future::pending::<()>().await;
 }
 
-async fn send_again(errands: &Errands, batch: &[Span]) -> Result<(), String> {
+/// Sends, and tries again after a pause; once everything else has ended, once.
+async fn send_again(
+    errands: &Errands,
+    batch: &[Span],
+    is_ending: &mut watch::Receiver<bool>,
+) -> Result<(), String> {
     let mut why = Err(String::new());
     for pause in PAUSES.iter().map(Some).chain([None]) {
-        why = match send(errands, batch, TIMEOUT).await {
+        why = match send(errands, batch).await {
             Ok(()) => return Ok(()),
             Err((why, may_repeat)) if may_repeat => Err(why),
             Err((why, _)) => return Err(why),
         };
+        if *is_ending.borrow() {
+            break;
+        }
         if let Some(pause) = pause {
-            tokio::time::sleep(*pause).await;
+            let _ = timeout(*pause, ended(is_ending)).await;
         }
     }
     why
 }
 
 /// Sends once; whether it makes sense to do so again stands with the fault.
-async fn send(errands: &Errands, batch: &[Span], timeout: Duration) -> Result<(), (String, bool)> {
+async fn send(errands: &Errands, batch: &[Span]) -> Result<(), (String, bool)> {
     let Some(traces) = errands.traces() else {
         return Err(("there is no collector any more".to_owned(), false));
     };
     let instance = std::process::id().to_string();
     let json = otlp::request(batch, &traces.service, &instance);
-    match outbound::post(&traces.to, json, timeout).await {
+    match outbound::post(&traces.to, json, TIMEOUT).await {
         Ok(status) if status.is_success() => Ok(()),
         Ok(status) => {
             let may_repeat = matches!(
@@ -99,17 +129,5 @@ async fn send(errands: &Errands, batch: &[Span], timeout: Duration) -> Result<()
     }
 }
 
-/// Tells what is left when everything else has ended.
-pub(super) async fn tell_rest(
-    watch: &Watch,
-    errands: &Errands,
-    spans: &mut mpsc::Receiver<Vec<Span>>,
-) {
-    let mut rest = Vec::new();
-    while let Ok(batch) = spans.try_recv() {
-        rest.extend(batch);
-    }
-    if !rest.is_empty() && send(errands, &rest, LAST_TIMEOUT).await.is_ok() {
-        watch.told.spans_sent.add(rest.len() as u64);
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -180,14 +180,15 @@ fn a_broken_body_ends_the_connection_on_both_sides() {
     assert!(server.heard().iter().all(|head| head.starts_with("POST ")));
 }
 
-/// Short limits, so that a test need not be patient.
+/// Short limits, so that a test need not be patient; long enough to say in time what a test says.
 fn impatient(server: SocketAddr) -> Edge {
     let mut edge = plain(pool(&[server]));
+    let short = Duration::from_secs(1);
     edge.limits = Limits {
-        head_timeout: Duration::from_millis(200),
-        body_timeout: Duration::from_millis(200),
-        idle_timeout: Duration::from_millis(200),
-        write_timeout: Duration::from_millis(200),
+        head_timeout: short,
+        body_timeout: short,
+        idle_timeout: short,
+        write_timeout: short,
         ..edge.limits
     };
     edge
@@ -225,7 +226,7 @@ fn trickle(stream: &mut TcpStream) -> (String, u32) {
         while slow.write_all(b"G").is_ok() {
             sent += 1;
             // Nothing comes until it is enough: the time-out is the pace.
-            let told = pace.recv_timeout(Duration::from_millis(20));
+            let told = pace.recv_timeout(Duration::from_millis(50));
             if told != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 break;
             }

@@ -1,18 +1,19 @@
 //! Certificates by ACME, from a real authority for tests: pebble.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_config::edge::{Acme, AcmeCertificate, Certificate, Edge};
+use plimsoll_testkit::port;
 use tempfile::TempDir;
 
 use crate::dns::Dns;
 use crate::origins::certified;
 use crate::programs::curl;
-use crate::support::{Scripted, Telling, plain, pool};
+use crate::support::{Patience, Scripted, Telling, plain, pool};
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
@@ -32,18 +33,12 @@ impl Drop for Pebble {
     }
 }
 
-/// An address that nobody has now.
-fn free() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap()
-}
-
 impl Pebble {
     fn start(asks_at: SocketAddr, valid_s: u64) -> Self {
         let dns = Dns::start("127.0.0.1 a.test www.a.test\n");
         let (authorities, folder) = certified("127.0.0.1");
         std::fs::write(folder.path().join("ca.pem"), authorities.pem).unwrap();
-        let (directory, management) = (free(), free());
+        let (directory, management) = (port::unused(), port::unused());
         let configuration = serde_json::json!({ "pebble": {
             "listenAddress": directory.to_string(),
             "managementListenAddress": management.to_string(),
@@ -71,6 +66,13 @@ impl Pebble {
             .map_while(Result::ok)
             .any(|line| line.contains("ACME directory available"));
         assert!(listens, "pebble did not start");
+        // It says so before it listens; whoever asks in between is refused, and does not ask again for minutes.
+        let patience = Patience::start();
+        for address in [directory, management] {
+            while TcpStream::connect(address).is_err() {
+                patience.check("pebble listens");
+            }
+        }
         std::thread::spawn(move || lines.for_each(drop));
         Self {
             process,
@@ -136,7 +138,7 @@ fn ask(address: SocketAddr, root: &Path, name: &str) -> String {
 #[test]
 fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
     let server = Scripted::always(OK);
-    let address = free();
+    let address = port::unused();
     let pebble = Pebble::start(address, 3600);
     let folder = tempfile::tempdir().unwrap();
     let state = folder.path().join("state");
@@ -181,7 +183,7 @@ fn a_certificate_is_obtained_kept_and_used_at_the_next_start() {
 #[test]
 fn a_certificate_is_renewed_when_two_thirds_of_its_time_are_over() {
     let server = Scripted::always(OK);
-    let address = free();
+    let address = port::unused();
     let pebble = Pebble::start(address, 12);
     let folder = tempfile::tempdir().unwrap();
     let telling = Telling::start(&obtaining(
@@ -202,7 +204,7 @@ fn a_certificate_is_renewed_when_two_thirds_of_its_time_are_over() {
 #[test]
 fn what_the_authority_does_not_give_is_told_and_nothing_else_waits_for_it() {
     let server = Scripted::always(OK);
-    let address = free();
+    let address = port::unused();
     let pebble = Pebble::start(address, 3600);
     let folder = tempfile::tempdir().unwrap();
     let mut edge = obtaining(&server, address, &pebble, folder.path(), "gone.test");

@@ -52,7 +52,7 @@ fn drained(stream: &mut impl Read, head: &str) -> bool {
 fn conforms(edge: &Afloat, more: &[&str]) {
     let port = edge.address.port().to_string();
     let output = Command::new(h2spec())
-        .args(["--strict", "--timeout", "5", "--port", &port])
+        .args(["--strict", "--timeout", "20", "--port", &port])
         .args(more)
         .output()
         .expect("h2spec is built: cargo xtask test does so");

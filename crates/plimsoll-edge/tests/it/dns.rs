@@ -1,11 +1,12 @@
 //! Servers by name: a real name server whose answers change.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use plimsoll_config::edge::{Chooser, Edge, Pool, Server};
+use plimsoll_testkit::port;
 use tempfile::TempDir;
 
 use crate::support::{Scripted, Telling, get, parts, plain, pool};
@@ -28,19 +29,10 @@ impl Drop for Dns {
 
 impl Dns {
     pub(crate) fn start(hosts: &str) -> Self {
-        // A port that was free a moment ago may be somebody else's by now.
-        (0..20)
-            .find_map(|_| Self::try_start(hosts))
-            .expect("a port for the name server")
-    }
-
-    fn try_start(hosts: &str) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("hosts");
         std::fs::write(&file, hosts).unwrap();
-        let free = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let address = free.local_addr().unwrap();
-        drop(free);
+        let address = port::unused();
         let mut process = Command::new("dnsmasq")
             .args([
                 "--keep-in-foreground",
@@ -72,7 +64,8 @@ impl Dns {
             lines,
             _folder: folder,
         };
-        dns.reads().then_some(dns)
+        assert!(dns.reads(), "dnsmasq did not start");
+        dns
     }
 
     /// It says so when it has read its file; `false` when it has ended.

@@ -240,10 +240,10 @@ fn frames_that_bring_nothing_forward_end_the_connection() {
     assert!(client.flood(20_000, |_| pieces.clone()) < 20_000);
 }
 
-/// Short limits, so that a test need not be patient.
+/// Short limits, so that a test need not be patient; long enough to say in time what a test says.
 fn impatient(server: SocketAddr) -> crate::support::Afloat {
     let mut edge = plain(pool(&[server]));
-    let short = Duration::from_millis(200);
+    let short = Duration::from_secs(1);
     edge.limits = Limits {
         head_timeout: short,
         body_timeout: short,

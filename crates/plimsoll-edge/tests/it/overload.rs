@@ -10,7 +10,9 @@ use plimsoll_config::edge::{Ceiling, Edge, Pool};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
 use crate::crowd::{Crowd, Ends, with_fallback};
-use crate::support::{Scripted, ask, connect, parts, plain, pool, read_all, read_until, start};
+use crate::support::{
+    Afloat, Scripted, ask, connect, open_admin, parts, plain, pool, read_until, start, wait_for,
+};
 
 /// Serves nobody until the test ends.
 fn busy(sender: Sender<()>) -> Scripted {
@@ -30,37 +32,47 @@ fn narrow(server: &Scripted, queue: u32) -> Edge {
     })
 }
 
+/// How many are in line.
+const WAITING: &str = "plimsoll_edge_waiting{pool=\"app\"}";
+
+/// A line for one, in which it may wait as long as a test takes, and an admin address that tells of it.
+fn patient(server: &Scripted) -> Edge {
+    let mut edge = narrow(server, 1);
+    edge.pools[0].queue_timeout = Duration::from_mins(10);
+    edge.admin = Some(open_admin());
+    edge
+}
+
 #[test]
 fn every_refusal_says_why() {
+    let last = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
     let (sender, came) = channel();
     let server = busy(sender);
-    let edge = start(&narrow(&server, 1));
-    let mut first = connect(edge.address);
-    first
-        .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        .unwrap();
-    came.recv().unwrap();
-    // One waits in line, and longer than it may; the others find no place there.
-    let mut others: Vec<_> = (0..3).map(|_| connect(edge.address)).collect();
-    for stream in &mut others {
-        stream
-            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+    // For ever, or not for long.
+    let patient = start(&patient(&server));
+    let impatient = start(&narrow(&server, 1));
+    let hold = |edge: &Afloat| {
+        let mut first = connect(edge.address);
+        first
+            .write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             .unwrap();
-    }
-    let mut reasons: Vec<String> = others
-        .iter_mut()
-        .map(|stream| {
-            let said = read_all(stream);
-            assert_eq!(parts(&said).0, 503, "{said:?}");
-            assert!(said.contains("Retry-After: "), "{said:?}");
-            let reason = said
-                .lines()
-                .find_map(|line| line.strip_prefix("X-Plimsoll: "));
-            reason.expect("it says why").to_owned()
-        })
-        .collect();
-    reasons.sort();
-    assert_eq!(reasons, ["queue-full", "queue-full", "queue-timeout"]);
+        came.recv().unwrap();
+        first
+    };
+    let _held = (hold(&patient), hold(&impatient));
+    let refused = |edge: &Afloat, why: &str| {
+        let said = ask(edge.address, last);
+        assert_eq!(parts(&said).0, 503, "{said:?}");
+        assert!(said.contains("Retry-After: "), "{said:?}");
+        assert!(said.contains(&format!("X-Plimsoll: {why}\r\n")), "{said:?}");
+    };
+    refused(&impatient, "queue-timeout");
+    // One waits in line; the others find no place there.
+    let mut waits = connect(patient.address);
+    waits.write_all(last).unwrap();
+    wait_for(&patient, WAITING, 1.0);
+    refused(&patient, "queue-full");
+    refused(&patient, "queue-full");
 }
 
 #[test]
@@ -117,9 +129,7 @@ fn a_client_that_leaves_the_line_makes_room() {
             heard.say("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
         }
     });
-    let mut narrow = narrow(&server, 1);
-    narrow.pools[0].queue_timeout = Duration::from_mins(1);
-    let edge = start(&narrow);
+    let edge = start(&patient(&server));
     let mut first = connect(edge.address);
     first
         .write_all(b"GET /1 HTTP/1.1\r\nHost: a\r\n\r\n")
@@ -129,27 +139,17 @@ fn a_client_that_leaves_the_line_makes_room() {
     second
         .write_all(b"GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
+    wait_for(&edge, WAITING, 1.0);
     drop(second);
-    // Until the edge has seen that the second left, the others are refused; then one of them waits.
-    let waiting = loop {
-        let mut third = connect(edge.address);
-        third
-            .write_all(b"GET /3 HTTP/1.1\r\nHost: a\r\n\r\n")
-            .unwrap();
-        third
-            .set_read_timeout(Some(Duration::from_millis(100)))
-            .unwrap();
-        if third.peek(&mut [0]).is_err() {
-            break third;
-        }
-    };
-    go_on.send(()).unwrap();
-    let mut waiting = waiting;
-    waiting
-        .set_read_timeout(Some(Duration::from_secs(10)))
+    wait_for(&edge, WAITING, 0.0);
+    let mut third = connect(edge.address);
+    third
+        .write_all(b"GET /3 HTTP/1.1\r\nHost: a\r\n\r\n")
         .unwrap();
+    wait_for(&edge, WAITING, 1.0);
+    go_on.send(()).unwrap();
     read_until(&mut first, "\r\n\r\nok");
-    read_until(&mut waiting, "\r\n\r\nok");
+    read_until(&mut third, "\r\n\r\nok");
 }
 
 /// Ten and fifty times what a serial server of 100 requests a second can do, from clients that ask again at once or

@@ -1,9 +1,10 @@
 //! Real programs at both ends.
 
 use std::io::{BufRead as _, BufReader};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 
+use plimsoll_testkit::port;
 use tempfile::TempDir;
 
 use crate::support::{before, get, parts};
@@ -31,10 +32,7 @@ impl Nginx {
 
     /// With more about how it listens, and files that are there already.
     pub(crate) fn in_folder(folder: TempDir, listening: &str, locations: &str) -> Self {
-        let address = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
+        let address = port::unused();
         let prefix = folder.path().display();
         let configuration = format!(
             "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice;\n\
@@ -68,7 +66,7 @@ impl Nginx {
 
 pub(crate) fn curl(arguments: &[&str]) -> String {
     let output = Command::new("curl")
-        .args(["-sS", "--max-time", "20"])
+        .args(["-sS", "--max-time", "60"])
         .args(arguments)
         .output()
         .expect("curl is installed: apt-get install curl");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use plimsoll_config::edge::{Chooser, Pool, Timeouts};
+use plimsoll_testkit::port;
 
 use crate::support::{Scripted, ask, before, get, parts, plain, pool, server, start};
 
@@ -41,11 +42,7 @@ fn a_post_is_never_sent_twice() {
 #[test]
 fn a_server_that_is_not_there_is_passed_by() {
     let good = Scripted::always(OK);
-    // A port that was free a moment ago.
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let nobody = port::unused();
     let pool = Pool {
         chooser: Chooser::RoundRobin,
         ..pool(&[nobody, good.address])
@@ -60,10 +57,7 @@ fn a_server_that_is_not_there_is_passed_by() {
 #[test]
 fn a_server_with_two_addresses_is_reached_by_either() {
     let good = Scripted::always(OK);
-    let nobody = std::net::TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let nobody = port::unused();
     let mut one = server(good.address);
     one.addresses.insert(0, nobody);
     let mut pool = pool(&[good.address]);

@@ -22,15 +22,15 @@ fn serial(service: Duration) -> KnownLaw {
 }
 
 /// Few places, a short line, and little patience with servers.
-fn strict(pool: Pool) -> Pool {
+fn strict(pool: Pool, patience: Duration) -> Pool {
     Pool {
         ceiling: Ceiling::Fixed(4),
         queue: Some(8),
         queue_timeout: Duration::from_millis(300),
         timeouts: Timeouts {
-            first_byte: Duration::from_millis(200),
-            idle: Duration::from_millis(200),
-            connect: Duration::from_millis(200),
+            first_byte: patience,
+            idle: patience,
+            connect: patience,
             ..pool.timeouts
         },
         ..pool
@@ -60,7 +60,8 @@ fn the_fallback_stands_in_for_every_way_of_being_ill() {
     ] {
         let name = format!("{fault:?}");
         let server = fault::start(fault).unwrap();
-        let edge = start(&with_fallback(plain(strict(pool(&[server.address()])))));
+        let pool = strict(pool(&[server.address()]), Duration::from_millis(200));
+        let edge = start(&with_fallback(plain(pool)));
         let got = crowd(20, 3).ask(edge.address);
         assert_eq!(got.pages.len(), 0, "{name}");
         assert_eq!(got.shells.len() + got.other.len(), 60, "{name}");
@@ -84,12 +85,18 @@ fn a_half_dead_pool_lives_by_its_other_half() {
             fault::start(fault).unwrap(),
             serial(Duration::from_millis(1)),
         );
+        // Those who are well must not be taken for ill when this machine has other work.
         let edge = start(&with_fallback(plain(Pool {
             eject: Eject {
                 failures: 3,
+                // For as long as the test may take.
+                lasting: Duration::from_mins(10),
                 ..Eject::default()
             },
-            ..strict(pool(&[ill.address(), well.address()]))
+            ..strict(
+                pool(&[ill.address(), well.address()]),
+                Duration::from_secs(1),
+            )
         })));
         let got = crowd(4, 50).ask(edge.address);
         // Those that found out: four at once, and the three before it was clear.
@@ -118,11 +125,18 @@ fn peak_latency_and_two_choices_beat_taking_turns() {
         let got = crowd(4, 75).ask(edge.address);
         assert_eq!(got.pages.len(), 300, "{:?}", got.other);
         let slow = replicas[2].counts().served;
-        (slow, got.pages.iter().sum::<Duration>() / 300)
+        let late = replicas.iter().map(|one| one.counts().late_max).max();
+        (slow, got.pages.iter().sum::<Duration>() / 300, late)
     };
-    let (in_turn, mean_in_turn) = measure(Chooser::RoundRobin);
-    let (chosen, mean_chosen) = measure(Chooser::PeakEwma);
+    let (in_turn, mean_in_turn, late_in_turn) = measure(Chooser::RoundRobin);
+    let (chosen, mean_chosen, late_chosen) = measure(Chooser::PeakEwma);
     assert_eq!(in_turn, 100);
+    let late = late_in_turn.max(late_chosen);
+    // Where the machine makes one that takes 5 ms look like one that takes 50 ms, latencies tell nothing.
+    if late > Some(Duration::from_millis(25)) {
+        println!("NOT TRIED: who is sent little, replies of the replicas were up to {late:?} late");
+        return;
+    }
     assert!(chosen < 45, "{chosen} of 300 went to the slow one");
     assert!(
         mean_chosen < mean_in_turn,

@@ -5,11 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Ceiling, Edge, Pool, Server};
+use plimsoll_config::edge::{Admin, Ceiling, Edge, Pool, Server};
 use plimsoll_edge::Running;
 
-/// Longest time a test waits for anything.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest time a test waits for anything: for what never comes, so it may be long on a machine that has other work.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// An edge that ends with the test.
 pub(crate) struct Afloat {
@@ -85,6 +85,37 @@ pub(crate) fn plain(pool: Pool) -> Edge {
     Edge {
         cores: Some(1),
         ..Edge::one_pool(SocketAddr::from(([127, 0, 0, 1], 0)), pool)
+    }
+}
+
+/// An admin address that asks for no token.
+pub(crate) fn open_admin() -> Admin {
+    Admin {
+        address: SocketAddr::from(([127, 0, 0, 1], 0)),
+        must_bind: true,
+        token: None,
+    }
+}
+
+/// What the admin address says of a metric, by its name with labels.
+pub(crate) fn metric(edge: &Afloat, name: &str) -> Option<f64> {
+    let admin = edge.admin();
+    let said = ask(
+        admin,
+        format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
+    );
+    let line = said
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.and_then(|value| value.parse().ok())
+}
+
+/// Waits until a metric has this value.
+#[track_caller]
+pub(crate) fn wait_for(edge: &Afloat, name: &str, value: f64) {
+    let patience = Patience::start();
+    while metric(edge, name) != Some(value) {
+        patience.check(name);
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
 fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
     let port = edge.address.port();
     let output = Command::new("curl")
-        .args(["-sS", "--max-time", "20", "-k", "--resolve"])
+        .args(["-sS", "--max-time", "60", "-k", "--resolve"])
         .arg(format!("{host}:{port}:127.0.0.1"))
         .args(arguments)
         .output()

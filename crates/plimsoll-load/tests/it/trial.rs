@@ -10,6 +10,7 @@ use plimsoll_model::plan::{GoodStatus, Load, PathOrder, Plan, RequestPlan, Targe
 use plimsoll_model::schedule::{Phase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
+use plimsoll_testkit::origin::known_law::KnownLaw;
 
 pub(crate) fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
@@ -120,6 +121,25 @@ pub(crate) fn total(windows: &[Window]) -> Window {
 
 pub(crate) fn run(plan: Plan, load: Load) -> Window {
     total(&windows(&mut begin(plan, load)))
+}
+
+/// Whether this machine had no time for a trial, so that its times tell nothing: the generator took arrivals up late, or
+/// the origin's replies left later than its law says. Said loudly.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+pub(crate) fn is_disturbed(total: &Window, origin: &KnownLaw) -> bool {
+    let lag_us = total.lag.quantile(0.99).unwrap_or(0);
+    let counts = origin.counts();
+    let late_mean = counts.late_total.div_f64(counts.served.max(1) as f64);
+    let is_disturbed = lag_us > 10_000 || late_mean > ms(5);
+    if is_disturbed {
+        println!(
+            "NOT TRIED, this machine was disturbed: p99 of the lag {lag_us} µs, replies left {late_mean:?} late"
+        );
+    }
+    is_disturbed
 }
 
 /// Asserts that every request ended so.

@@ -1,9 +1,9 @@
 //! Whatever is typed or served, there is a message with place, fault and remedy, and the right exit code.
 
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 
 use plimsoll_testkit::origin::fault::{self, Fault};
+use plimsoll_testkit::port;
 
 use crate::support::{Place, count};
 
@@ -20,12 +20,7 @@ fn check(arguments: &[&str], code: i32, words: &[&str]) {
 }
 
 fn refusing_url() -> String {
-    let port = TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
-    format!("http://127.0.0.1:{port}/")
+    format!("http://{}/", port::unused())
 }
 
 #[test]

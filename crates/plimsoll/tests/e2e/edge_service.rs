@@ -7,10 +7,12 @@ use std::os::unix::net::UnixDatagram;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use plimsoll_testkit::port;
+
 use crate::support::Place;
 
 /// Longest time that anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Answers each connection's first request.
 fn origin() -> SocketAddr {
@@ -31,14 +33,6 @@ fn origin() -> SocketAddr {
         }
     });
     address
-}
-
-/// A port that nobody has now.
-fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
 }
 
 fn get(address: SocketAddr) -> String {
@@ -117,7 +111,7 @@ fn activated(place: &Place, address: SocketAddr, arguments: &[&str]) -> Alive {
 #[test]
 fn sockets_that_systemd_hands_over_are_used() {
     let place = Place::new();
-    let (address, to) = (free(), format!("http://{}", origin()));
+    let (address, to) = (port::unused(), format!("http://{}", origin()));
     let listen = address.to_string();
     let arguments = [
         "edge",
@@ -145,7 +139,7 @@ fn sockets_that_systemd_hands_over_are_used() {
 #[test]
 fn a_socket_that_nobody_wants_is_named() {
     let place = Place::new();
-    let address = free();
+    let address = port::unused();
     let arguments = [
         "edge",
         "--listen",

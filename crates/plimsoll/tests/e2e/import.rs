@@ -1,10 +1,12 @@
 //! Plans made of logs that real servers wrote, and of a recording that Chromium made.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use plimsoll_testkit::port;
 
 use crate::support::Place;
 
@@ -19,11 +21,7 @@ impl Drop for Server {
 }
 
 fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port()
+    port::unused().port()
 }
 
 fn start(program: &str, arguments: &[&str], package: &str) -> Server {
@@ -41,11 +39,11 @@ fn start(program: &str, arguments: &[&str], package: &str) -> Server {
 /// Asks for `path`, as `agent`, on a connection of its own, as soon as the server listens.
 fn ask(port: u16, path: &str, agent: &str) -> String {
     let address = SocketAddr::from(([127, 0, 0, 1], port));
-    let deadline = 5_000;
+    let deadline = 30_000;
     for _ in 0..deadline {
         if let Ok(mut stream) = TcpStream::connect(address) {
             stream
-                .set_read_timeout(Some(Duration::from_secs(10)))
+                .set_read_timeout(Some(Duration::from_mins(1)))
                 .unwrap();
             write!(stream, "GET {path} HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: {agent}\r\nConnection: close\r\n\r\n").unwrap();
             let mut answer = String::new();
@@ -187,13 +185,13 @@ fn logs_of_haproxy() {
     ask(origin, "/", "ready");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket
-        .set_read_timeout(Some(Duration::from_secs(10)))
+        .set_read_timeout(Some(Duration::from_mins(1)))
         .unwrap();
     let syslog = socket.local_addr().unwrap();
     let port = free_port();
     let text = format!(
-        "global\n log {syslog} local0\ndefaults\n mode http\n log global\n option httplog\n timeout connect 5s\n\
-         timeout client 5s\n timeout server 5s\nfrontend web\n bind 127.0.0.1:{port}\n\
+        "global\n log {syslog} local0\ndefaults\n mode http\n log global\n option httplog\n timeout connect 60s\n\
+         timeout client 60s\n timeout server 60s\nfrontend web\n bind 127.0.0.1:{port}\n\
          http-request capture req.hdr(Host) len 64\n http-request capture req.hdr(User-Agent) len 64\n\
          default_backend site\nbackend site\n server one 127.0.0.1:{origin}\n"
     );

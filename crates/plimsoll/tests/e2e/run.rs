@@ -6,7 +6,7 @@ use std::time::Duration;
 use plimsoll_testkit::origin::fault::{self, Fault};
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 
-use crate::support::{Place, assert_near, count, number};
+use crate::support::{Place, assert_near, count, is_late, number};
 
 fn origin(service: Service) -> KnownLaw {
     KnownLaw::start(KnownLawPlan {
@@ -33,31 +33,34 @@ fn a_stall_is_told_as_it_was() {
         "10s",
         "--json",
     ]);
-    let json = said.json();
-    if !json["void"].is_null() {
-        // A generator or an origin that got no CPU adds stalls of its own, and the run says so.
-        println!("NOT TRIED, this machine was disturbed: {}", json["void"]);
+    // A generator or an origin that got no CPU adds stalls of its own.
+    let Some(json) = said.measured() else { return };
+    assert_eq!(count(&json, "outcomes.ok"), count(&json, "requests"));
+    if is_late(origin.counts().late_max, Duration::from_millis(50)) {
         return;
     }
     assert_near(number(&json, "response_time_ms.p95"), 500.0, 0.1, "p95");
     assert_near(number(&json, "response_time_ms.p99"), 900.0, 0.1, "p99");
-    assert_eq!(count(&json, "outcomes.ok"), count(&json, "requests"));
 }
 
 #[test]
 fn service_times_are_those_of_the_origin() {
     let origin = origin(Service::Deterministic(Duration::from_millis(50)));
-    let json = Place::new()
-        .run(&[
-            "run",
-            &origin.url(),
-            "--rate",
-            "100/s",
-            "--for",
-            "2s",
-            "--json",
-        ])
-        .json();
+    let said = Place::new().run(&[
+        "run",
+        &origin.url(),
+        "--rate",
+        "100/s",
+        "--for",
+        "2s",
+        "--json",
+    ]);
+    let Some(json) = said.measured() else { return };
+    let counts = origin.counts();
+    let late_mean = counts.late_total.div_f64(counts.served as f64);
+    if is_late(late_mean, Duration::from_millis(1)) {
+        return;
+    }
     assert_near(number(&json, "response_time_ms.p50"), 50.0, 0.1, "p50");
     assert_near(
         number(&json, "service_time_ms.p50"),
@@ -71,23 +74,27 @@ fn service_times_are_those_of_the_origin() {
 fn an_objective_decides_the_exit_code() {
     let origin = origin(Service::Deterministic(Duration::from_millis(20)));
     let place = Place::new();
-    let with = |objective: &str| {
-        place
-            .run(&[
-                "run",
-                &origin.url(),
-                "--rate",
-                "50/s",
-                "--for",
-                "1s",
-                "--objective",
-                objective,
-            ])
-            .code
+    let check = |objective: &str, code| {
+        let said = place.run(&[
+            "run",
+            &origin.url(),
+            "--rate",
+            "50/s",
+            "--for",
+            "1s",
+            "--objective",
+            objective,
+            "--json",
+        ]);
+        if said.measured().is_some() {
+            assert_eq!(said.code, code, "{said:?}");
+        } else {
+            assert_eq!(said.code, 6, "{said:?}");
+        }
     };
-    assert_eq!(with("p95 < 2s, errors < 1%"), 0);
-    assert_eq!(with("p95 < 5ms"), 3);
-    assert_eq!(with("p(95)<2000, rate<0.01"), 0);
+    check("p95 < 2s, errors < 1%", 0);
+    check("p95 < 5ms", 3);
+    check("p(95)<2000, rate<0.01", 0);
 }
 
 #[test]
@@ -200,7 +207,12 @@ fn an_interrupt_keeps_what_was_measured() {
         "60s",
         "--json",
     ]);
-    crate::kill::after(Duration::from_millis(2500));
+    let mut looks = 0;
+    while crate::kill::so_far(&place).is_none_or(|run| run.run.windows.len() < 2) {
+        crate::kill::after(Duration::from_millis(20));
+        looks += 1;
+        assert!(looks < 3000, "nothing is measured");
+    }
     assert!(
         std::process::Command::new("kill")
             .args(["-INT", &child.id().to_string()])

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -21,6 +22,43 @@ impl Said {
         serde_json::from_str(&self.stdout)
             .unwrap_or_else(|error| panic!("stdout is not one JSON object: {error}\n{self:?}"))
     }
+}
+
+impl Said {
+    /// What was measured; `None`, said loudly, when the run itself says that this machine had no time for it. A run
+    /// that is void for any other reason is a failure.
+    #[expect(
+        clippy::print_stdout,
+        reason = "whoever reads the log must see what was not tried"
+    )]
+    pub(crate) fn measured(&self) -> Option<Value> {
+        let json = self.json();
+        let void = json["void"].to_string();
+        if json["void"].is_null() {
+            return Some(json);
+        }
+        let causes = [
+            "the generator was late",
+            "the generator used",
+            "the hypervisor took",
+        ];
+        assert!(causes.iter().any(|cause| void.contains(cause)), "{json:#}");
+        println!("NOT TRIED, this machine was disturbed: {void}");
+        None
+    }
+}
+
+/// Whether replies of an origin left so much later than its law says that they tell nothing; said loudly.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+pub(crate) fn is_late(late: Duration, at_most: Duration) -> bool {
+    let is_late = late > at_most;
+    if is_late {
+        println!("NOT TRIED, this machine was disturbed: the origin's replies left {late:?} late");
+    }
+    is_late
 }
 
 /// A folder of its own, in which commands run.

@@ -58,13 +58,14 @@ fn a_group_takes_as_long_as_its_steps_without_thinking() {
     let mut written = Written::default();
     let group = written.step("buying");
     let (a, b) = (written.get("/slow/20"), written.get("/slow/20"));
-    let steps = vec![ask(a), think(ms(100)), ask(b), think(ms(100))];
+    let steps = vec![ask(a), think(ms(500)), ask(b), think(ms(500))];
     written.journey(Vec::new(), vec![Step::Group { id: group, steps }]);
     let total = written.run(site.address(), iterations(2.0, 6));
     assert_all(&total, Outcome::Ok);
     assert_eq!((ends(&total, group), total.offered), ((6, 6), 12));
     let median = step(&total, group).response.quantile(0.5).unwrap();
-    assert!((40_000..100_000).contains(&median), "{median} us");
+    // One of its pauses alone would be longer.
+    assert!((40_000..500_000).contains(&median), "{median} us");
 }
 
 #[test]
