@@ -26,24 +26,35 @@ function sentence(random, words) {
   return `${text[0].toUpperCase()}${text.slice(1)}.`;
 }
 
+/** Moments lie within the two months before the first of November 2019. */
+const NEWEST = Date.UTC(2019, 10, 1);
+const SPAN_S = 60 * 86_400;
+
 /** An article with its paragraphs, the articles beside it and the comments below. */
 function article(id) {
   const random = numbers(id + 1);
   const below = (most) => random.next().value % most;
+  const moment = () => NEWEST - below(SPAN_S) * 1000;
   return {
     id,
     section: SECTIONS[below(SECTIONS.length)],
     title: sentence(random, 7),
     author: sentence(random, 2),
     minutes: 2 + below(9),
+    at: moment(),
     paragraphs: Array.from({ length: 12 }, () =>
       Array.from({ length: 3 }, () => sentence(random, 11)),
     ),
-    related: Array.from({ length: 30 }, () => ({ id: below(10000), title: sentence(random, 6) })),
+    related: Array.from({ length: 30 }, () => ({
+      id: below(10000),
+      title: sentence(random, 6),
+      at: moment(),
+    })),
     comments: Array.from({ length: 72 }, () => ({
       name: sentence(random, 1),
       text: sentence(random, 14),
       likes: below(100),
+      at: moment(),
     })),
   };
 }
