@@ -35,11 +35,14 @@ fn server() -> Scripted {
 /// Reads the body that `head`, in lower case, announces; whether all of it came.
 fn drained(stream: &mut impl Read, head: &str) -> bool {
     if head.contains("transfer-encoding: chunked") {
-        let mut last = Vec::new();
-        return stream.bytes().map_while(Result::ok).any(|byte| {
-            last.push(byte);
-            last.ends_with(b"0\r\n\r\n")
-        });
+        let (mut read, mut byte) = (Vec::new(), [0]);
+        while !read.ends_with(b"0\r\n\r\n") {
+            if stream.read_exact(&mut byte).is_err() {
+                return false;
+            }
+            read.push(byte[0]);
+        }
+        return true;
     }
     let length = head
         .lines()
