@@ -181,8 +181,8 @@ pub fn what_is_stored_may_be_shared(request: &[u8], answer: &[u8], seconds: u32)
         return;
     };
     let terms = storable.terms;
-    let has_cookie = lines(asked.headers, "cookie")
-        .any(|line| line.iter().any(|byte| !b"; \t".contains(byte)));
+    let has_cookie =
+        lines(asked.headers, "cookie").any(|line| line.iter().any(|byte| !b"; \t".contains(byte)));
     let is_somebody = has_cookie || has(asked.headers, "authorization");
     assert!(!is_somebody || terms.plain_until == terms.fresh_until);
     assert!(!asked.authorized || terms.for_authorized);
@@ -279,7 +279,9 @@ mod tests {
             "[ -~]{0,20}",
         ];
         prop::collection::vec((name, value), 0..7).prop_map(|fields| {
-            let lines = fields.iter().map(|(name, value)| [name, ": ", value, "\r\n"].concat());
+            let lines = fields
+                .iter()
+                .map(|(name, value)| [name, ": ", value, "\r\n"].concat());
             lines.collect::<String>()
         })
     }
