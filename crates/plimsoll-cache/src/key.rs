@@ -93,6 +93,11 @@ impl Key {
         &self.0
     }
 
+    /// Its bytes to keep.
+    pub fn into_bytes(self) -> Box<[u8]> {
+        self.0
+    }
+
     /// The host and port in it.
     pub fn host(&self) -> &[u8] {
         let start = if self.0.starts_with(b"https") { 8 } else { 7 };
@@ -185,7 +190,12 @@ impl<'a> KeyRef<'a> {
 
     /// Whether a copy's key is this one, byte for byte.
     pub fn is(&self, key: &Key) -> bool {
-        let mut rest = key.as_bytes();
+        self.is_written(key.as_bytes())
+    }
+
+    /// Whether these are the bytes of this key.
+    pub fn is_written(&self, key: &[u8]) -> bool {
+        let mut rest = key;
         let all_match = self.pieces(&mut |piece| match rest.split_at_checked(piece.len()) {
             Some((start, after)) if start == piece => {
                 rest = after;

@@ -89,6 +89,7 @@ pub mod response;
 pub mod reuse;
 pub mod stale;
 pub mod status;
+pub mod store;
 pub mod storing;
 pub mod update;
 pub mod vary;

@@ -1,0 +1,322 @@
+//! Where answers are kept: one store for all loops, within a budget of bytes that counts everything.
+//!
+//! It knows nothing of HTTP. A key is bytes with a hash; a value is the caller's and says what it weighs. Several values
+//! of one key (variants) stand beside each other, and the caller says which of them it means: the newest that matches is
+//! taken. Time is handed in. [`Store::get`] finds, [`Store::begin`] gathers those who miss behind one leader, and the
+//! leader stores what it got; purges count for every thread before they return. What was decided and measured stands in
+//! `docs/decisions/0141-the-store.md`.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::task::Waker;
+//! use plimsoll_cache::store::{Begin, Copied, How, Limits, Named, Store, Turn, Weigh, allocated};
+//!
+//! struct Page { language: &'static str, body: bytes::Bytes }
+//! impl Weigh for Page {
+//!     fn heap_bytes(&self) -> usize { allocated(self.body.len()) + allocated(32) }
+//! }
+//!
+//! let store: Arc<Store<Page, &'static str>> = Arc::new(Store::new(Limits::of_bytes(64 << 20)));
+//! let key = Named { hash: 42, key: b"https://news.example/" };
+//! let german = |page: &Page| page.language == "de";
+//!
+//! assert!(store.get(&key, german).is_none());
+//! let Begin::Lead(leader) = store.begin(&key, 0, 0, german) else { panic!("nobody else asks") };
+//! let Begin::Follow(mut follower) = store.begin(&key, 0, 0, german) else { panic!("one leads") };
+//! leader.head(Arc::new("200"), Some(5));
+//! leader.append(b"Hallo", 0);
+//! let mut read = [0; 16];
+//! assert!(matches!(follower.turn(Waker::noop()), Turn::Head(_)));
+//! assert_eq!(follower.copy(0, &mut read, Waker::noop()), Copied::Bytes(5));
+//! leader.store(&[], german, |body| Page { language: "de", body });
+//! assert_eq!(follower.copy(5, &mut read, Waker::noop()), Copied::End);
+//!
+//! let hit = store.get(&key, german).expect("it was stored");
+//! assert_eq!(&hit.object.value().body[..], b"Hallo");
+//! store.purge_everything(How::Soft);
+//! assert!(store.get(&key, german).expect("it is there").purged);
+//! ```
+//!
+//! Not here yet: a tier on disk. Its room is between a miss and a fill: what [`Shard::evict`] lets go would be handed to
+//! it, and [`Store::begin`]'s leader would ask it before the origin.
+
+mod budget;
+mod fill;
+mod ghost;
+mod key;
+mod lead;
+mod limits;
+mod pass;
+mod purge;
+mod queue;
+mod room;
+mod shard;
+#[cfg(test)]
+mod tests;
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use self::budget::Budget;
+use self::fill::Fill;
+use self::purge::Purges;
+use self::room::Entry;
+use self::shard::Shard;
+
+pub use self::budget::{Weigh, allocated};
+pub use self::fill::{Copied, Follower, Turn};
+pub use self::key::{Hashed, Lookup, Named};
+pub use self::lead::{Begin, Leader};
+pub use self::limits::Limits;
+pub use self::purge::How;
+
+/// How much memory one shard is meant for, so that a table of it grows in well under a millisecond.
+const SHARD_BYTES: usize = 4 << 20;
+
+/// At least so many shards, so that loops seldom meet; at most so many.
+const SHARDS: (usize, usize) = (16, 4096);
+
+/// A value with what the store must know of it.
+#[derive(Debug)]
+pub struct Object<V> {
+    value: V,
+    key: Box<[u8]>,
+    tags: Box<[u64]>,
+    weight: usize,
+    /// The order in which objects came.
+    born: u64,
+}
+
+impl<V> Object<V> {
+    /// What was stored.
+    pub fn value(&self) -> &V {
+        &self.value
+    }
+
+    /// Under which key.
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// With which tags.
+    pub fn tags(&self) -> &[u64] {
+        &self.tags
+    }
+
+    /// Bytes counted for it, the tables' left out.
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+}
+
+/// What a lookup found.
+#[derive(Debug)]
+pub struct Hit<V> {
+    /// The newest that matched.
+    pub object: Arc<Object<V>>,
+    /// It was purged softly: treat it as stale.
+    pub purged: bool,
+}
+
+/// What became of a value.
+#[derive(Debug)]
+pub enum Put<V> {
+    /// It is stored, and this is it. `purged` if a soft purge came since it was asked for.
+    Stored(Hit<V>),
+    /// It is larger than one object may be, or was no longer held whole.
+    TooLarge,
+    /// No room could be made.
+    Full,
+    /// A hard purge came since it was asked for.
+    Purged,
+}
+
+/// The number of the last purge when a request was sent: what [`Store::put`] must know of it.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked(u64);
+
+/// Sums for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Bytes taken, of [`Limits::bytes`].
+    pub bytes: usize,
+    /// Objects held.
+    pub objects: usize,
+    /// Objects that left for want of room, since the start.
+    pub evicted_total: u64,
+    /// Fetches under way.
+    pub fills: usize,
+    /// Keys remembered as uncacheable, those whose time is over included.
+    pub passes: usize,
+}
+
+/// One object in [`Store::most_asked`].
+#[derive(Debug)]
+pub struct Asks<V> {
+    /// Hits since it came, through its renewals.
+    pub hits: u32,
+    /// The object.
+    pub object: Arc<Object<V>>,
+}
+
+/// Answers of one cache: `V` is what is stored, `H` what is told of an answer on its way.
+#[derive(Debug)]
+pub struct Store<V, H> {
+    shards: Box<[Mutex<Shard<V, H>>]>,
+    budget: Arc<Budget>,
+    purges: Purges,
+    limits: Limits,
+    /// The shard that is next to let somebody go.
+    hand: AtomicUsize,
+    /// Objects held.
+    live: AtomicUsize,
+    born: AtomicU64,
+    fills: AtomicUsize,
+    evicted: AtomicU64,
+}
+
+impl<V: Weigh, H> Store<V, H> {
+    /// An empty store.
+    pub fn new(limits: Limits) -> Self {
+        let (fewest, most) = SHARDS;
+        let count = (limits.bytes / SHARD_BYTES)
+            .next_power_of_two()
+            .clamp(fewest, most);
+        let passes_max = limits.passes.div_ceil(count);
+        let budget = Budget::new(limits.bytes);
+        budget.take(count * size_of::<Mutex<Shard<V, H>>>());
+        Self {
+            shards: (0..count)
+                .map(|_| Mutex::new(Shard::new(passes_max)))
+                .collect(),
+            budget: Arc::new(budget),
+            purges: Purges::new(limits.prefixes, limits.hashes),
+            limits,
+            hand: AtomicUsize::new(0),
+            live: AtomicUsize::new(0),
+            born: AtomicU64::new(0),
+            fills: AtomicUsize::new(0),
+            evicted: AtomicU64::new(0),
+        }
+    }
+
+    /// The limits it was made with.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The newest value of a key that `matches`; a hit allocates nothing.
+    ///
+    /// `matches` runs under the shard's lock: it compares, and calls nothing of the store.
+    pub fn get(&self, key: &impl Lookup, mut matches: impl FnMut(&V) -> bool) -> Option<Hit<V>> {
+        let mut gone = Vec::new();
+        let hash = key.hash();
+        let mut shard = self.shard(hash);
+        let found = shard.find(hash, &self.purges, &mut gone, |object| {
+            key.is(&object.key) && matches(&object.value)
+        });
+        let hit = found.map(|index| {
+            shard.slots.hit(index);
+            Hit {
+                object: Arc::clone(shard.slots.object(index)),
+                purged: shard.slots.slot(index).purged,
+            }
+        });
+        if !gone.is_empty() {
+            self.settle(&mut shard);
+        }
+        drop(shard);
+        self.let_go(gone);
+        hit
+    }
+
+    /// To be asked before a request is sent whose answer is given to [`Self::put`].
+    pub fn asked(&self) -> Asked {
+        Asked(self.purges.last())
+    }
+
+    /// Stores a value that nobody waits for. It takes the place of those variants that it `supersedes`.
+    ///
+    /// `tags` are hashes by which it is purged along with others.
+    pub fn put(
+        &self,
+        key: &impl Lookup,
+        asked: Asked,
+        tags: &[u64],
+        supersedes: impl FnMut(&V) -> bool,
+        value: V,
+    ) -> Put<V> {
+        let entry = Entry {
+            hash: key.hash(),
+            key: key.to_key(),
+            begun: asked.0,
+            tags,
+        };
+        self.insert(entry, value, supersedes, None)
+    }
+
+    /// Sums, by a look at every shard.
+    pub fn figures(&self) -> Figures {
+        let mut figures = Figures {
+            bytes: self.budget.taken(),
+            evicted_total: self.evicted.load(Ordering::Relaxed),
+            fills: self.fills.load(Ordering::Relaxed),
+            ..Figures::default()
+        };
+        for shard in &self.shards {
+            let shard = lock(shard);
+            figures.objects += shard.slots.live();
+            figures.passes += shard.passes.len();
+        }
+        figures
+    }
+
+    /// The `count` objects with most hits, most first.
+    pub fn most_asked(&self, count: usize) -> Vec<Asks<V>> {
+        let mut most: Vec<Asks<V>> = Vec::new();
+        for shard in &self.shards {
+            let shard = lock(shard);
+            let len = u32::try_from(shard.slots.len()).expect("slots are counted in 32 bits");
+            for slot in (0..len).map(|index| shard.slots.slot(index)) {
+                let least = if most.len() < count {
+                    0
+                } else {
+                    most.last().map_or(u32::MAX, |asks| asks.hits)
+                };
+                if let Some(object) = slot.object.as_ref().filter(|_| slot.hits > least) {
+                    let at = most.partition_point(|asks| asks.hits >= slot.hits);
+                    let object = Arc::clone(object);
+                    most.insert(
+                        at,
+                        Asks {
+                            hits: slot.hits,
+                            object,
+                        },
+                    );
+                    most.truncate(count);
+                }
+            }
+        }
+        most
+    }
+
+    fn end_fill(&self, shard: &mut Shard<V, H>, fill: &Arc<Fill<H>>) {
+        if shard.end_fill(fill) {
+            self.fills.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    fn shard(&self, hash: u64) -> MutexGuard<'_, Shard<V, H>> {
+        lock(&self.shards[self.part(hash)])
+    }
+
+    fn part(&self, hash: u64) -> usize {
+        // Bits that neither the table's place (lowest) nor its tag (highest seven) is made of.
+        let bits = usize::try_from(hash >> 40 & 0xffff).expect("sixteen bits");
+        bits & (self.shards.len() - 1)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
