@@ -7,7 +7,7 @@ mod edge;
 mod journeys;
 mod load;
 pub(crate) mod machine;
-mod page;
+pub(crate) mod page;
 mod server;
 mod spread;
 
@@ -65,7 +65,7 @@ impl Ground {
     }
 }
 
-fn write(path: &Path, page: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, page: &str) -> Result<()> {
     std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())
