@@ -93,6 +93,11 @@ impl Server {
         }
     }
 
+    /// Its process, which others may have come from.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end in its own way, and waits for it.
     pub(crate) fn finish(&mut self, deadline: Duration) -> Result<()> {
         rustix::process::kill_process(pid(&self.child)?, Signal::TERM)?;
