@@ -3,11 +3,12 @@
 //! CPU per request is user and system time of the client's whole process tree, as the kernel charges it, divided by
 //! the requests made. Latency and throughput of this machine mean nothing elsewhere; the ratios do.
 
+mod cache;
 mod edge;
 mod journeys;
 mod load;
 pub(crate) mod machine;
-mod page;
+pub(crate) mod page;
 mod server;
 mod spread;
 
@@ -27,6 +28,8 @@ pub(crate) enum Bench {
     Load(load::LoadArguments),
     /// A journey of 500 users beside k6 and Gatling, and beside plain requests, against nginx
     Journeys(journeys::JourneysArguments),
+    /// The cache beside those of nginx, HAProxy and Varnish, and what its origin gets
+    Cache(cache::CacheArguments),
     /// The edge beside nginx and HAProxy, and under far too many requests
     Edge(edge::EdgeArguments),
 }
@@ -46,6 +49,7 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
     match bench {
         Bench::Load(arguments) => load::run(arguments),
         Bench::Journeys(arguments) => journeys::run(arguments),
+        Bench::Cache(arguments) => cache::run(arguments),
         Bench::Edge(arguments) => edge::run(arguments),
     }
 }
@@ -65,7 +69,7 @@ impl Ground {
     }
 }
 
-fn write(path: &Path, page: &str) -> Result<()> {
+pub(crate) fn write(path: &Path, page: &str) -> Result<()> {
     std::fs::write(path, page).with_context(|| format!("cannot write {}", path.display()))?;
     println!("wrote {}", path.display());
     Ok(())

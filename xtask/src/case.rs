@@ -2,7 +2,7 @@
 
 mod exchange;
 mod newspaper;
-mod server;
+pub(crate) mod server;
 mod told;
 mod tutor;
 
@@ -30,7 +30,7 @@ pub(crate) fn run(case: &Case) -> Result<()> {
 }
 
 /// Installs a site's packages as its lock file has them, unless that has been done.
-fn install(site: &Path) -> Result<()> {
+pub(crate) fn install(site: &Path) -> Result<()> {
     let modified = |path: &str| std::fs::metadata(site.join(path)).and_then(|it| it.modified());
     // npm writes this file last.
     let installed = modified("node_modules/.package-lock.json");

@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod cache_suite;
 mod case;
 mod child;
 mod clock;
@@ -48,6 +49,8 @@ enum Task {
     /// The case studies on real software, with each fault that they found and without
     #[command(subcommand)]
     Case(case::Case),
+    /// Asks our edge, nginx, Varnish and HAProxy what the public suite for HTTP caches asks
+    CacheSuite(cache_suite::CacheSuiteArguments),
     /// Hours: the load line against known laws on real sockets, and memory over time
     Soak(soak::SoakArguments),
     /// Builds the release binary and runs its demo
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
         Task::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
         Task::Case(case) => case::run(&case).map(|()| ExitCode::SUCCESS),
+        Task::CacheSuite(arguments) => cache_suite::run(&arguments),
         Task::Soak(arguments) => soak::run(&arguments),
         Task::Demo { rest } => demo::run(&rest).map(|never| match never {}),
     };

@@ -1,13 +1,13 @@
 //! `cargo xtask bench edge`: our edge beside nginx and HAProxy, and what becomes of requests when there are too many.
 
-mod client;
+pub(super) mod client;
 mod cost;
 mod idle;
 mod latency;
 mod overload;
 mod paper;
 mod reload;
-mod subject;
+pub(super) mod subject;
 
 use std::path::PathBuf;
 

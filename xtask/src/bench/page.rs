@@ -153,7 +153,7 @@ impl Page {
 }
 
 /// The first line with a digit of what a program says about itself.
-pub(super) fn version(program: &str, flag: &str) -> Option<String> {
+pub(crate) fn version(program: &str, flag: &str) -> Option<String> {
     let output = Command::new(program).arg(flag).output().ok()?;
     let text = [output.stdout, output.stderr].concat();
     let text = String::from_utf8_lossy(&text).into_owned();

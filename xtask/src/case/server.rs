@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -20,18 +20,18 @@ const POLL: Duration = Duration::from_millis(20);
 const TAIL_LINES: usize = 5;
 
 /// What to start.
-pub(super) struct Recipe<'a> {
+pub(crate) struct Recipe<'a> {
     /// Name in messages and of the log file.
-    pub(super) name: &'a str,
-    pub(super) program: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) program: &'a str,
     /// The user it runs as, when we are root and it refuses to be.
-    pub(super) user: Option<&'a str>,
-    pub(super) arguments: Vec<String>,
-    pub(super) environment: Vec<(&'static str, String)>,
+    pub(crate) user: Option<&'a str>,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 /// A running server.
-pub(super) struct Server {
+pub(crate) struct Server {
     name: String,
     child: Child,
     log: PathBuf,
@@ -39,7 +39,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Starts it in this folder, where its output goes to `NAME.log`.
-    pub(super) fn start(recipe: Recipe<'_>, folder: &Path) -> Result<Self> {
+    pub(crate) fn start(recipe: Recipe<'_>, folder: &Path) -> Result<Self> {
         let log = folder.join(format!("{}.log", recipe.name));
         let output = File::create(&log)?;
         // setpriv sets the parent's death as the last thing before it becomes the server, so no change of user undoes
@@ -72,7 +72,7 @@ impl Server {
     }
 
     /// Waits until `is_ready` says so; fails at the deadline, or at once when the server ends.
-    pub(super) fn wait(&mut self, deadline: Duration, is_ready: impl Fn() -> bool) -> Result<()> {
+    pub(crate) fn wait(&mut self, deadline: Duration, is_ready: impl Fn() -> bool) -> Result<()> {
         let stopwatch = Stopwatch::start();
         loop {
             if is_ready() {
@@ -93,8 +93,13 @@ impl Server {
         }
     }
 
+    /// Its process, which others may have come from.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Asks it to end in its own way, and waits for it.
-    pub(super) fn finish(&mut self, deadline: Duration) -> Result<()> {
+    pub(crate) fn finish(&mut self, deadline: Duration) -> Result<()> {
         rustix::process::kill_process(pid(&self.child)?, Signal::TERM)?;
         let stopwatch = Stopwatch::start();
         while self.child.try_wait()?.is_none() {
@@ -132,19 +137,24 @@ fn pid(child: &Child) -> Result<Pid> {
     Pid::from_raw(i32::try_from(child.id())?).context("a child has a process id")
 }
 
-pub(super) fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
 /// The search path with the folders of servers.
-pub(super) fn path_with_servers() -> std::ffi::OsString {
+pub(crate) fn path_with_servers() -> std::ffi::OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(OsStr::new(":/usr/sbin:/sbin"));
     path
 }
 
+/// Whether somebody listens on this port of the loopback address.
+pub(crate) fn is_heard(port: u16) -> bool {
+    TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).is_ok()
+}
+
 /// Ports of the loopback address on which nobody listens now, each another one.
-pub(super) fn free_ports(count: usize) -> Result<Vec<u16>> {
+pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
     // All are held until the last is found.
     let held: Vec<TcpListener> = (0..count)
         .map(|_| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))))

@@ -1,9 +1,11 @@
 //! The clients that load an edge: wrk for HTTP/1.1, h2load for HTTP/2, and our generator where response times count.
 
+use std::path::Path;
+
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::subject::{Programs, Transport};
+use super::subject::Transport;
 use crate::bench::Ground;
 use crate::bench::load::tool::Tool;
 use crate::bench::page::shown;
@@ -15,7 +17,12 @@ const IN_FLIGHT: u32 = 64;
 const STREAMS: u32 = 4;
 
 /// The words of the command.
-pub(super) fn words(transport: Transport, port: u16, path: &str, seconds: u32) -> Vec<String> {
+pub(in crate::bench) fn words(
+    transport: Transport,
+    port: u16,
+    path: &str,
+    seconds: u32,
+) -> Vec<String> {
     let line = match transport {
         Transport::Plain => format!(
             "wrk -t1 -c{IN_FLIGHT} -d{seconds}s -H Accept:text/html http://127.0.0.1:{port}{path}"
@@ -31,28 +38,25 @@ pub(super) fn words(transport: Transport, port: u16, path: &str, seconds: u32) -
     line.split(' ').map(ToOwned::to_owned).collect()
 }
 
-/// What `plimsoll run` tells of these words, and its command as a page shows it, with a name for what changes.
-pub(super) fn generate(
+/// What `plimsoll run` tells of these words, and its command as a page shows it, with names for what changes.
+pub(in crate::bench) fn generate(
     ground: &Ground,
-    programs: &Programs,
+    plimsoll: &Path,
     words: &str,
-    named: (&str, &str),
+    named: &[(&str, &str)],
 ) -> Result<(Value, String)> {
-    let line = format!(
-        "{} run {words} --cores 1 --json",
-        programs.plimsoll.display()
-    );
+    let line = format!("{} run {words} --cores 1 --json", plimsoll.display());
     let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
     let mut command = pinned(ground.client_core, &words);
     command.current_dir(ground.folder.path());
     // A void measurement has a result too, which says so.
     let weighed = weigh(command, &[6], POLL, |_, _| ())?;
     let told = serde_json::from_str(&weighed.stdout)?;
-    Ok((told, shown(&words, &[named])))
+    Ok((told, shown(&words, named)))
 }
 
 /// Good answers, none of which may have failed.
-pub(super) fn requests(transport: Transport, text: &str) -> Result<u64> {
+pub(in crate::bench) fn requests(transport: Transport, text: &str) -> Result<u64> {
     let (good, failed) = if transport == Transport::Http2 {
         h2load(text).context("h2load does not tell its count of requests")?
     } else {

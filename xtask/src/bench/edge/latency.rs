@@ -71,7 +71,7 @@ fn one(ground: &Ground, programs: &Programs, url: &str, way: &mut Way) -> Result
         "{url} --rate {PER_SECOND}/s --for {}s --warmup 1s --seed {SEED}",
         ground.seconds + 1
     );
-    let (json, command) = generate(ground, programs, &words, (url, "URL"))?;
+    let (json, command) = generate(ground, &programs.plimsoll, &words, &[(url, "URL")])?;
     way.command = command;
     way.void_count += usize::from(!json["void"].is_null());
     let time = |name: &str| {

@@ -149,7 +149,12 @@ fn offer(
         ),
     )?;
     let plan = plan.display().to_string();
-    generate(ground, programs, &plan, (&plan, "overload.yaml"))
+    generate(
+        ground,
+        &programs.plimsoll,
+        &plan,
+        &[(&plan, "overload.yaml")],
+    )
 }
 
 /// Good answers as a share of all requests.

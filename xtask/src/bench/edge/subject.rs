@@ -23,7 +23,7 @@ pub(super) enum Edge {
 
 /// How clients come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Transport {
+pub(in crate::bench) enum Transport {
     Plain,
     /// HTTP/1.1 within TLS.
     Tls,

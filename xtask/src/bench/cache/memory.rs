@@ -1,0 +1,112 @@
+//! Memory that an object of 1 kB takes, and whether anything stands still while the cache grows.
+
+use anyhow::{Result, ensure};
+
+use super::load::{Told, addresses};
+use super::origin::Origin;
+use super::subject::{Cache, Manner, Programs};
+use crate::bench::Ground;
+use crate::bench::edge::client::generate;
+
+/// Bytes of a body.
+pub(super) const BODY: usize = 1_024;
+/// New objects each second, for ours and for a peer: each of them keeps up with that.
+pub(super) const PER_SECOND: u32 = 10_000;
+pub(super) const PEER_PER_SECOND: u32 = 4_000;
+/// Objects of a peer: enough to tell what one takes.
+const PEER_OBJECTS: u32 = 100_000;
+/// Objects that are asked for again, to see that they were kept.
+const AGAIN: u32 = 10_000;
+/// Objects that come before, so that what the program keeps once is not charged to the others.
+const FIRST: u32 = 1_000;
+
+pub(super) struct Filled {
+    pub(super) objects: u32,
+    /// `None` where all memory is taken at the start, so that nothing grows.
+    pub(super) bytes_per_object: Option<f64>,
+    pub(super) told: Told,
+    pub(super) command: String,
+}
+
+/// What became of each cache.
+pub(super) fn run(
+    ground: &Ground,
+    programs: &Programs,
+    objects: u32,
+) -> Vec<(Cache, Result<Filled>)> {
+    Cache::ALL
+        .map(|cache| {
+            println!("memory: {}", cache.name());
+            let objects = if cache == Cache::Plimsoll {
+                objects
+            } else {
+                objects.min(PEER_OBJECTS)
+            };
+            let filled = one(ground, programs, cache, objects);
+            match &filled {
+                Ok(filled) => println!(
+                    "  {:.0} bytes an object, p99.9 {} ms, max {} ms",
+                    filled.bytes_per_object.unwrap_or(f64::NAN),
+                    filled.told.p999,
+                    filled.told.max
+                ),
+                Err(error) => println!("  failed: {error:#}"),
+            }
+            (cache, filled)
+        })
+        .into()
+}
+
+fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Result<Filled> {
+    let origin = Origin::quick(ground, BODY, "max-age=3600")?;
+    let manner = Manner {
+        size_mib: if cache == Cache::Plimsoll {
+            4_000
+        } else {
+            1_024
+        },
+        ..Manner::SILENT
+    };
+    let running = cache.start(ground, programs, origin.port(), manner)?;
+    let per_second = if cache == Cache::Plimsoll {
+        PER_SECOND
+    } else {
+        PEER_PER_SECOND
+    };
+    let fill = |folder: &str, count: u32| {
+        let urls = addresses(ground, folder, count)?.display().to_string();
+        let url = running.url();
+        let words = format!(
+            "{url} --urls {urls} --rate {per_second}/s --spacing even --for {}ms",
+            count * 1_000 / per_second
+        );
+        let (report, command) = generate(
+            ground,
+            &programs.plimsoll,
+            &words,
+            &[(&url, "URL"), (&urls, "ADDRESSES")],
+        )?;
+        Ok::<_, anyhow::Error>((Told::read(&report)?, command))
+    };
+    fill("first", FIRST)?;
+    let (before, fetched_before) = (running.memory()?, origin.fetches()?);
+    let (told, command) = fill("object", objects)?;
+    let grown = running.memory()?.saturating_sub(before);
+    let fetched = origin.fetches()? - fetched_before;
+    // Each address once: whatever is asked a second time is answered from the cache or was lost.
+    let (again, _) = fill("object", objects.min(AGAIN))?;
+    let lost = origin.fetches()? - fetched_before - fetched;
+    told.expect_pages()?;
+    again.expect_pages()?;
+    ensure!(
+        lost * 100 < objects.min(AGAIN) as usize,
+        "{lost} of {} objects were not kept, though all have room",
+        objects.min(AGAIN)
+    );
+    Ok(Filled {
+        objects,
+        bytes_per_object: (cache != Cache::Haproxy).then_some(grown as f64 / fetched as f64),
+        told,
+        command,
+    })
+}

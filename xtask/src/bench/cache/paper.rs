@@ -1,0 +1,307 @@
+//! The tables of the cache's page.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::hit::{Outcome, Scenario, Turn};
+use super::load::Told;
+use super::memory::{self, Filled};
+use super::outage::{self, PAGES};
+use super::purge;
+use super::stampede::{self, CLIENTS, PAGE_MS, SECONDS, THINK_MS};
+use super::subject::{Cache, Programs};
+use crate::bench::Ground;
+use crate::bench::page::{Head, Page};
+use crate::bench::spread::Spread;
+
+/// Bytes of memory that an object of 1 kB may take.
+const OBJECT_MAX: f64 = 1_600.0;
+/// Longest wait of any client, in ms.
+const WAIT_MAX_MS: f64 = 5.0;
+const FETCHES_MAX: usize = 11;
+/// Runs spread by so much that an old page counts as cheap as a fresh one up to here.
+const COST_RATIO_MAX: f64 = 1.25;
+
+/// The page under way.
+pub(super) struct Paper {
+    page: Page,
+}
+
+impl Paper {
+    pub(super) fn new(ground: &Ground, programs: &Programs) -> Result<Self> {
+        let page = Page::new(
+            ground,
+            &Head {
+                title: "The cache beside its peers",
+                task: "cache",
+                terms: "CPU per request is user and system time of all processes of the cache while a client loads \
+                        it, over the client's count of good answers. Client and origin (nginx, from memory) share a \
+                        core, the cache has the other. All caches keep pages in memory (nginx in files of a memory \
+                        file system, with open_file_cache), and serve old pages while they renew them and while the \
+                        origin is ill, as far as they know how. Memory is what no file backs, and nginx's files.",
+                versions: &programs.versions(),
+            },
+        )?;
+        Ok(Self { page })
+    }
+
+    pub(super) fn hit(&mut self, scenario: &Scenario, outcomes: &[Outcome]) {
+        let mut table = format!(
+            "## {}\n\n| cache | CPU µs per request | ratio to nginx | requests/s | busy |\n|---|---|---|---|---|\n",
+            scenario.title
+        );
+        let nginx = outcomes.iter().find(|it| it.cache == Cache::Nginx);
+        for outcome in outcomes {
+            self.page.command(&outcome.command);
+            if let Some(failure) = &outcome.failure {
+                let why = format!("{}: {failure}", scenario.title);
+                self.page.failure(outcome.cache.name(), &why);
+            }
+            let (Some(cost), Some(rate), Some(busy)) = (
+                spread(outcome, |turn| turn.cpu_us_per_request),
+                spread(outcome, |turn| turn.requests_per_second),
+                spread(outcome, |turn| turn.busy * 100.0),
+            ) else {
+                continue;
+            };
+            let ratio = nginx.and_then(|nginx| ratio(outcome, nginx));
+            let _ = writeln!(
+                table,
+                "| {} | {} | {} | {:.0} | {:.0} % |",
+                outcome.cache.name(),
+                cost.show(2),
+                ratio.map_or("–".to_owned(), |ratio| ratio.show(2)),
+                rate.median,
+                busy.median,
+            );
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+        let (best, varnish) = scenario.limits;
+        self.ask_hit(scenario, outcomes, &[Cache::Nginx, Cache::Haproxy], best);
+        self.ask_hit(scenario, outcomes, &[Cache::Varnish], varnish);
+    }
+
+    /// Holds our cost against the cheapest of these peers.
+    fn ask_hit(&mut self, scenario: &Scenario, outcomes: &[Outcome], peers: &[Cache], limit: f64) {
+        let ours = outcomes.iter().find(|it| it.cache == Cache::Plimsoll);
+        let peers_run = outcomes.iter().filter(|it| peers.contains(&it.cache));
+        // The cheapest peer is the one beside which we look worst.
+        let worst = peers_run
+            .filter_map(|peer| Some((ratio(ours?, peer)?, peer.cache)))
+            .max_by(|one, other| one.0.median.total_cmp(&other.0.median));
+        let names: Vec<_> = peers.iter().map(|peer| peer.name()).collect();
+        let what = format!(
+            "{}: CPU at most {limit}x that of {}",
+            scenario.title,
+            names.join(" and of ")
+        );
+        match worst {
+            Some((ratio, peer)) => self.page.ask(
+                &what,
+                &format!("{}x {}", ratio.show(2), peer.name()),
+                Some(ratio.median <= limit),
+            ),
+            None => self.page.ask(&what, "not measured", None),
+        }
+    }
+
+    pub(super) fn memory(&mut self, all: &[(Cache, Result<Filled>)]) {
+        let mut table = format!(
+            "## Memory of an object of 1 kB\n\nBodies of {} bytes, {} new ones a second ({} for the peers), every address once. HAProxy takes all its memory at the \
+             start, so what one object takes is not seen.\n\n| cache | \
+             objects | bytes per object | p99.9 ms | longest ms |\n|---|---|---|---|---|\n",
+            memory::BODY,
+            memory::PER_SECOND,
+            memory::PEER_PER_SECOND
+        );
+        for (cache, filled) in all {
+            let Some(filled) = self.unless_failed(*cache, "memory", filled) else {
+                if *cache == Cache::Plimsoll {
+                    self.page.ask("memory of an object", "not measured", None);
+                }
+                continue;
+            };
+            self.note(*cache, "memory", &filled.told, &filled.command);
+            let bytes = filled.bytes_per_object;
+            let _ = writeln!(
+                table,
+                "| {} | {} | {} | {} | {} |",
+                cache.name(),
+                filled.objects,
+                bytes.map_or("–".to_owned(), |bytes| format!("{bytes:.0}")),
+                filled.told.p999,
+                filled.told.max
+            );
+            if *cache == Cache::Plimsoll {
+                self.page.ask(
+                    &format!("memory: at most {OBJECT_MAX} bytes for an object of 1 kB"),
+                    &bytes.map_or("not measured".to_owned(), |bytes| {
+                        format!("{bytes:.0} bytes")
+                    }),
+                    bytes.map(|bytes| bytes <= OBJECT_MAX),
+                );
+                self.page.ask(
+                    &format!(
+                        "{} objects under load: no pause over {WAIT_MAX_MS} ms",
+                        filled.objects
+                    ),
+                    &format!("{} ms", filled.told.max),
+                    Some(filled.told.max.is_at_most(WAIT_MAX_MS)),
+                );
+            }
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+    }
+
+    pub(super) fn stampede(&mut self, all: &[(Cache, Result<stampede::Seen>)]) {
+        let mut table = format!(
+            "## Stampede\n\nOne page that takes {PAGE_MS} ms and lives for a second; {CLIENTS} clients for {SECONDS} s, \
+             each asking again {THINK_MS} ms after its answer. Waits are those after the first second.\n\n| cache | \
+             fetches | p99 ms | longest wait ms | answered 200 |\n|---|---|---|---|---|\n"
+        );
+        for (cache, seen) in all {
+            let Some(seen) = self.unless_failed(*cache, "stampede", seen) else {
+                if *cache == Cache::Plimsoll {
+                    self.page.ask("stampede", "not measured", None);
+                }
+                continue;
+            };
+            self.note(*cache, "stampede", &seen.told, &seen.command);
+            let _ = writeln!(
+                table,
+                "| {} | {} | {} | {} | {:.2} % |",
+                cache.name(),
+                seen.fetches,
+                seen.told.p99,
+                seen.told.max,
+                seen.told.good_share() * 100.0
+            );
+            if *cache == Cache::Plimsoll {
+                self.page.ask(
+                    &format!(
+                        "stampede: at most {FETCHES_MAX} fetches, no wait over {WAIT_MAX_MS} ms after the first fill"
+                    ),
+                    &format!("{} fetches, {} ms", seen.fetches, seen.told.max),
+                    Some(
+                        (1..=FETCHES_MAX).contains(&seen.fetches)
+                            && seen.told.max.is_at_most(WAIT_MAX_MS)
+                            && seen.told.good_share() > 0.999,
+                    ),
+                );
+            }
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+    }
+
+    pub(super) fn outage(&mut self, all: &[(Cache, Result<outage::Seen>)]) {
+        let mut table = format!(
+            "## The origin is killed\n\n{PAGES} pages have been stale for a second and more when the origin is killed. \
+             Beside it the same load on fresh pages.\n\n| cache | answered 200 | requests/s | of fresh pages | CPU µs per \
+             request | of fresh pages |\n|---|---|---|---|---|---|\n"
+        );
+        for (cache, seen) in all {
+            let Some(seen) = self.unless_failed(*cache, "outage", seen) else {
+                if *cache == Cache::Plimsoll {
+                    self.page.ask("origin killed", "not measured", None);
+                }
+                continue;
+            };
+            self.note(*cache, "outage", &seen.dead.told, &seen.command);
+            let good_share = seen.dead.told.good_share();
+            let _ = writeln!(
+                table,
+                "| {} | {:.2} % | {:.0} | {:.0} | {:.2} | {:.2} |",
+                cache.name(),
+                good_share * 100.0,
+                seen.dead.told.completed,
+                seen.fresh.told.completed,
+                seen.dead.cpu_us_per_request,
+                seen.fresh.cpu_us_per_request
+            );
+            if *cache == Cache::Plimsoll {
+                self.page.ask(
+                    &format!(
+                        "origin killed: all answered 200, at most {COST_RATIO_MAX}x the CPU of a fresh page"
+                    ),
+                    &format!("{:.3} %, {:.2}x", good_share * 100.0, seen.cost_ratio()),
+                    Some(good_share >= 1.0 && seen.cost_ratio() <= COST_RATIO_MAX),
+                );
+            }
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+    }
+
+    pub(super) fn purge(&mut self, seen: &Result<purge::Seen>) {
+        let what = "everything purged: the origin gets less than twice its usual requests";
+        let seen = match seen {
+            Ok(seen) => seen,
+            Err(error) => {
+                let why = format!("purge: {error:#}");
+                self.page.failure(Cache::Plimsoll.name(), &why);
+                return self.page.ask(what, "not measured", None);
+            }
+        };
+        self.note(Cache::Plimsoll, "purge", &seen.told, &seen.command);
+        let after: Vec<_> = seen.after.iter().map(ToString::to_string).collect();
+        self.page.chapter(&format!(
+            "## Everything is purged\n\n{} hot pages that live for {} s, {} requests a second. The origin got {:.0} requests a \
+             second before; in the seconds after the purge {}. Longest wait {} ms, {:.3} % answered 200.\n\n",
+            purge::PAGES,
+            purge::LIFETIME_S,
+            purge::PER_SECOND,
+            seen.usual,
+            after.join(", "),
+            seen.told.max,
+            seen.told.good_share() * 100.0
+        ));
+        self.page.ask(
+            what,
+            &format!("{:.2} times", seen.peak / seen.usual),
+            Some(seen.peak < seen.usual * 2.0 && seen.told.good_share() > 0.999),
+        );
+    }
+
+    fn unless_failed<'a, T>(
+        &mut self,
+        cache: Cache,
+        chapter: &str,
+        result: &'a Result<T>,
+    ) -> Option<&'a T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.page
+                    .failure(cache.name(), &format!("{chapter}: {error:#}"));
+                None
+            }
+        }
+    }
+
+    /// The command, and the generator's own doubts.
+    fn note(&mut self, cache: Cache, chapter: &str, told: &Told, command: &str) {
+        self.page.command(command);
+        if let Some(void) = &told.void {
+            let why = format!("{chapter}: void by the generator's own word: {void}");
+            self.page.failure(cache.name(), &why);
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.page.finish()
+    }
+}
+
+fn spread(outcome: &Outcome, value: impl Fn(&Turn) -> f64) -> Option<Spread> {
+    Spread::of(outcome.turns.iter().map(value))
+}
+
+/// Of the costs in the same round: rounds differ more than caches do.
+fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
+    let pairs = outcome.turns.iter().zip(&yardstick.turns);
+    Spread::of(pairs.map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request))
+}

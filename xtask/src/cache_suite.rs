@@ -1,0 +1,220 @@
+//! `cargo xtask cache-suite`: the public suite for HTTP caches, asked of our edge and of its peers.
+//!
+//! The suite brings its own origin and its own client; here they are started around a cache, and the results are
+//! judged as the suite judges them. Nothing of the suite is part of the product.
+
+mod edition;
+mod exceptions;
+mod paper;
+mod subject;
+mod verdict;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+
+use self::edition::Edition;
+use self::exceptions::{Exceptions, PAGE as EXCEPTIONS};
+use self::paper::Run;
+use self::subject::{Place, Subject};
+use self::verdict::{Kind, Verdict};
+use crate::bench;
+use crate::case::server::free_ports;
+use crate::prepare::{Tool, see_to};
+use crate::workspace::Workspace;
+
+/// The project's own page.
+const PAGE: &str = "docs/benchmarks/cache-suite.md";
+
+#[derive(Args)]
+pub(crate) struct CacheSuiteArguments {
+    /// Ask only this cache; may be given several times. The page then goes to --out or nowhere
+    #[arg(long, value_enum)]
+    subject: Vec<Subject>,
+    /// Ask one test and show every head of it; may be given several times
+    #[arg(long, value_name = "ID")]
+    only: Vec<String>,
+    /// Ask the release binary that is there
+    #[arg(long)]
+    no_build: bool,
+    /// A checkout of another edition, with its packages; the page then goes to --out or nowhere
+    #[arg(long, value_name = "FOLDER")]
+    edition: Option<PathBuf>,
+    /// Where the page goes; a whole one to docs/benchmarks/cache-suite.md
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Handed on to `plimsoll edge`, after `--`; the page then goes to --out or nowhere
+    #[arg(last = true)]
+    words: Vec<String>,
+}
+
+impl CacheSuiteArguments {
+    fn subjects(&self) -> Vec<Subject> {
+        if self.subject.is_empty() {
+            return Subject::ALL.to_vec();
+        }
+        self.subject.clone()
+    }
+
+    /// Whether what comes is what the project's own page is of.
+    fn is_whole(&self) -> bool {
+        self.subject.is_empty() && self.edition.is_none() && self.words.is_empty()
+    }
+}
+
+pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    see_to(&[Tool::new("node", "nodejs"), Tool::new("npm", "npm")])?;
+    let subjects = arguments.subjects();
+    for subject in &subjects {
+        subject.install()?;
+    }
+    if subjects.contains(&Subject::Edge) && !arguments.no_build {
+        bench::build(&workspace)?;
+    }
+    let edition = Edition::find(&workspace, arguments.edition.as_deref())?;
+    let exceptions = Exceptions::find(&workspace.root)?;
+    let asking = Asking {
+        arguments,
+        edition,
+        plimsoll: workspace.release("plimsoll"),
+    };
+    if !arguments.only.is_empty() {
+        return asking.show(&subjects);
+    }
+    let mut runs = Vec::new();
+    for subject in subjects {
+        println!("asking {}", subject.name());
+        runs.push(asking.all(subject)?);
+    }
+    println!(
+        "\n{}\n\n{}",
+        asking.edition.title,
+        paper::counts(&asking.edition, &runs)
+    );
+    let page = paper::page(&asking.edition, &runs, &exceptions);
+    let out = match &arguments.out {
+        Some(out) => Some(out.as_path()),
+        None => arguments.is_whole().then_some(Path::new(PAGE)),
+    };
+    if let Some(out) = out {
+        bench::write(&workspace.root.join(out), &page)?;
+    }
+    let ours = runs.iter().find(|run| run.subject == Subject::Edge);
+    Ok(ours.map_or(ExitCode::SUCCESS, |ours| {
+        verdict_of_ours(&asking.edition, ours, &exceptions)
+    }))
+}
+
+/// Tells what our edge lacks; failure when something required is no known exception.
+fn verdict_of_ours(edition: &Edition, ours: &Run, exceptions: &Exceptions) -> ExitCode {
+    for (kind, title) in [(Kind::Required, "required"), (Kind::Optimal, "optimal")] {
+        let missed = paper::missed(edition, ours, kind, exceptions);
+        if !missed.is_empty() {
+            println!("not passed by our edge, {title}:\n{missed}");
+        }
+    }
+    let passed = exceptions
+        .ids()
+        .filter(|id| ours.results.alone(id) == Verdict::Passed);
+    for id in passed {
+        println!("{EXCEPTIONS} lists `{id}`, which is passed: take it out");
+    }
+    let missed = ours.results.missed(&edition.tests, Kind::Required);
+    let unknown = missed
+        .iter()
+        .filter(|(test, _)| exceptions.reason(&test.id).is_none())
+        .count();
+    if unknown == 0 {
+        return ExitCode::SUCCESS;
+    }
+    println!("{unknown} required tests are not passed and stand with no reason in {EXCEPTIONS}");
+    ExitCode::FAILURE
+}
+
+/// How the suite is asked.
+struct Asking<'a> {
+    arguments: &'a CacheSuiteArguments,
+    edition: Edition,
+    plimsoll: PathBuf,
+}
+
+impl Asking<'_> {
+    /// All tests of one cache.
+    fn all(&self, subject: Subject) -> Result<Run> {
+        let results = self.within(subject, |port, _| self.edition.ask(port))?;
+        Ok(Run {
+            subject,
+            version: subject.version(&self.plimsoll),
+            results,
+        })
+    }
+
+    /// Single tests, with what was said on both sides; failure when one is not passed.
+    fn show(&self, subjects: &[Subject]) -> Result<ExitCode> {
+        let mut all_passed = true;
+        for id in &self.arguments.only {
+            ensure!(
+                self.edition.tests.iter().any(|test| test.id == *id),
+                "this edition has no test `{id}`; its ids stand in the page of results"
+            );
+            for &subject in subjects {
+                println!("==== {id}: {}", subject.name());
+                let told = self.within(subject, |port, folder| {
+                    let client = self.edition.ask_one(port, id)?;
+                    let origin = std::fs::read_to_string(folder.join("origin.log"))?;
+                    println!("{client}\n---- what the origin saw\n{origin}");
+                    Ok(client)
+                })?;
+                all_passed &= is_passed(&told);
+            }
+        }
+        Ok(if all_passed {
+            ExitCode::SUCCESS
+        } else {
+            ExitCode::FAILURE
+        })
+    }
+
+    /// Starts an origin and a cache before it, both new: what an earlier run left would be answered again.
+    fn within<T>(&self, subject: Subject, work: impl FnOnce(u16, &Path) -> Result<T>) -> Result<T> {
+        let folder = tempfile::Builder::new().prefix("cache-suite-").tempdir()?;
+        let ports = free_ports(2)?;
+        let (port, origin_port) = (ports[0], ports[1]);
+        let _origin = self.edition.origin(origin_port, folder.path())?;
+        let place = Place {
+            folder: folder.path(),
+            port,
+            origin: origin_port,
+            plimsoll: &self.plimsoll,
+            words: &self.arguments.words,
+        };
+        let _cache = subject.start(&place)?;
+        work(port, folder.path()).with_context(|| format!("{} was not asked", subject.name()))
+    }
+}
+
+/// The client's last line begins with a sign: a tick, or `Y` for what is only looked at.
+fn is_passed(told: &str) -> bool {
+    let last = told.trim_end().lines().next_back().unwrap_or_default();
+    last.starts_with('\u{2705}') || last.starts_with("Y ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_tells_whether_a_single_test_is_passed() {
+        assert!(is_passed(
+            "=== Client request 1\n\n==== Results\n\u{2705} - \n"
+        ));
+        assert!(is_passed("Y - \n"));
+        assert!(!is_passed(
+            "\u{26d4}\u{fe0f} - Response 2 comes from cache\n"
+        ));
+        assert!(!is_passed(""));
+    }
+}

@@ -1,0 +1,228 @@
+//! What the suite's results mean: as it judges them itself, with the dependencies of its tests.
+//!
+//! A test is judged twice. By itself, it is passed when the client saw all it expects. But many tests show something
+//! only of a cache that does what another test asks for: one that never stores passes "must not reuse". The suite
+//! calls such a test failed in its dependency; the published counts of passed tests leave that out.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+/// What it means not to pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A fault against the specification.
+    Required,
+    /// Allowed, and dearer than it had to be.
+    Optimal,
+    /// Nothing: the suite only looks how caches behave.
+    Check,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Test {
+    pub(super) id: String,
+    pub(super) kind: Kind,
+    pub(super) depends_on: Vec<String>,
+    /// Not asked of a proxy.
+    pub(super) is_browser_only: bool,
+}
+
+impl Test {
+    /// Reads what our script tells of an edition.
+    pub(super) fn list(text: &str) -> Result<Vec<Self>> {
+        let tests: Value = serde_json::from_str(text).context("the list of tests is not JSON")?;
+        let tests = tests.as_array().context("the list of tests is no list")?;
+        tests.iter().map(Self::of).collect()
+    }
+
+    fn of(test: &Value) -> Result<Self> {
+        let id = test["id"].as_str().context("a test has no id")?;
+        let kind = match test["kind"].as_str() {
+            Some("required") => Kind::Required,
+            Some("optimal") => Kind::Optimal,
+            Some("check") => Kind::Check,
+            other => bail!("the test {id} is of the unknown kind {other:?}"),
+        };
+        let depends_on = test["depends_on"].as_array();
+        let names = depends_on.into_iter().flatten();
+        Ok(Self {
+            id: id.to_owned(),
+            kind,
+            depends_on: names
+                .filter_map(Value::as_str)
+                .map(ToOwned::to_owned)
+                .collect(),
+            is_browser_only: test["browser_only"] == true,
+        })
+    }
+}
+
+/// What became of one test, and of what it stands on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Passed,
+    Failed {
+        why: String,
+    },
+    /// Another test that it needs is not passed.
+    Dependency {
+        id: String,
+    },
+    /// Client and origin could not talk as the test needs it.
+    Setup {
+        why: String,
+    },
+    /// The cache asked the origin twice, so nobody can tell.
+    Retried,
+    /// The client gave up waiting.
+    Harness {
+        why: String,
+    },
+    Untested,
+}
+
+impl Verdict {
+    /// In a cell of a table.
+    pub(super) fn mark(&self) -> &'static str {
+        match self {
+            Self::Passed => "yes",
+            Self::Failed { .. } => "**no**",
+            Self::Dependency { .. } => "depends",
+            Self::Setup { .. } => "setup",
+            Self::Retried => "retried",
+            Self::Harness { .. } => "no answer",
+            Self::Untested => "–",
+        }
+    }
+
+    /// For a reader who wants to mend it.
+    pub(super) fn why(&self) -> String {
+        match self {
+            Self::Passed => "passed".to_owned(),
+            Self::Failed { why } => why.clone(),
+            Self::Dependency { id } => format!("`{id}`, which it depends on, is not passed"),
+            Self::Setup { why } => format!("setup: {why}"),
+            Self::Retried => "the origin was asked twice".to_owned(),
+            Self::Harness { why } => format!("no answer in time: {why}"),
+            Self::Untested => "not run".to_owned(),
+        }
+    }
+}
+
+/// What the client printed for each test: `true`, or the kind of error and its words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Results(BTreeMap<String, Option<(String, String)>>);
+
+impl Results {
+    /// Reads the client's standard output, which may begin with remarks.
+    pub(super) fn read(text: &str) -> Result<Self> {
+        let start = text
+            .find("\n{")
+            .map(|at| at + 1)
+            .or_else(|| text.starts_with('{').then_some(0))
+            .context("the suite's client printed no results")?;
+        let results: Value =
+            serde_json::from_str(&text[start..]).context("the suite's results are not JSON")?;
+        let results = results
+            .as_object()
+            .context("the suite's results are no map")?;
+        let word =
+            |error: &Value, place: usize| error[place].as_str().unwrap_or_default().to_owned();
+        Ok(Self(
+            results
+                .iter()
+                .map(|(id, result)| {
+                    let error = (result != true).then(|| (word(result, 0), word(result, 1)));
+                    (id.clone(), error)
+                })
+                .collect(),
+        ))
+    }
+
+    /// What the test shows when it is looked at alone.
+    pub(super) fn alone(&self, id: &str) -> Verdict {
+        let Some(result) = self.0.get(id) else {
+            return Verdict::Untested;
+        };
+        let Some((kind, why)) = result else {
+            return Verdict::Passed;
+        };
+        let why = why.clone();
+        match kind.as_str() {
+            "Setup" if why == "retry" => Verdict::Retried,
+            "Setup" => Verdict::Setup { why },
+            "AbortError" => Verdict::Harness { why },
+            _ => Verdict::Failed { why },
+        }
+    }
+
+    /// As the suite judges: only together with all that the test depends on.
+    pub(super) fn judge(&self, tests: &[Test], test: &Test) -> Verdict {
+        // No chain of dependencies is longer than there are tests; one that is runs in a circle.
+        self.judge_within(tests, test, tests.len())
+    }
+
+    fn judge_within(&self, tests: &[Test], test: &Test, depth: usize) -> Verdict {
+        let alone = self.alone(&test.id);
+        if alone == Verdict::Untested || depth == 0 {
+            return alone;
+        }
+        let missing = test.depends_on.iter().find(|id| {
+            let needed = tests.iter().find(|other| other.id == **id);
+            needed
+                .is_none_or(|needed| self.judge_within(tests, needed, depth - 1) != Verdict::Passed)
+        });
+        match missing {
+            Some(id) => Verdict::Dependency { id: id.clone() },
+            None => alone,
+        }
+    }
+
+    /// Of a test that does not pass, why it does not by itself; else whether what it depends on passes too.
+    pub(super) fn shown(&self, tests: &[Test], test: &Test) -> Verdict {
+        match self.alone(&test.id) {
+            Verdict::Passed => self.judge(tests, test),
+            alone => alone,
+        }
+    }
+
+    /// Passed tests of a kind.
+    pub(super) fn count(&self, tests: &[Test], kind: Kind) -> Count {
+        let mut count = Count::default();
+        for test in tests.iter().filter(|test| test.kind == kind) {
+            count.listed += 1;
+            count.run += usize::from(self.0.contains_key(&test.id));
+            count.passed_alone += usize::from(self.alone(&test.id) == Verdict::Passed);
+            count.passed += usize::from(self.judge(tests, test) == Verdict::Passed);
+        }
+        count
+    }
+
+    /// Tests of a kind that a proxy is asked and that are not passed, with what they show by themselves.
+    pub(super) fn missed<'a>(&self, tests: &'a [Test], kind: Kind) -> Vec<(&'a Test, Verdict)> {
+        let run = tests
+            .iter()
+            .filter(|test| test.kind == kind && !test.is_browser_only);
+        run.map(|test| (test, self.alone(&test.id)))
+            .filter(|(_, verdict)| *verdict != Verdict::Passed)
+            .collect()
+    }
+}
+
+/// How many tests of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    /// Each looked at alone, as the published counts are made.
+    pub(super) passed_alone: usize,
+    /// Together with what they depend on.
+    pub(super) passed: usize,
+    pub(super) run: usize,
+    /// All of the edition's index, with those that are asked of browsers alone.
+    pub(super) listed: usize,
+}
+
+#[cfg(test)]
+mod tests;
