@@ -13,7 +13,7 @@ struct Room {
 const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 
-const ROOMS: [Room; 14] = [
+const ROOMS: [Room; 15] = [
     Room {
         name: MODEL,
         may_know: &[],
@@ -25,6 +25,10 @@ const ROOMS: [Room; 14] = [
     Room {
         name: "plimsoll-wire",
         may_know: &[],
+    },
+    Room {
+        name: "plimsoll-cache",
+        may_know: &["plimsoll-wire"],
     },
     Room {
         name: "plimsoll-load",
@@ -75,6 +79,7 @@ const ROOMS: [Room; 14] = [
             "plimsoll-report",
             "plimsoll-sample",
             "plimsoll-edge",
+            "plimsoll-cache",
         ],
     },
     Room {
@@ -87,7 +92,7 @@ const ROOMS: [Room; 14] = [
     },
     Room {
         name: "plimsoll-edge",
-        may_know: &[MODEL, "plimsoll-wire", "plimsoll-config"],
+        may_know: &[MODEL, "plimsoll-wire", "plimsoll-config", "plimsoll-cache"],
     },
 ];
 

@@ -1,0 +1,72 @@
+//! Replays traces through the store and through what it was chosen from, and times the store: decision 0141's figures.
+//!
+//! `cargo run --release -p plimsoll-cache --example replay` prints all; `… replay ratios`, `cost` or `million` one part.
+
+#![expect(clippy::print_stdout, reason = "it prints tables")]
+
+mod baselines;
+mod million;
+mod stores;
+mod traces;
+
+use std::time::Instant;
+
+use self::baselines::{Lru, Policy, Sieve, TinyLfu};
+use self::stores::{Own, Quick};
+use self::traces::Trace;
+
+/// What each page costs besides its bytes, for those who do not count it themselves: key, header block, places.
+pub const OVERHEAD: usize = 400;
+
+const SEED: u64 = 141;
+
+fn main() {
+    let part = std::env::args().nth(1);
+    let wanted = |name: &str| part.as_deref().is_none_or(|part| part == name);
+    if wanted("ratios") {
+        ratios();
+    }
+    if wanted("cost") {
+        stores::cost();
+    }
+    if wanted("million") {
+        million::print();
+    }
+}
+
+/// Time for a measurement.
+#[expect(clippy::disallowed_methods, reason = "the example measures")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn ratios() {
+    println!("seed {SEED}, {} requests each; hits by count, by bytes, ns per request on one thread", traces::REQUESTS);
+    for trace in traces::all(SEED) {
+        for mebibytes in [16, 64, 256] {
+            let budget = mebibytes << 20;
+            println!("\n{}, {mebibytes} MiB", trace.name);
+            replay("LRU", &trace, &mut Lru::new(budget));
+            replay("SIEVE", &trace, &mut Sieve::new(budget));
+            replay("W-TinyLFU", &trace, &mut TinyLfu::new(budget));
+            replay("quick_cache", &trace, &mut Quick::new(budget));
+            replay("store", &trace, &mut Own::new(budget));
+        }
+    }
+}
+
+fn replay(name: &str, trace: &Trace, policy: &mut dyn Policy) {
+    let (mut hits, mut hit_bytes, mut bytes) = (0_u64, 0_u64, 0_u64);
+    let begun = now();
+    for request in &trace.requests {
+        bytes += u64::from(request.bytes);
+        if policy.ask(*request) {
+            hits += 1;
+            hit_bytes += u64::from(request.bytes);
+        }
+    }
+    let ns = begun.elapsed().as_nanos() as f64 / trace.requests.len() as f64;
+    let by_count = 100.0 * hits as f64 / trace.requests.len() as f64;
+    let by_bytes = 100.0 * hit_bytes as f64 / bytes as f64;
+    println!("  {name:12} {by_count:6.2} % {by_bytes:6.2} % {ns:6.0} ns");
+}

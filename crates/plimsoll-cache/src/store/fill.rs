@@ -1,0 +1,294 @@
+//! An answer on its way: one asks the origin, everybody else reads along.
+//!
+//! The bytes stand in one growing buffer; a follower holds only how far it has read, so a slow one costs nothing. Wakers
+//! are woken outside all locks.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
+
+use bytes::Bytes;
+use slab::Slab;
+
+use super::budget::{Budget, allocated};
+
+/// At most so many bytes are set aside because an answer announced its length.
+const AHEAD_MAX: usize = 1 << 20;
+
+/// What a follower is told before there are bytes.
+#[derive(Debug)]
+pub enum Turn<H> {
+    /// Nothing yet; the waker is woken when there is.
+    Wait,
+    /// The head has come; the body is read with [`Follower::copy`].
+    Head(Arc<H>),
+    /// It is stored, or nobody asks any more: look up again.
+    Again,
+    /// It may not be shared: ask for yourself.
+    Alone,
+    /// The one who asked could not get it.
+    Failed,
+}
+
+/// What a follower read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copied {
+    /// So many bytes, at least one.
+    Bytes(usize),
+    /// Nothing yet; the waker is woken when there is.
+    Wait,
+    /// The body ended before the asked place: all of it was read.
+    End,
+    /// The rest will not come, or this reader fell so far behind that it is no longer held.
+    Broken,
+}
+
+/// How an answer's way ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Whole.
+    Whole,
+    /// Nobody asks any more.
+    Left,
+    /// It may not be shared.
+    Alone,
+    /// It failed.
+    Failed,
+}
+
+#[derive(Debug)]
+enum Body {
+    Growing(VecDeque<u8>),
+    Whole(Bytes),
+}
+
+#[derive(Debug)]
+struct State<H> {
+    head: Option<Arc<H>>,
+    body: Body,
+    /// Where in the answer the body held begins: above 0 once it is too large to be kept.
+    base: u64,
+    ending: Option<Ending>,
+    waiting: Slab<Option<Waker>>,
+}
+
+/// One fetch of one key.
+#[derive(Debug)]
+pub(super) struct Fill<H> {
+    pub(super) hash: u64,
+    pub(super) key: Box<[u8]>,
+    pub(super) variant: u64,
+    /// The number of the last purge when the request was sent.
+    pub(super) begun: u64,
+    followers: AtomicUsize,
+    /// Bytes of the budget that are given back when the last reader leaves.
+    charged: AtomicUsize,
+    budget: Arc<Budget>,
+    state: Mutex<State<H>>,
+}
+
+impl<H> Fill<H> {
+    pub(super) fn new(hash: u64, key: Box<[u8]>, variant: u64, begun: u64, budget: Arc<Budget>) -> Self {
+        let own = allocated(size_of::<Self>() + 16) + allocated(key.len());
+        budget.take(own);
+        Self {
+            hash,
+            key,
+            variant,
+            begun,
+            followers: AtomicUsize::new(0),
+            charged: AtomicUsize::new(own),
+            budget,
+            state: Mutex::new(State {
+                head: None,
+                body: Body::Growing(VecDeque::new()),
+                base: 0,
+                ending: None,
+                waiting: Slab::new(),
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<H>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells the head to all; `length` is what it announces.
+    pub(super) fn set_head(&self, head: Arc<H>, length: Option<usize>) {
+        let mut state = self.lock();
+        state.head = Some(head);
+        if let (Body::Growing(body), Some(length)) = (&mut state.body, length) {
+            body.reserve_exact(length.min(AHEAD_MAX));
+        }
+        wake(state);
+    }
+
+    /// Adds to the body. Once there are more than `kept_max` bytes, only the last so many are held. Says how many bytes
+    /// there were so far.
+    pub(super) fn append(&self, bytes: &[u8], kept_max: usize) -> u64 {
+        let mut state = self.lock();
+        let State { body, base, .. } = &mut *state;
+        let Body::Growing(body) = body else {
+            return *base;
+        };
+        body.extend(bytes);
+        let excess = body.len().saturating_sub(kept_max);
+        body.drain(..excess);
+        *base += excess as u64;
+        let so_far = *base + body.len() as u64;
+        if bytes.len() >= excess {
+            self.charge(bytes.len() - excess);
+        } else {
+            self.refund(excess - bytes.len());
+        }
+        wake(state);
+        so_far
+    }
+
+    /// The whole body; `None` if part of it is no longer held. Its bytes stay with the readers until the last leaves.
+    pub(super) fn take_whole(&self) -> Option<Bytes> {
+        let mut state = self.lock();
+        if state.base > 0 {
+            return None;
+        }
+        if let Body::Growing(body) = &mut state.body {
+            let whole = Vec::from(std::mem::take(body)).into_boxed_slice();
+            state.body = Body::Whole(Bytes::from(whole));
+        }
+        match &state.body {
+            Body::Whole(whole) => {
+                // From here on the stored object pays for them.
+                self.refund(whole.len());
+                Some(whole.clone())
+            }
+            Body::Growing(_) => None,
+        }
+    }
+
+    /// The first ending counts.
+    pub(super) fn end(&self, ending: Ending) {
+        let mut state = self.lock();
+        if state.ending.is_none() {
+            state.ending = Some(ending);
+            wake(state);
+        }
+    }
+
+    /// One more follower, unless there are `max`.
+    pub(super) fn join(&self, max: usize) -> bool {
+        let count = |count: usize| (count < max).then_some(count + 1);
+        self.followers
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, count)
+            .is_ok()
+    }
+
+    fn charge(&self, bytes: usize) {
+        self.budget.take(bytes);
+        self.charged.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    fn refund(&self, bytes: usize) {
+        self.charged.fetch_sub(bytes, Ordering::AcqRel);
+        self.budget.give_back(bytes);
+    }
+}
+
+impl<H> Drop for Fill<H> {
+    fn drop(&mut self) {
+        self.budget.give_back(*self.charged.get_mut());
+    }
+}
+
+/// Wakes everybody who waits, after the lock is gone.
+fn wake<H>(mut state: MutexGuard<'_, State<H>>) {
+    let wakers: Vec<Waker> = state
+        .waiting
+        .iter_mut()
+        .filter_map(|(_, waker)| waker.take())
+        .collect();
+    drop(state);
+    for waker in wakers {
+        waker.wake();
+    }
+}
+
+/// Who reads along with somebody else's fetch.
+#[derive(Debug)]
+pub struct Follower<H> {
+    fill: Arc<Fill<H>>,
+    place: Option<usize>,
+}
+
+impl<H> Follower<H> {
+    /// For a fill that was joined.
+    pub(super) fn new(fill: Arc<Fill<H>>) -> Self {
+        Self { fill, place: None }
+    }
+
+    /// Where the fetch stands.
+    pub fn turn(&mut self, waker: &Waker) -> Turn<H> {
+        let mut state = self.fill.lock();
+        if let Some(head) = &state.head {
+            return Turn::Head(Arc::clone(head));
+        }
+        match state.ending {
+            Some(Ending::Whole | Ending::Left) => Turn::Again,
+            Some(Ending::Alone) => Turn::Alone,
+            Some(Ending::Failed) => Turn::Failed,
+            None => {
+                wait(&mut state, &mut self.place, waker);
+                Turn::Wait
+            }
+        }
+    }
+
+    /// Copies what has come of the body from byte `from` on.
+    pub fn copy(&mut self, from: u64, out: &mut [u8], waker: &Waker) -> Copied {
+        let mut state = self.fill.lock();
+        let Some(skipped) = from.checked_sub(state.base) else {
+            return Copied::Broken;
+        };
+        let skipped = usize::try_from(skipped).unwrap_or(usize::MAX);
+        let (front, back) = match &state.body {
+            Body::Growing(body) => body.as_slices(),
+            Body::Whole(body) => (&body[..], &[][..]),
+        };
+        let rest_of_front = front.get(skipped..).unwrap_or_default();
+        let rest_of_back = back.get(skipped.saturating_sub(front.len())..).unwrap_or_default();
+        let mut copied = 0;
+        for rest in [rest_of_front, rest_of_back] {
+            let room = &mut out[copied..];
+            let count = rest.len().min(room.len());
+            room[..count].copy_from_slice(&rest[..count]);
+            copied += count;
+        }
+        match (copied, state.ending) {
+            (0, Some(Ending::Whole)) => Copied::End,
+            (0, Some(_)) => Copied::Broken,
+            (0, None) => {
+                wait(&mut state, &mut self.place, waker);
+                Copied::Wait
+            }
+            (count, _) => Copied::Bytes(count),
+        }
+    }
+}
+
+impl<H> Drop for Follower<H> {
+    fn drop(&mut self) {
+        if let Some(place) = self.place {
+            self.fill.lock().waiting.remove(place);
+        }
+        self.fill.followers.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Registers who is to be woken; one place per follower.
+fn wait<H>(state: &mut State<H>, place: &mut Option<usize>, waker: &Waker) {
+    let place = *place.get_or_insert_with(|| state.waiting.insert(None));
+    match &mut state.waiting[place] {
+        Some(known) if known.will_wake(waker) => {}
+        known => *known = Some(waker.clone()),
+    }
+}

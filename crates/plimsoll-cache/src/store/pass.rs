@@ -1,0 +1,56 @@
+//! Which keys turned out uncacheable lately, so that nobody waits behind a private page.
+
+use std::collections::{HashMap, VecDeque};
+
+/// Hashes with a time until which they are remembered, at most so many, the oldest forgotten first.
+///
+/// By hash alone: two keys of one hash share a memory that only says "do not wait", which is safe for both.
+#[derive(Debug)]
+pub(super) struct Passes {
+    until_ns: HashMap<u64, u64>,
+    order: VecDeque<u64>,
+    max: usize,
+}
+
+impl Passes {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            until_ns: HashMap::new(),
+            order: VecDeque::new(),
+            max: max.max(1),
+        }
+    }
+
+    pub(super) fn remember(&mut self, hash: u64, until_ns: u64) {
+        if self.until_ns.insert(hash, until_ns).is_some() {
+            return;
+        }
+        self.order.push_back(hash);
+        while self.order.len() > self.max {
+            if let Some(oldest) = self.order.pop_front() {
+                self.until_ns.remove(&oldest);
+            }
+        }
+    }
+
+    pub(super) fn has(&self, hash: u64, now_ns: u64) -> bool {
+        // Most sites have none: a hash of the hash is saved.
+        !self.until_ns.is_empty() && self.until_ns.get(&hash).is_some_and(|until_ns| *until_ns > now_ns)
+    }
+
+    /// It was stored after all. Its turn in the order stays, and does nothing when it comes.
+    pub(super) fn forget(&mut self, hash: u64) {
+        if let Some(until_ns) = self.until_ns.get_mut(&hash) {
+            *until_ns = 0;
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.until_ns.len()
+    }
+
+    pub(super) fn footprint(&self) -> usize {
+        // A table slot of 17 bytes at seven eighths full.
+        self.until_ns.capacity() * 20 + self.order.capacity() * size_of::<u64>()
+    }
+}

@@ -1,0 +1,193 @@
+//! What was purged, as records that each object is held against when it is next looked up.
+//!
+//! A purge is a record with a number; an object knows up to which number it was looked at. So a purge of everything costs
+//! one addition whatever the store holds, counts for every thread before the call returns, and a hit pays one comparison
+//! of two numbers. Records are few: when a list is full, or when memory must really be given back, the store walks all
+//! objects once and the records go.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+/// How a purge treats what it meets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum How {
+    /// It becomes stale: it may still be served where a stale copy may, while it is renewed.
+    Soft,
+    /// It is gone, and its memory with it.
+    Hard,
+}
+
+/// The last purge of each kind that meets an object: numbers of purges, 0 for none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    soft: u64,
+    hard: u64,
+}
+
+impl Last {
+    fn note(&mut self, number: u64, how: How) {
+        match how {
+            How::Soft => self.soft = self.soft.max(number),
+            How::Hard => self.hard = self.hard.max(number),
+        }
+    }
+
+    fn join(&mut self, other: Self) {
+        self.soft = self.soft.max(other.soft);
+        self.hard = self.hard.max(other.hard);
+    }
+
+    fn since(self, checked: u64) -> Option<How> {
+        if self.hard > checked {
+            Some(How::Hard)
+        } else if self.soft > checked {
+            Some(How::Soft)
+        } else {
+            None
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Records {
+    everything: Last,
+    /// By beginning of the key.
+    prefixes: Vec<(Box<[u8]>, Last)>,
+    /// By hash of the key.
+    keys: HashMap<u64, Last>,
+    tags: HashMap<u64, Last>,
+    /// Among all tags, for what is not known yet: an answer that is still on its way has no tags to ask for.
+    any_tag: Last,
+    /// What was dropped after a walk: whoever was not looked at since is taken for met.
+    dropped: Last,
+}
+
+/// What a purge is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum About<'a> {
+    Everything,
+    Prefix(&'a [u8]),
+    /// A hash of a key: who shares it is purged along.
+    Key(u64),
+    Tag(u64),
+}
+
+/// Whom a lookup is about.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Whom<'a> {
+    pub(super) hash: u64,
+    pub(super) key: &'a [u8],
+}
+
+/// All purges that still count.
+#[derive(Debug)]
+pub(super) struct Purges {
+    /// The number of the last purge.
+    last: AtomicU64,
+    records: RwLock<Records>,
+    prefixes_max: usize,
+    hashes_max: usize,
+}
+
+impl Purges {
+    pub(super) fn new(prefixes_max: usize, hashes_max: usize) -> Self {
+        Self {
+            last: AtomicU64::new(0),
+            records: RwLock::default(),
+            prefixes_max,
+            hashes_max,
+        }
+    }
+
+    /// The number of the last purge.
+    pub(super) fn last(&self) -> u64 {
+        self.last.load(Ordering::SeqCst)
+    }
+
+    /// Records a purge. Counts for every thread that looks up after this returns. Says whether a walk is due: because a
+    /// list is full.
+    pub(super) fn record(&self, about: About<'_>, how: How) -> bool {
+        let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
+        let number = self.last() + 1;
+        match about {
+            About::Everything => records.everything.note(number, how),
+            About::Prefix(prefix) => {
+                let known = records.prefixes.iter_mut().find(|(known, _)| **known == *prefix);
+                if let Some((_, last)) = known {
+                    last.note(number, how);
+                } else {
+                    let mut last = Last::default();
+                    last.note(number, how);
+                    records.prefixes.push((prefix.into(), last));
+                }
+            }
+            About::Key(hash) => records.keys.entry(hash).or_default().note(number, how),
+            About::Tag(tag) => {
+                records.tags.entry(tag).or_default().note(number, how);
+                records.any_tag.note(number, how);
+            }
+        }
+        let full = records.prefixes.len() >= self.prefixes_max
+            || records.tags.len() >= self.hashes_max
+            || records.keys.len() >= self.hashes_max;
+        // Last, and inside the lock: who reads the number finds its record.
+        self.last.store(number, Ordering::SeqCst);
+        full
+    }
+
+    /// What the purges after `checked` mean for an object.
+    pub(super) fn met(&self, checked: u64, whom: Whom<'_>, tags: &[u64]) -> Option<How> {
+        if self.last() == checked {
+            return None;
+        }
+        self.met_by(checked, whom, |records, last| {
+            for tag in tags {
+                last.join(records.tags.get(tag).copied().unwrap_or_default());
+            }
+        })
+    }
+
+    /// What the purges after `begun` may mean for an answer whose tags are not known yet: any tag might be among them.
+    pub(super) fn might_meet(&self, begun: u64, whom: Whom<'_>) -> bool {
+        self.last() != begun
+            && self
+                .met_by(begun, whom, |records, last| last.join(records.any_tag))
+                .is_some()
+    }
+
+    fn met_by(&self, checked: u64, whom: Whom<'_>, by_tag: impl FnOnce(&Records, &mut Last)) -> Option<How> {
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        let mut last = records.everything;
+        last.join(records.dropped);
+        for (prefix, purged) in &records.prefixes {
+            if whom.key.starts_with(prefix) {
+                last.join(*purged);
+            }
+        }
+        if let Some(purged) = records.keys.get(&whom.hash) {
+            last.join(*purged);
+        }
+        by_tag(&records, &mut last);
+        last.since(checked)
+    }
+
+    /// Drops the records up to `number`, which every object was held against.
+    ///
+    /// A purge that came during the walk keeps its whole record, with the older number of the other kind if there is one.
+    pub(super) fn drop_to(&self, number: u64) {
+        let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
+        let mut dropped = records.dropped;
+        let mut keep = |last: &Last| {
+            let newer = last.soft.max(last.hard) > number;
+            if !newer {
+                dropped.join(*last);
+            }
+            newer
+        };
+        records.prefixes.retain(|(_, last)| keep(last));
+        records.keys.retain(|_, last| keep(last));
+        records.tags.retain(|_, last| keep(last));
+        records.dropped = dropped;
+    }
+}

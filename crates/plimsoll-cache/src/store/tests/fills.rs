@@ -1,0 +1,274 @@
+//! Leaders and followers, one step at a time.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use proptest::prelude::*;
+
+use super::super::{Begin, Copied, Follower, How, Leader, Limits, Named, Put, Store, Turn};
+use super::{Item, Items, Woken, empty_bytes, named, store};
+
+fn lead(store: &Arc<Items>, key: &Named<'_>) -> Leader<Item, u64> {
+    match store.begin(key, 0, 0, |_| true) {
+        Begin::Lead(leader) => leader,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn follow(store: &Arc<Items>, key: &Named<'_>) -> Follower<u64> {
+    match store.begin(key, 0, 0, |_| true) {
+        Begin::Follow(follower) => follower,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn item(body: &bytes::Bytes) -> Item {
+    Item { id: 1, variant: 0, bytes: body.len() }
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Join,
+    Append(usize),
+    /// Follower, and how many bytes it has room for.
+    Read(usize, usize),
+    Leave(usize),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Store,
+    Leave,
+    Fail,
+    Uncacheable,
+}
+
+struct Reader {
+    follower: Follower<u64>,
+    woken: Arc<Woken>,
+    waker: Waker,
+    read: Vec<u8>,
+    /// How often it had been woken when it was told to wait.
+    waits: Option<usize>,
+}
+
+impl Reader {
+    fn read(&mut self, room: usize) -> Copied {
+        let mut out = vec![0; room];
+        let copied = self.follower.copy(self.read.len() as u64, &mut out, &self.waker);
+        if let Copied::Bytes(count) = copied {
+            self.read.extend(&out[..count]);
+        }
+        self.waits = (copied == Copied::Wait).then(|| self.woken.times());
+        copied
+    }
+
+    fn was_woken(&self) -> bool {
+        self.waits.is_none_or(|times| self.woken.times() > times)
+    }
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        1 => Just(Step::Join),
+        3 => (1..3_000_usize).prop_map(Step::Append),
+        5 => (0..8_usize, 1..2_000_usize).prop_map(|(who, room)| Step::Read(who, room)),
+        1 => (0..8_usize).prop_map(Step::Leave),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+fn ends() -> impl Strategy<Value = End> {
+    prop_oneof![Just(End::Store), Just(End::Leave), Just(End::Fail), Just(End::Uncacheable)]
+}
+
+/// The bytes of a body of this length, after `from`.
+fn body(from: usize, count: usize) -> Vec<u8> {
+    (from..from + count).map(|at| u8::try_from(at % 251).expect("below 251")).collect()
+}
+
+fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseError> {
+    let store: Arc<Items> = Arc::new(Store::new(Limits { object_bytes, ..Limits::of_bytes(1 << 20) }));
+    let leader = lead(&store, &named(b"k"));
+    leader.head(Arc::new(200), None);
+    let (mut sent, mut fits, mut readers) = (0, true, Vec::<Reader>::new());
+    for step in steps {
+        match *step {
+            Step::Join if fits => {
+                let (woken, waker) = Woken::waker();
+                let follower = follow(&store, &named(b"k"));
+                readers.push(Reader { follower, woken, waker, read: Vec::new(), waits: None });
+            }
+            Step::Append(count) => {
+                fits &= leader.append(&body(sent, count), 0);
+                sent += count;
+                prop_assert!(readers.iter().all(Reader::was_woken), "somebody sleeps on");
+                prop_assert_eq!(fits, sent <= object_bytes);
+            }
+            Step::Read(who, room) if who < readers.len() => {
+                let reader = &mut readers[who];
+                let before = reader.read.len();
+                let copied = reader.read(room);
+                match copied {
+                    Copied::Bytes(count) => prop_assert_eq!(count, room.min(sent - before)),
+                    Copied::Wait => prop_assert_eq!(before, sent),
+                    Copied::Broken => prop_assert!(sent - before > object_bytes),
+                    Copied::End => prop_assert!(false, "it goes on"),
+                }
+            }
+            Step::Leave(who) if who < readers.len() => drop(readers.swap_remove(who)),
+            _ => {}
+        }
+        prop_assert!(store.figures().bytes <= store.limits().bytes);
+    }
+    finish(leader, end, fits, sent);
+    for reader in &mut readers {
+        prop_assert!(reader.was_woken(), "somebody sleeps on");
+        let lost = sent - reader.read.len() > object_bytes;
+        let last = loop {
+            match reader.read(700) {
+                Copied::Bytes(_) => {}
+                last => break last,
+            }
+        };
+        let whole = !lost && matches!(end, End::Store);
+        prop_assert_eq!(last, if whole { Copied::End } else { Copied::Broken });
+        prop_assert_eq!(&reader.read, &body(0, reader.read.len()));
+        prop_assert!(lost || reader.read.len() == sent);
+    }
+    drop(readers);
+    store.purge_everything(How::Hard);
+    prop_assert_eq!(store.figures().fills, 0);
+    prop_assert_eq!(store.figures().bytes, empty_bytes(&store));
+    Ok(())
+}
+
+fn finish(leader: Leader<Item, u64>, end: End, fits: bool, sent: usize) {
+    match end {
+        End::Store => {
+            let put = leader.store(&[], |_| true, |whole| {
+                assert_eq!(&whole[..], body(0, sent));
+                // The object's own bytes come besides, so a body that just fits may not.
+                Item { id: 1, variant: 0, bytes: 0 }
+            });
+            assert_eq!(matches!(put, Put::Stored(_)), fits);
+        }
+        End::Leave => drop(leader),
+        End::Fail => leader.fail(),
+        End::Uncacheable => leader.uncacheable(0),
+    }
+}
+
+proptest! {
+    #[test]
+    fn followers_read_what_the_leader_got(steps in steps(), end in ends()) {
+        check(&steps, end, 100_000)?;
+    }
+
+    #[test]
+    fn a_body_that_is_too_large_goes_on_without_those_behind(steps in steps(), end in ends()) {
+        check(&steps, end, 4_000)?;
+    }
+}
+
+#[test]
+fn before_the_head_followers_are_told_how_it_ended() {
+    let told = |end: fn(Leader<Item, u64>)| {
+        let store = store(1 << 20);
+        let leader = lead(&store, &named(b"k"));
+        let mut follower = follow(&store, &named(b"k"));
+        let (woken, waker) = Woken::waker();
+        assert!(matches!(follower.turn(&waker), Turn::Wait));
+        end(leader);
+        assert_eq!(woken.times(), 1);
+        (follower.turn(&waker), store.begin(&named(b"k"), 0, 1, |_| true))
+    };
+    assert!(matches!(told(drop), (Turn::Again, Begin::Lead(_))));
+    assert!(matches!(told(Leader::fail), (Turn::Failed, Begin::Lead(_))));
+    assert!(matches!(told(Leader::end), (Turn::Again, Begin::Lead(_))));
+    assert!(matches!(told(|leader| leader.uncacheable(0)), (Turn::Alone, Begin::Pass)));
+    let renew = |leader: Leader<Item, u64>| {
+        leader.store(&[], |_| true, |none| item(&none));
+    };
+    assert!(matches!(told(renew), (Turn::Again, Begin::Again)));
+}
+
+#[test]
+fn an_uncacheable_key_is_remembered_for_its_time_and_no_longer() {
+    let store = store(1 << 20);
+    lead(&store, &named(b"k")).uncacheable(1_000);
+    let pass_ns = store.limits().pass_ns;
+    let begin = |now_ns| store.begin(&named(b"k"), 0, now_ns, |_| true);
+    assert!(matches!(begin(1_000 + pass_ns - 1), Begin::Pass));
+    assert!(matches!(begin(1_000 + pass_ns), Begin::Lead(_)));
+    // What was stored after all is not passed any more.
+    store.remember_pass(&named(b"k"), 5_000);
+    store.put(&named(b"k"), store.asked(), &[], |_| true, Item { id: 1, variant: 0, bytes: 0 });
+    assert!(matches!(begin(5_000), Begin::Again));
+}
+
+#[test]
+fn memories_of_uncacheable_keys_are_bounded() {
+    let limits = Limits { passes: 64, ..Limits::of_bytes(1 << 20) };
+    let store: Arc<Items> = Arc::new(Store::new(limits));
+    for number in 0..100_000 {
+        let (hash, key) = super::numbered(number);
+        store.remember_pass(&Named { hash, key: &key }, 0);
+    }
+    assert!(store.figures().passes <= 64);
+}
+
+#[test]
+fn who_asks_after_a_purge_does_not_follow_who_asked_before() {
+    type Purge = fn(&Items);
+    let rows: [(&str, Purge, bool); 5] = [
+        ("everything", |store| store.purge_everything(How::Soft), true),
+        ("its prefix", |store| store.purge_prefix(b"https://a/", How::Soft), true),
+        ("another prefix", |store| store.purge_prefix(b"https://b/", How::Hard), false),
+        ("its key", |store| store.purge(&named(b"https://a/x"), How::Soft), true),
+        ("some tag", |store| store.purge_tag(9, How::Soft), true),
+    ];
+    for (what, purge, leads) in rows {
+        let store = store(1 << 20);
+        let before = lead(&store, &named(b"https://a/x"));
+        purge(&store);
+        let after = store.begin(&named(b"https://a/x"), 0, 0, |_| true);
+        assert_eq!(matches!(&after, Begin::Lead(_)), leads, "{what}");
+        // The older answer came for nothing: it is stored as what it is, stale, and does not end the newer fetch.
+        if let (Begin::Lead(after), Put::Stored(hit)) = (after, before.store(&[9], |_| true, |body| item(&body))) {
+            assert!(hit.purged, "{what}");
+            assert_eq!(store.figures().fills, 1, "{what}");
+            assert!(matches!(after.store(&[9], |_| true, |body| item(&body)), Put::Stored(hit) if !hit.purged));
+        }
+    }
+}
+
+#[test]
+fn fetches_and_followers_are_bounded() {
+    let limits = Limits { fills: 2, followers: 1, ..Limits::of_bytes(1 << 20) };
+    let store: Arc<Items> = Arc::new(Store::new(limits));
+    let _first = lead(&store, &named(b"1"));
+    let second = lead(&store, &named(b"2"));
+    assert!(matches!(store.begin(&named(b"3"), 0, 0, |_| true), Begin::Full));
+    let follower = follow(&store, &named(b"1"));
+    assert!(matches!(store.begin(&named(b"1"), 0, 0, |_| true), Begin::Full));
+    drop(follower);
+    follow(&store, &named(b"1"));
+    drop(second);
+    lead(&store, &named(b"3"));
+}
+
+#[test]
+fn variants_are_fetched_beside_each_other() {
+    let store = store(1 << 20);
+    let _german = lead(&store, &named(b"k"));
+    assert!(matches!(store.begin(&named(b"k"), 1, 0, |_| true), Begin::Lead(_)));
+}
+
+#[test]
+fn no_more_is_set_aside_than_one_object_may_be_when_a_length_lies() {
+    let store = store(1 << 20);
+    let leader = lead(&store, &named(b"k"));
+    leader.head(Arc::new(200), Some(usize::MAX));
+    assert!(leader.append(b"short", 0));
+}
