@@ -65,7 +65,7 @@ use self::shard::Shard;
 
 pub use self::budget::{Weigh, allocated};
 pub use self::fill::{Copied, Follower, Turn};
-pub use self::key::{Lookup, Named};
+pub use self::key::{Hashed, Lookup, Named};
 pub use self::lead::{Begin, Leader};
 pub use self::limits::Limits;
 pub use self::purge::How;

@@ -102,7 +102,11 @@ impl<V: Weigh, H> Store<V, H> {
         let mut older = older.into_iter();
         let instead = older.next();
         gone.extend(older.map(|index| shard.remove(index)));
-        others.sort_unstable_by_key(|index| shard.slots.object(*index).born);
+        // Those nobody asked for go first, so that a flood of variants drives out itself.
+        others.sort_unstable_by_key(|index| {
+            let slot = shard.slots.slot(*index);
+            (slot.is_asked_for(), shard.slots.object(*index).born)
+        });
         let too_many = (others.len() + 1).saturating_sub(self.limits.variants.max(1));
         gone.extend(others.drain(..too_many).map(|index| shard.remove(index)));
         instead
