@@ -29,14 +29,26 @@ fn a_page_of_1_kb_takes_at_most_1_6_kb_and_no_more_than_is_counted() {
     for page in 0..PAGES {
         let key = format!("https://news.example/2026/11/22/politics/article-{page:010}");
         let hash = u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let key = Named { hash, key: key.as_bytes() };
-        let value = Page { head: vec![1; 200].into(), body: vec![2; 1_000].into() };
+        let key = Named {
+            hash,
+            key: key.as_bytes(),
+        };
+        let value = Page {
+            head: vec![1; 200].into(),
+            body: vec![2; 1_000].into(),
+        };
         store.put(&key, store.asked(), &[], |_| true, value);
     }
     let figures = store.figures();
     assert_eq!(figures.objects, PAGES as usize);
     let resident = (resident_bytes() - before) / f64::from(PAGES);
     let counted = figures.bytes as f64 / f64::from(PAGES);
-    assert!(resident <= 1_600.0, "{resident} bytes of memory for a page of 1,000 and its head of 200");
-    assert!((0.9..1.02).contains(&(resident / counted)), "{resident} resident, {counted} counted");
+    assert!(
+        resident <= 1_600.0,
+        "{resident} bytes of memory for a page of 1,000 and its head of 200"
+    );
+    assert!(
+        (0.9..1.02).contains(&(resident / counted)),
+        "{resident} resident, {counted} counted"
+    );
 }

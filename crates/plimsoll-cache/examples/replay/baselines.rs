@@ -126,7 +126,8 @@ impl Policy for Lru {
             self.list.touch(index);
             return true;
         }
-        self.list.push(request.hash, request.bytes as usize + OVERHEAD);
+        self.list
+            .push(request.hash, request.bytes as usize + OVERHEAD);
         while self.list.bytes > self.budget {
             self.list.remove(self.list.oldest);
         }
@@ -160,11 +161,19 @@ impl Policy for Sieve {
         }
         let bytes = request.bytes as usize + OVERHEAD;
         while self.list.bytes + bytes > self.budget {
-            let mut hand = if self.hand == NONE { self.list.oldest } else { self.hand };
+            let mut hand = if self.hand == NONE {
+                self.list.oldest
+            } else {
+                self.hand
+            };
             while self.list.nodes[hand].visited {
                 self.list.nodes[hand].visited = false;
                 let newer = self.list.nodes[hand].newer;
-                hand = if newer == NONE { self.list.oldest } else { newer };
+                hand = if newer == NONE {
+                    self.list.oldest
+                } else {
+                    newer
+                };
             }
             self.hand = self.list.nodes[hand].newer;
             self.list.remove(hand);
@@ -217,10 +226,14 @@ impl Policy for TinyLfu {
                 return true;
             }
         }
-        self.window.push(request.hash, request.bytes as usize + OVERHEAD);
+        self.window
+            .push(request.hash, request.bytes as usize + OVERHEAD);
         while self.window.bytes > self.budget / 100 {
             let oldest = self.window.oldest;
-            let (hash, bytes) = (self.window.nodes[oldest].hash, self.window.nodes[oldest].bytes);
+            let (hash, bytes) = (
+                self.window.nodes[oldest].hash,
+                self.window.nodes[oldest].bytes,
+            );
             self.window.remove(oldest);
             self.offer(hash, bytes);
         }

@@ -1,6 +1,7 @@
 //! Replays traces through the store and through what it was chosen from, and times the store: decision 0141's figures.
 //!
-//! `cargo run --release -p plimsoll-cache --example replay` prints all; `… replay ratios`, `cost` or `million` one part.
+//! `cargo run --release -p plimsoll-cache --example replay` prints all; `… replay ratios`, `cost`, `million` or `million
+//! quick_cache` one part.
 
 #![expect(clippy::print_stdout, reason = "it prints tables")]
 
@@ -41,7 +42,10 @@ fn now() -> Instant {
 }
 
 fn ratios() {
-    println!("seed {SEED}, {} requests each; hits by count, by bytes, ns per request on one thread", traces::REQUESTS);
+    println!(
+        "seed {SEED}, {} requests each; hits by count, by bytes, ns per request on one thread",
+        traces::REQUESTS
+    );
     for trace in traces::all(SEED) {
         for mebibytes in [16, 64, 256] {
             let budget = mebibytes << 20;
@@ -49,7 +53,11 @@ fn ratios() {
             replay("LRU", &trace, &mut Lru::new(budget));
             replay("SIEVE", &trace, &mut Sieve::new(budget));
             replay("W-TinyLFU", &trace, &mut TinyLfu::new(budget));
-            replay("quick_cache", &trace, &mut Quick::new(budget));
+            replay(
+                "quick_cache",
+                &trace,
+                &mut Quick::new(budget, stores::items_of(13_000)),
+            );
             replay("store", &trace, &mut Own::new(budget));
         }
     }

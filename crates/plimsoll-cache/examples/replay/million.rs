@@ -4,15 +4,20 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use plimsoll_cache::store::{How, Limits, Named, Store, Weigh, allocated};
+use plimsoll_cache::store::{How, Weigh, allocated};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::now;
+use crate::stores::{self, Own, Quick, Shared};
 use crate::traces::mixed;
 
 const PAGES: u64 = 1_000_000;
 
+/// Room for a million, so that half a million more must drive others out.
+const BUDGET: usize = 1_700_000_000;
+
 /// A page of 1 kB with a header block, as an edge holds it.
-struct Page {
+pub struct Page {
     head: Box<[u8]>,
     body: Box<[u8]>,
 }
@@ -32,19 +37,22 @@ impl Weigh for Page {
     }
 }
 
-/// How often calls took how long.
+/// How often calls took how long: on the wall, and of the processor, which another process cannot lengthen.
 #[derive(Default)]
 struct Spent {
     worst: Duration,
+    worst_cpu: Duration,
     over_100_us: u64,
     calls: u64,
 }
 
 impl Spent {
     fn time<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let cpu = cpu_time();
         let begun = now();
         let done = call();
         let spent = begun.elapsed();
+        self.worst_cpu = self.worst_cpu.max(cpu_time().saturating_sub(cpu));
         self.worst = self.worst.max(spent);
         self.over_100_us += u64::from(spent > Duration::from_micros(100));
         self.calls += 1;
@@ -54,76 +62,105 @@ impl Spent {
     fn print(&self, what: &str) {
         let Self {
             worst,
+            worst_cpu,
             over_100_us,
             calls,
         } = self;
-        println!("  {what:34} {calls:9} calls, worst {worst:10.2?}, over 100 µs: {over_100_us}");
+        println!(
+            "  {what:28} {calls:8} calls, worst {worst:9.2?}, of it CPU {worst_cpu:9.2?}, {over_100_us} over 100 µs"
+        );
     }
 }
 
-/// Fills a store with a million pages and goes on for half a million more.
+/// What this thread had of the processor.
+fn cpu_time() -> Duration {
+    clock_gettime(ClockId::ThreadCPUTime)
+        .try_into()
+        .expect("a thread's time is not negative")
+}
+
+/// Fills the store, or `quick_cache` if that is asked for, with a million pages and half a million more, and purges.
 pub fn print() {
-    println!("\na million pages of 1 kB (header block 200 B, key 60 B), a thread that looks up all the while");
-    let resident_before = resident_bytes();
-    let store: Store<Page, ()> = Store::new(Limits::of_bytes(1_700_000_000));
+    println!(
+        "\na million pages of 1 kB (header block 200 B, key 60 B), a second thread that looks up all the while"
+    );
+    let before = resident_bytes();
+    // Each in a process of its own: what the first frees the second would get.
+    if std::env::args().nth(2).as_deref() == Some("quick_cache") {
+        fill(
+            "quick_cache",
+            &Quick::new(BUDGET, stores::items_of(1_500)),
+            before,
+        );
+    } else {
+        let own = Own::new(BUDGET);
+        fill("store", &own, before);
+        purge(&own);
+    }
+}
+
+fn fill<S: Shared<Page> + Sync>(name: &str, store: &S, resident_before: usize) {
     let filled = AtomicBool::new(false);
+    println!(" {name}");
     std::thread::scope(|scope| {
-        let reader = scope.spawn(|| read_until(&store, &filled));
-        fill(&store, resident_before);
+        let reader = scope.spawn(|| read_until(store, &filled));
+        let mut spent = Spent::default();
+        (0..PAGES).for_each(|page| put(store, page, &mut spent));
+        spent.print("put, growing");
+        let resident = resident_bytes() - resident_before;
+        println!("  {} B resident for each", resident as u64 / PAGES);
+        let mut spent = Spent::default();
+        (PAGES..PAGES + PAGES / 2).for_each(|page| put(store, page, &mut spent));
+        spent.print("put, with evictions");
         filled.store(true, Ordering::Release);
-        reader.join().expect("the reader ends").print("lookups beside all this");
+        reader
+            .join()
+            .expect("the reader ends")
+            .print("get, beside all this");
     });
 }
 
-fn fill(store: &Store<Page, ()>, resident_before: usize) {
-    let mut spent = Spent::default();
-    for page in 0..PAGES {
-        put(store, page, &mut spent);
-    }
-    spent.print("put, growing");
-    let resident = resident_bytes() - resident_before;
-    let figures = store.figures();
+fn purge(own: &Own<Page>) {
+    let filled = AtomicBool::new(false);
+    let counted = own.store.figures();
     println!(
-        "  {} objects, {:.0} B counted and {:.0} B resident each",
-        figures.objects,
-        figures.bytes as f64 / figures.objects as f64,
-        resident as f64 / figures.objects as f64
+        "  {} objects of {} B as counted",
+        counted.objects,
+        counted.bytes / counted.objects
     );
-    let mut spent = Spent::default();
-    for page in PAGES..PAGES + PAGES / 2 {
-        put(store, page, &mut spent);
-    }
-    spent.print("put, with evictions");
-    let mut spent = Spent::default();
-    spent.time(|| store.purge_everything(How::Soft));
-    spent.print("purge of everything, soft");
-    let mut spent = Spent::default();
-    spent.time(|| store.purge_prefix(b"https://news.example/2026/", How::Hard));
-    spent.print("purge of everything, hard");
-    println!("  {} objects are left", store.figures().objects);
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| read_until(own, &filled));
+        let mut spent = Spent::default();
+        spent.time(|| own.store.purge_everything(How::Soft));
+        spent.print("purge of everything, soft");
+        let mut spent = Spent::default();
+        spent.time(|| {
+            own.store
+                .purge_prefix(b"https://news.example/2026/", How::Hard)
+        });
+        spent.print("purge of everything, hard");
+        filled.store(true, Ordering::Release);
+        reader
+            .join()
+            .expect("the reader ends")
+            .print("get, beside purges");
+    });
+    println!("  {} objects are left", own.store.figures().objects);
 }
 
-fn put(store: &Store<Page, ()>, page: u64, spent: &mut Spent) {
+fn put<S: Shared<Page>>(store: &S, page: u64, spent: &mut Spent) {
     let name = name(page);
-    let key = Named {
-        hash: mixed(page),
-        key: name.as_bytes(),
-    };
     let value = Page::new();
-    spent.time(|| store.put(&key, store.asked(), &[], |_| true, value));
+    spent.time(|| store.put(mixed(page), name.as_bytes(), value));
 }
 
-fn read_until(store: &Store<Page, ()>, filled: &AtomicBool) -> Spent {
+fn read_until<S: Shared<Page>>(store: &S, filled: &AtomicBool) -> Spent {
     let mut spent = Spent::default();
     let mut page = 0;
     while !filled.load(Ordering::Acquire) {
         page = (page + 7_919) % PAGES;
         let name = name(page);
-        let key = Named {
-            hash: mixed(page),
-            key: name.as_bytes(),
-        };
-        spent.time(|| store.get(&key, |page| !page.head.is_empty()));
+        spent.time(|| store.has(mixed(page), name.as_bytes()));
     }
     spent
 }
@@ -135,6 +172,10 @@ fn name(page: u64) -> String {
 /// What the kernel counts for this process (`/proc/self/statm`, second number, in pages).
 fn resident_bytes() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").expect("Linux");
-    let pages: usize = statm.split(' ').nth(1).and_then(|pages| pages.parse().ok()).expect("a number of pages");
+    let pages: usize = statm
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse().ok())
+        .expect("a number of pages");
     pages * 4096
 }

@@ -1,14 +1,21 @@
 //! The two that threads can share: this store, and the library it might have been.
 
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::sync::Arc;
 
-use plimsoll_cache::store::{Limits, Named, Store, Weigh};
-use quick_cache::{OptionsBuilder, Weighter};
+use plimsoll_cache::store::{Limits, Named, Store, Weigh, allocated};
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{Equivalent, OptionsBuilder, Weighter};
 
 use crate::baselines::Policy;
 use crate::traces::{self, Request};
 use crate::{OVERHEAD, now};
+
+/// What both can do for any thread.
+pub trait Shared<V> {
+    fn has(&self, hash: u64, key: &[u8]) -> bool;
+    fn put(&self, hash: u64, key: &[u8], value: V);
+}
 
 /// A page that says its weight and holds nothing.
 pub struct Weight(usize);
@@ -19,43 +26,88 @@ impl Weigh for Weight {
     }
 }
 
-/// The store of this crate.
-pub struct Own {
-    store: Store<Weight, ()>,
+/// A page that is asked for by hash; both stores count about 200 bytes for key and places besides.
+fn ask<S: Shared<Weight>>(store: &S, request: Request) -> bool {
+    let key = request.hash.to_ne_bytes();
+    let has = store.has(request.hash, &key);
+    if !has {
+        store.put(
+            request.hash,
+            &key,
+            Weight(request.bytes as usize + OVERHEAD - 200),
+        );
+    }
+    has
 }
 
-impl Own {
+/// The store of this crate.
+pub struct Own<V> {
+    pub store: Store<V, ()>,
+}
+
+impl<V: Weigh> Own<V> {
     pub fn new(budget: usize) -> Self {
         Self {
             store: Store::new(Limits::of_bytes(budget)),
         }
     }
+}
 
-    fn ask_shared(&self, request: Request) -> bool {
-        let name = request.hash.to_ne_bytes();
-        let key = Named {
-            hash: request.hash,
-            key: &name,
-        };
-        if self.store.get(&key, |_| true).is_some() {
-            return true;
-        }
-        // Key, object and slot come to about 200 bytes, which the store counts itself.
-        let page = Weight(request.bytes as usize + OVERHEAD - 200);
-        self.store.put(&key, self.store.asked(), &[], |_| true, page);
-        false
+impl<V: Weigh> Shared<V> for Own<V> {
+    fn has(&self, hash: u64, key: &[u8]) -> bool {
+        self.store.get(&Named { hash, key }, |_| true).is_some()
+    }
+
+    fn put(&self, hash: u64, key: &[u8], value: V) {
+        self.store.put(
+            &Named { hash, key },
+            self.store.asked(),
+            &[],
+            |_| true,
+            value,
+        );
     }
 }
 
-impl Policy for Own {
+impl Policy for Own<Weight> {
     fn ask(&mut self, request: Request) -> bool {
-        self.ask_shared(request)
+        ask(self, request)
+    }
+}
+
+/// A key as `quick_cache` would hold it.
+#[derive(PartialEq, Eq)]
+struct Key {
+    hash: u64,
+    key: Box<[u8]>,
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+struct KeyRef<'a> {
+    hash: u64,
+    key: &'a [u8],
+}
+
+impl Hash for KeyRef<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
+impl Equivalent<Key> for KeyRef<'_> {
+    fn equivalent(&self, key: &Key) -> bool {
+        *key.key == *self.key
     }
 }
 
 /// The hash is in the key already.
 #[derive(Default, Clone)]
-pub struct Ready(u64);
+struct Ready(u64);
 
 impl Hasher for Ready {
     fn finish(&self) -> u64 {
@@ -70,66 +122,83 @@ impl Hasher for Ready {
 }
 
 #[derive(Clone)]
-pub struct ByWeight;
+struct ByWeight;
 
-impl Weighter<u64, Arc<Weight>> for ByWeight {
-    fn weight(&self, _: &u64, page: &Arc<Weight>) -> u64 {
-        page.0 as u64
+impl<V: Weigh> Weighter<Key, Arc<V>> for ByWeight {
+    fn weight(&self, key: &Key, value: &Arc<V>) -> u64 {
+        // Entry of the slab, half as much for its growth, table, ghost and the counts of the `Arc`.
+        (value.heap_bytes() + allocated(size_of::<V>() + 16) + allocated(key.key.len()) + 120)
+            as u64
     }
 }
 
-/// `quick_cache` with its usual shares.
-pub struct Quick {
-    cache: quick_cache::sync::Cache<u64, Arc<Weight>, ByWeight, BuildHasherDefault<Ready>>,
+/// `quick_cache` with as many shards as it takes by itself.
+pub struct Quick<V: Weigh> {
+    cache: Cache<Key, Arc<V>, ByWeight, BuildHasherDefault<Ready>>,
 }
 
-impl Quick {
-    pub fn new(budget: usize) -> Self {
+/// How many bytes a page of the traces is on average.
+pub fn items_of(bytes: usize) -> impl Fn(usize) -> usize {
+    move |budget| budget / bytes
+}
+
+impl<V: Weigh> Quick<V> {
+    pub fn new(budget: usize, items: impl Fn(usize) -> usize) -> Self {
         let options = OptionsBuilder::new()
-            .estimated_items_capacity(budget / 12_000)
+            .estimated_items_capacity(items(budget))
             .weight_capacity(budget as u64)
             .build()
             .expect("both sizes are given");
-        let cache = quick_cache::sync::Cache::with_options(
-            options,
-            ByWeight,
-            BuildHasherDefault::default(),
-            quick_cache::sync::DefaultLifecycle::default(),
-        );
-        Self { cache }
-    }
-
-    fn ask_shared(&self, request: Request) -> bool {
-        if self.cache.get(&request.hash).is_some() {
-            return true;
+        let hasher = BuildHasherDefault::default();
+        Self {
+            cache: Cache::with_options(options, ByWeight, hasher, DefaultLifecycle::default()),
         }
-        let page = Weight(request.bytes as usize + OVERHEAD);
-        self.cache.insert(request.hash, Arc::new(page));
-        false
     }
 }
 
-impl Policy for Quick {
+impl<V: Weigh> Shared<V> for Quick<V> {
+    fn has(&self, hash: u64, key: &[u8]) -> bool {
+        self.cache.get(&KeyRef { hash, key }).is_some()
+    }
+
+    fn put(&self, hash: u64, key: &[u8], value: V) {
+        let key = Key {
+            hash,
+            key: key.into(),
+        };
+        self.cache.insert(key, Arc::new(value));
+    }
+}
+
+impl Policy for Quick<Weight> {
     fn ask(&mut self, request: Request) -> bool {
-        self.ask_shared(request)
+        ask(self, request)
     }
 }
 
 /// Nanoseconds per request with everything in memory, on one and on two threads, over many pages and over one.
 pub fn cost() {
-    println!("\nns per hit on each thread: 50,000 pages, one page");
-    let many: Vec<Request> = traces::all(1).swap_remove(3).requests.into_iter().take(1_000_000).collect();
+    println!("\nns per hit on each thread: over 20,000 pages, over one page");
+    let many: Vec<Request> = traces::feed(1)
+        .requests
+        .into_iter()
+        .take(1_000_000)
+        .collect();
     let one = vec![many[0]; many.len()];
+    let own = Own::new(1 << 30);
+    let quick = Quick::new(1 << 30, items_of(13_000));
     for threads in [1, 2] {
-        let own = Own::new(1 << 30);
-        let quick = Quick::new(1 << 30);
-        let rows: [(&str, &(dyn Fn(Request) -> bool + Sync)); 2] =
-            [("store", &|request| own.ask_shared(request)), ("quick_cache", &|request| quick.ask_shared(request))];
-        for (name, ask) in rows {
+        for (name, ask) in [
+            (
+                "store",
+                &(|request| ask(&own, request)) as &(dyn Fn(Request) -> bool + Sync),
+            ),
+            ("quick_cache", &|request| ask(&quick, request)),
+        ] {
             let [many_ns, one_ns] = [&many, &one].map(|requests| {
-                requests.iter().for_each(|request| {
+                for request in requests {
                     ask(*request);
-                });
+                }
                 per_hit(requests, threads, ask)
             });
             println!("  {name:12} {threads} threads {many_ns:6.0} {one_ns:6.0}");

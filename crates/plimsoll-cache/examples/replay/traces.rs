@@ -36,7 +36,11 @@ fn newspaper(seed: u64) -> Trace {
     let ask = |count: usize| {
         if count % 2_000 == 0 {
             let breaking = random.random_range(0..20) == 0;
-            let rank = if breaking { random.random_range(0..3) } else { random.random_range(20..5_000) };
+            let rank = if breaking {
+                random.random_range(0..3)
+            } else {
+                random.random_range(20..5_000)
+            };
             ranked.pop();
             ranked.insert(rank, next);
             next += 1;
@@ -81,7 +85,7 @@ fn wonders(seed: u64) -> Trace {
 }
 
 /// The newspaper's own stress test: 10,000 articles round and round, and its readers besides.
-fn feed(seed: u64) -> Trace {
+pub fn feed(seed: u64) -> Trace {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 3);
     let readers = Zipf::new(10_000, 0.9);
     let ask = |count: usize| {
@@ -114,7 +118,11 @@ fn size(hash: u64) -> u32 {
     let mut uniform = || 1.0 - (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
     // Box and Muller, 1958.
     let normal = (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos();
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 300..=1,000,000")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "clamped to 300..=1,000,000"
+    )]
     let bytes = (8_000.0 * normal.exp()).clamp(300.0, 1_000_000.0) as u32;
     bytes
 }
@@ -147,6 +155,8 @@ impl Zipf {
     fn draw(&self, random: &mut Xoshiro256PlusPlus) -> usize {
         let sum = self.cumulated.last().copied().unwrap_or_default();
         let at = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64 * sum;
-        self.cumulated.partition_point(|chance| *chance <= at).min(self.cumulated.len() - 1)
+        self.cumulated
+            .partition_point(|chance| *chance <= at)
+            .min(self.cumulated.len() - 1)
     }
 }

@@ -89,7 +89,13 @@ pub(super) struct Fill<H> {
 }
 
 impl<H> Fill<H> {
-    pub(super) fn new(hash: u64, key: Box<[u8]>, variant: u64, begun: u64, budget: Arc<Budget>) -> Self {
+    pub(super) fn new(
+        hash: u64,
+        key: Box<[u8]>,
+        variant: u64,
+        begun: u64,
+        budget: Arc<Budget>,
+    ) -> Self {
         let own = allocated(size_of::<Self>() + 16) + allocated(key.len());
         budget.take(own);
         Self {
@@ -255,7 +261,9 @@ impl<H> Follower<H> {
             Body::Whole(body) => (&body[..], &[][..]),
         };
         let rest_of_front = front.get(skipped..).unwrap_or_default();
-        let rest_of_back = back.get(skipped.saturating_sub(front.len())..).unwrap_or_default();
+        let rest_of_back = back
+            .get(skipped.saturating_sub(front.len())..)
+            .unwrap_or_default();
         let mut copied = 0;
         for rest in [rest_of_front, rest_of_back] {
             let room = &mut out[copied..];

@@ -52,8 +52,8 @@ impl Ghosts {
     }
 
     fn grow(&mut self, len: usize) {
-        let former = std::mem::replace(&mut self.places, vec![Ghost::default(); len]);
-        for ghost in former.into_iter().filter(|ghost| ghost.at != 0) {
+        let before = std::mem::replace(&mut self.places, vec![Ghost::default(); len]);
+        for ghost in before.into_iter().filter(|ghost| ghost.at != 0) {
             if let Some(index) = self.index(ghost.mark) {
                 self.places[index] = ghost;
             }
@@ -62,8 +62,8 @@ impl Ghosts {
 
     /// Where `mark` stands; `None` while there is no place at all.
     fn index(&self, mark: u32) -> Option<usize> {
-        let mask = self.places.len().checked_sub(1)?;
-        Some(mark as usize & mask)
+        let highest = self.places.len().checked_sub(1)?;
+        Some(mark as usize & highest)
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::atomic::Ordering;
 
 use super::fill::{Ending, Fill, Follower};
 use super::purge::Whom;
-use super::{Entry, Lookup, Put, Store, Weigh};
+use super::room::Entry;
+use super::shard::Shard;
+use super::{Lookup, Put, Store, Weigh};
 
 /// What somebody who missed does next.
 #[derive(Debug)]
@@ -48,13 +50,16 @@ impl<V: Weigh, H> Store<V, H> {
         } else {
             let former = shard.fill(hash, variant, |other| key.is(other)).cloned();
             match former.filter(|fill| !self.is_overtaken(fill)) {
-                Some(fill) if fill.join(self.limits.followers) => Begin::Follow(Follower::new(fill)),
+                Some(fill) if fill.join(self.limits.followers) => {
+                    Begin::Follow(Follower::new(fill))
+                }
                 Some(_) => Begin::Full,
                 None => self.lead(&mut shard, key, variant),
             }
         };
         drop(shard);
         self.let_go(gone);
+        self.make_room(hash);
         begin
     }
 
@@ -69,7 +74,7 @@ impl<V: Weigh, H> Store<V, H> {
 
     fn lead(
         self: &Arc<Self>,
-        shard: &mut super::Shard<V, H>,
+        shard: &mut Shard<V, H>,
         key: &impl Lookup,
         variant: u64,
     ) -> Begin<V, H> {
@@ -79,12 +84,24 @@ impl<V: Weigh, H> Store<V, H> {
             self.end_fill(shard, &overtaken);
         }
         let count = |count: usize| (count < self.limits.fills).then_some(count + 1);
-        if self.fills.fetch_update(Ordering::AcqRel, Ordering::Acquire, count).is_err() {
+        if self
+            .fills
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, count)
+            .is_err()
+        {
             return Begin::Full;
         }
         let begun = self.purges.last();
-        let fill = Arc::new(Fill::new(hash, key.to_key(), variant, begun, Arc::clone(&self.budget)));
-        shard.fills.insert_unique(hash, Arc::clone(&fill), |fill| fill.hash);
+        let fill = Arc::new(Fill::new(
+            hash,
+            key.to_key(),
+            variant,
+            begun,
+            Arc::clone(&self.budget),
+        ));
+        shard
+            .fills
+            .insert_unique(hash, Arc::clone(&fill), |fill| fill.hash);
         self.settle(shard);
         let store = Arc::clone(self);
         Begin::Lead(Leader { store, fill })
@@ -97,8 +114,12 @@ impl<V: Weigh, H> Store<V, H> {
 
     fn pass(&self, hash: u64, now_ns: u64) {
         let mut shard = self.shard(hash);
-        shard.passes.remember(hash, now_ns.saturating_add(self.limits.pass_ns));
+        shard
+            .passes
+            .remember(hash, now_ns.saturating_add(self.limits.pass_ns));
         self.settle(&mut shard);
+        drop(shard);
+        self.make_room(hash);
     }
 }
 
@@ -125,7 +146,7 @@ impl<V: Weigh, H> Leader<V, H> {
     pub fn append(&self, bytes: &[u8], now_ns: u64) -> bool {
         let kept_max = self.store.limits.object_bytes;
         let so_far = self.fill.append(bytes, kept_max);
-        let fits = so_far <= kept_max as u64 && self.store.make_room();
+        let fits = so_far <= kept_max as u64 && self.store.make_room(self.fill.hash);
         if !fits {
             self.leave();
             self.store.pass(self.fill.hash, now_ns);
@@ -151,7 +172,8 @@ impl<V: Weigh, H> Leader<V, H> {
                     begun: self.fill.begun,
                     tags,
                 };
-                self.store.insert(entry, make(body), supersedes, Some(&self.fill))
+                self.store
+                    .insert(entry, make(body), supersedes, Some(&self.fill))
             }
             None => Put::TooLarge,
         };

@@ -35,7 +35,11 @@ impl Passes {
 
     pub(super) fn has(&self, hash: u64, now_ns: u64) -> bool {
         // Most sites have none: a hash of the hash is saved.
-        !self.until_ns.is_empty() && self.until_ns.get(&hash).is_some_and(|until_ns| *until_ns > now_ns)
+        !self.until_ns.is_empty()
+            && self
+                .until_ns
+                .get(&hash)
+                .is_some_and(|until_ns| *until_ns > now_ns)
     }
 
     /// It was stored after all. Its turn in the order stays, and does nothing when it comes.

@@ -9,6 +9,12 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
+use super::key::Lookup;
+use super::{Store, Weigh, lock};
+
+/// So many objects are walked under one lock.
+const WALK_STEP: usize = 256;
+
 /// How a purge treats what it meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
@@ -80,6 +86,15 @@ pub(super) struct Whom<'a> {
     pub(super) key: &'a [u8],
 }
 
+/// What came of recording a purge.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recorded {
+    /// Its number.
+    pub(super) number: u64,
+    /// A list is full: the records must be dropped, after all objects were held against them.
+    pub(super) is_full: bool,
+}
+
 /// All purges that still count.
 #[derive(Debug)]
 pub(super) struct Purges {
@@ -105,15 +120,17 @@ impl Purges {
         self.last.load(Ordering::SeqCst)
     }
 
-    /// Records a purge. Counts for every thread that looks up after this returns. Says whether a walk is due: because a
-    /// list is full.
-    pub(super) fn record(&self, about: About<'_>, how: How) -> bool {
+    /// Records a purge. Counts for every thread that looks up after this returns.
+    pub(super) fn record(&self, about: About<'_>, how: How) -> Recorded {
         let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
         let number = self.last() + 1;
         match about {
             About::Everything => records.everything.note(number, how),
             About::Prefix(prefix) => {
-                let known = records.prefixes.iter_mut().find(|(known, _)| **known == *prefix);
+                let known = records
+                    .prefixes
+                    .iter_mut()
+                    .find(|(known, _)| **known == *prefix);
                 if let Some((_, last)) = known {
                     last.note(number, how);
                 } else {
@@ -128,12 +145,12 @@ impl Purges {
                 records.any_tag.note(number, how);
             }
         }
-        let full = records.prefixes.len() >= self.prefixes_max
+        let is_full = records.prefixes.len() >= self.prefixes_max
             || records.tags.len() >= self.hashes_max
             || records.keys.len() >= self.hashes_max;
         // Last, and inside the lock: who reads the number finds its record.
         self.last.store(number, Ordering::SeqCst);
-        full
+        Recorded { number, is_full }
     }
 
     /// What the purges after `checked` mean for an object.
@@ -156,7 +173,12 @@ impl Purges {
                 .is_some()
     }
 
-    fn met_by(&self, checked: u64, whom: Whom<'_>, by_tag: impl FnOnce(&Records, &mut Last)) -> Option<How> {
+    fn met_by(
+        &self,
+        checked: u64,
+        whom: Whom<'_>,
+        by_tag: impl FnOnce(&Records, &mut Last),
+    ) -> Option<How> {
         let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
         let mut last = records.everything;
         last.join(records.dropped);
@@ -189,5 +211,80 @@ impl Purges {
         records.keys.retain(|_, last| keep(last));
         records.tags.retain(|_, last| keep(last));
         records.dropped = dropped;
+    }
+}
+
+impl<V: Weigh, H> Store<V, H> {
+    /// Purges all variants of a key.
+    pub fn purge(&self, key: &impl Lookup, how: How) {
+        let hash = key.hash();
+        let purge = self.purges.record(About::Key(hash), how);
+        if how == How::Hard {
+            let mut shard = self.shard(hash);
+            let variants = shard.variants(hash, |other| key.is(other));
+            let gone = variants
+                .into_iter()
+                .map(|index| shard.remove(index))
+                .collect();
+            self.settle(&mut shard);
+            drop(shard);
+            self.let_go(gone);
+        }
+        if purge.is_full {
+            self.walk();
+            self.purges.drop_to(purge.number);
+        }
+    }
+
+    /// Purges every key that begins with these bytes.
+    pub fn purge_prefix(&self, prefix: &[u8], how: How) {
+        self.purge_many(About::Prefix(prefix), how);
+    }
+
+    /// Purges everything that was stored with this tag.
+    pub fn purge_tag(&self, tag: u64, how: How) {
+        self.purge_many(About::Tag(tag), how);
+    }
+
+    /// Purges everything.
+    pub fn purge_everything(&self, how: How) {
+        self.purge_many(About::Everything, how);
+    }
+
+    fn purge_many(&self, about: About<'_>, how: How) {
+        let purge = self.purges.record(about, how);
+        // What is to be gone is gone in memory too when the call returns.
+        if purge.is_full || how == How::Hard {
+            self.walk();
+        }
+        if purge.is_full {
+            self.purges.drop_to(purge.number);
+        }
+    }
+
+    /// Holds every object against the purges so far, a few at a time so that no loop waits long.
+    fn walk(&self) {
+        for shard in &self.shards {
+            let mut from = 0;
+            loop {
+                let mut gone = Vec::new();
+                let mut shard = lock(shard);
+                let to = shard.slots.len().min(from + WALK_STEP);
+                for index in (from..to).filter_map(|index| u32::try_from(index).ok()) {
+                    let held = shard.slots.slot(index).object.is_some();
+                    if held && shard.check(index, &self.purges) == Some(How::Hard) {
+                        gone.push(shard.remove(index));
+                    }
+                }
+                let done = to == shard.slots.len();
+                self.settle(&mut shard);
+                drop(shard);
+                self.let_go(gone);
+                if done {
+                    break;
+                }
+                from = to;
+            }
+        }
     }
 }

@@ -18,6 +18,8 @@ pub(super) struct Shard<V, H> {
     pub(super) passes: Passes,
     /// What [`Self::footprint`] was when it was last taken of the budget.
     pub(super) paid: usize,
+    /// How many objects there were when they were last counted.
+    pub(super) counted: usize,
 }
 
 impl<V, H> Shard<V, H> {
@@ -28,12 +30,16 @@ impl<V, H> Shard<V, H> {
             fills: HashTable::new(),
             passes: Passes::new(passes_max),
             paid: 0,
+            counted: 0,
         }
     }
 
     /// Bytes of the tables, objects left out.
     pub(super) fn footprint(&self) -> usize {
-        self.table.allocation_size() + self.slots.footprint() + self.fills.allocation_size() + self.passes.footprint()
+        self.table.allocation_size()
+            + self.slots.footprint()
+            + self.fills.allocation_size()
+            + self.passes.footprint()
     }
 
     /// The newest object of a key that `matches`, unless it was purged for good. What is purged goes into `gone`.
@@ -108,7 +114,8 @@ impl<V, H> Shard<V, H> {
         }
         let index = self.slots.add(hash, checked, object)?;
         let slots = &self.slots;
-        self.table.insert_unique(hash, index, |other| slots.slot(*other).hash);
+        self.table
+            .insert_unique(hash, index, |other| slots.slot(*other).hash);
         Some(index)
     }
 
@@ -127,14 +134,23 @@ impl<V, H> Shard<V, H> {
     }
 
     /// The fill of a key under way.
-    pub(super) fn fill(&self, hash: u64, variant: u64, mut same: impl FnMut(&[u8]) -> bool) -> Option<&Arc<Fill<H>>> {
-        self.fills
-            .find(hash, |fill| fill.hash == hash && fill.variant == variant && same(&fill.key))
+    pub(super) fn fill(
+        &self,
+        hash: u64,
+        variant: u64,
+        mut same: impl FnMut(&[u8]) -> bool,
+    ) -> Option<&Arc<Fill<H>>> {
+        self.fills.find(hash, |fill| {
+            fill.hash == hash && fill.variant == variant && same(&fill.key)
+        })
     }
 
     /// Takes out exactly this fill. Says whether it was still there.
     pub(super) fn end_fill(&mut self, fill: &Arc<Fill<H>>) -> bool {
-        match self.fills.find_entry(fill.hash, |other| Arc::ptr_eq(other, fill)) {
+        match self
+            .fills
+            .find_entry(fill.hash, |other| Arc::ptr_eq(other, fill))
+        {
             Ok(entry) => {
                 entry.remove();
                 true

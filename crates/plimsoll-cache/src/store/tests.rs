@@ -49,7 +49,11 @@ fn store(bytes: usize) -> Arc<Items> {
 
 /// Bytes taken when no object is held and nothing is on its way: the shards and their tables.
 fn empty_bytes(store: &Items) -> usize {
-    let tables: usize = store.shards.iter().map(|shard| super::lock(shard).paid).sum();
+    let tables: usize = store
+        .shards
+        .iter()
+        .map(|shard| super::lock(shard).paid)
+        .sum();
     tables + store.shards.len() * size_of::<std::sync::Mutex<super::Shard<Item, u64>>>()
 }
 

@@ -8,8 +8,15 @@ const PAGE_BYTES: usize = 1_000;
 fn put(store: &Items, number: u64, bytes: usize) -> bool {
     let (hash, key) = numbered(number);
     let key = Named { hash, key: &key };
-    let item = Item { id: number, variant: 0, bytes };
-    matches!(store.put(&key, store.asked(), &[], |_| true, item), Put::Stored(_))
+    let item = Item {
+        id: number,
+        variant: 0,
+        bytes,
+    };
+    matches!(
+        store.put(&key, store.asked(), &[], |_| true, item),
+        Put::Stored(_)
+    )
 }
 
 fn has(store: &Items, number: u64) -> bool {
@@ -54,7 +61,10 @@ fn a_renewed_page_keeps_its_standing() {
 
 #[test]
 fn a_large_page_makes_its_room_everywhere() {
-    let store = Items::new(Limits { object_bytes: 1_000_000, ..Limits::of_bytes(4_000_000) });
+    let store = Items::new(Limits {
+        object_bytes: 1_000_000,
+        ..Limits::of_bytes(4_000_000)
+    });
     for page in 0..10_000 {
         put(&store, page, PAGE_BYTES);
     }
@@ -63,7 +73,11 @@ fn a_large_page_makes_its_room_everywhere() {
     assert!(!put(&store, 20_001, 1_000_001), "larger than one may be");
     assert!(store.figures().bytes <= 4_000_000);
     // A quarter of the budget went to it, out of all shards alike.
-    assert!((2_000..3_000).contains(&store.figures().objects), "{:?}", store.figures());
+    assert!(
+        (2_000..3_000).contains(&store.figures().objects),
+        "{:?}",
+        store.figures()
+    );
 }
 
 #[test]
@@ -76,6 +90,9 @@ fn most_asked_are_told_in_order() {
         }
     }
     let most = store.most_asked(3);
-    let ids: Vec<(u64, u32)> = most.iter().map(|asks| (asks.object.value().id, asks.hits)).collect();
+    let ids: Vec<(u64, u32)> = most
+        .iter()
+        .map(|asks| (asks.object.value().id, asks.hits))
+        .collect();
     assert_eq!(ids, [(19, 19), (18, 18), (17, 17)]);
 }

@@ -23,7 +23,11 @@ fn follow(store: &Arc<Items>, key: &Named<'_>) -> Follower<u64> {
 }
 
 fn item(body: &bytes::Bytes) -> Item {
-    Item { id: 1, variant: 0, bytes: body.len() }
+    Item {
+        id: 1,
+        variant: 0,
+        bytes: body.len(),
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -55,7 +59,9 @@ struct Reader {
 impl Reader {
     fn read(&mut self, room: usize) -> Copied {
         let mut out = vec![0; room];
-        let copied = self.follower.copy(self.read.len() as u64, &mut out, &self.waker);
+        let copied = self
+            .follower
+            .copy(self.read.len() as u64, &mut out, &self.waker);
         if let Copied::Bytes(count) = copied {
             self.read.extend(&out[..count]);
         }
@@ -79,16 +85,26 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn ends() -> impl Strategy<Value = End> {
-    prop_oneof![Just(End::Store), Just(End::Leave), Just(End::Fail), Just(End::Uncacheable)]
+    prop_oneof![
+        Just(End::Store),
+        Just(End::Leave),
+        Just(End::Fail),
+        Just(End::Uncacheable)
+    ]
 }
 
 /// The bytes of a body of this length, after `from`.
 fn body(from: usize, count: usize) -> Vec<u8> {
-    (from..from + count).map(|at| u8::try_from(at % 251).expect("below 251")).collect()
+    (from..from + count)
+        .map(|at| u8::try_from(at % 251).expect("below 251"))
+        .collect()
 }
 
 fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseError> {
-    let store: Arc<Items> = Arc::new(Store::new(Limits { object_bytes, ..Limits::of_bytes(1 << 20) }));
+    let store: Arc<Items> = Arc::new(Store::new(Limits {
+        object_bytes,
+        ..Limits::of_bytes(1 << 20)
+    }));
     let leader = lead(&store, &named(b"k"));
     leader.head(Arc::new(200), None);
     let (mut sent, mut fits, mut readers) = (0, true, Vec::<Reader>::new());
@@ -97,7 +113,13 @@ fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseEr
             Step::Join if fits => {
                 let (woken, waker) = Woken::waker();
                 let follower = follow(&store, &named(b"k"));
-                readers.push(Reader { follower, woken, waker, read: Vec::new(), waits: None });
+                readers.push(Reader {
+                    follower,
+                    woken,
+                    waker,
+                    read: Vec::new(),
+                    waits: None,
+                });
             }
             Step::Append(count) => {
                 fits &= leader.append(&body(sent, count), 0);
@@ -124,17 +146,17 @@ fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseEr
     finish(leader, end, fits, sent);
     for reader in &mut readers {
         prop_assert!(reader.was_woken(), "somebody sleeps on");
-        let lost = sent - reader.read.len() > object_bytes;
+        let behind = sent - reader.read.len() > object_bytes;
         let last = loop {
             match reader.read(700) {
                 Copied::Bytes(_) => {}
                 last => break last,
             }
         };
-        let whole = !lost && matches!(end, End::Store);
+        let whole = !behind && matches!(end, End::Store);
         prop_assert_eq!(last, if whole { Copied::End } else { Copied::Broken });
         prop_assert_eq!(&reader.read, &body(0, reader.read.len()));
-        prop_assert!(lost || reader.read.len() == sent);
+        prop_assert!(behind || reader.read.len() == sent);
     }
     drop(readers);
     store.purge_everything(How::Hard);
@@ -146,11 +168,19 @@ fn check(steps: &[Step], end: End, object_bytes: usize) -> Result<(), TestCaseEr
 fn finish(leader: Leader<Item, u64>, end: End, fits: bool, sent: usize) {
     match end {
         End::Store => {
-            let put = leader.store(&[], |_| true, |whole| {
-                assert_eq!(&whole[..], body(0, sent));
-                // The object's own bytes come besides, so a body that just fits may not.
-                Item { id: 1, variant: 0, bytes: 0 }
-            });
+            let put = leader.store(
+                &[],
+                |_| true,
+                |whole| {
+                    assert_eq!(&whole[..], body(0, sent));
+                    // The object's own bytes come besides, so a body that just fits may not.
+                    Item {
+                        id: 1,
+                        variant: 0,
+                        bytes: 0,
+                    }
+                },
+            );
             assert_eq!(matches!(put, Put::Stored(_)), fits);
         }
         End::Leave => drop(leader),
@@ -181,12 +211,18 @@ fn before_the_head_followers_are_told_how_it_ended() {
         assert!(matches!(follower.turn(&waker), Turn::Wait));
         end(leader);
         assert_eq!(woken.times(), 1);
-        (follower.turn(&waker), store.begin(&named(b"k"), 0, 1, |_| true))
+        (
+            follower.turn(&waker),
+            store.begin(&named(b"k"), 0, 1, |_| true),
+        )
     };
     assert!(matches!(told(drop), (Turn::Again, Begin::Lead(_))));
     assert!(matches!(told(Leader::fail), (Turn::Failed, Begin::Lead(_))));
     assert!(matches!(told(Leader::end), (Turn::Again, Begin::Lead(_))));
-    assert!(matches!(told(|leader| leader.uncacheable(0)), (Turn::Alone, Begin::Pass)));
+    assert!(matches!(
+        told(|leader| leader.uncacheable(0)),
+        (Turn::Alone, Begin::Pass)
+    ));
     let renew = |leader: Leader<Item, u64>| {
         leader.store(&[], |_| true, |none| item(&none));
     };
@@ -203,13 +239,26 @@ fn an_uncacheable_key_is_remembered_for_its_time_and_no_longer() {
     assert!(matches!(begin(1_000 + pass_ns), Begin::Lead(_)));
     // What was stored after all is not passed any more.
     store.remember_pass(&named(b"k"), 5_000);
-    store.put(&named(b"k"), store.asked(), &[], |_| true, Item { id: 1, variant: 0, bytes: 0 });
+    store.put(
+        &named(b"k"),
+        store.asked(),
+        &[],
+        |_| true,
+        Item {
+            id: 1,
+            variant: 0,
+            bytes: 0,
+        },
+    );
     assert!(matches!(begin(5_000), Begin::Again));
 }
 
 #[test]
 fn memories_of_uncacheable_keys_are_bounded() {
-    let limits = Limits { passes: 64, ..Limits::of_bytes(1 << 20) };
+    let limits = Limits {
+        passes: 64,
+        ..Limits::of_bytes(1 << 20)
+    };
     let store: Arc<Items> = Arc::new(Store::new(limits));
     for number in 0..100_000 {
         let (hash, key) = super::numbered(number);
@@ -222,10 +271,26 @@ fn memories_of_uncacheable_keys_are_bounded() {
 fn who_asks_after_a_purge_does_not_follow_who_asked_before() {
     type Purge = fn(&Items);
     let rows: [(&str, Purge, bool); 5] = [
-        ("everything", |store| store.purge_everything(How::Soft), true),
-        ("its prefix", |store| store.purge_prefix(b"https://a/", How::Soft), true),
-        ("another prefix", |store| store.purge_prefix(b"https://b/", How::Hard), false),
-        ("its key", |store| store.purge(&named(b"https://a/x"), How::Soft), true),
+        (
+            "everything",
+            |store| store.purge_everything(How::Soft),
+            true,
+        ),
+        (
+            "its prefix",
+            |store| store.purge_prefix(b"https://a/", How::Soft),
+            true,
+        ),
+        (
+            "another prefix",
+            |store| store.purge_prefix(b"https://b/", How::Hard),
+            false,
+        ),
+        (
+            "its key",
+            |store| store.purge(&named(b"https://a/x"), How::Soft),
+            true,
+        ),
         ("some tag", |store| store.purge_tag(9, How::Soft), true),
     ];
     for (what, purge, leads) in rows {
@@ -235,23 +300,37 @@ fn who_asks_after_a_purge_does_not_follow_who_asked_before() {
         let after = store.begin(&named(b"https://a/x"), 0, 0, |_| true);
         assert_eq!(matches!(&after, Begin::Lead(_)), leads, "{what}");
         // The older answer came for nothing: it is stored as what it is, stale, and does not end the newer fetch.
-        if let (Begin::Lead(after), Put::Stored(hit)) = (after, before.store(&[9], |_| true, |body| item(&body))) {
+        if let (Begin::Lead(after), Put::Stored(hit)) =
+            (after, before.store(&[9], |_| true, |body| item(&body)))
+        {
             assert!(hit.purged, "{what}");
             assert_eq!(store.figures().fills, 1, "{what}");
-            assert!(matches!(after.store(&[9], |_| true, |body| item(&body)), Put::Stored(hit) if !hit.purged));
+            assert!(
+                matches!(after.store(&[9], |_| true, |body| item(&body)), Put::Stored(hit) if !hit.purged)
+            );
         }
     }
 }
 
 #[test]
 fn fetches_and_followers_are_bounded() {
-    let limits = Limits { fills: 2, followers: 1, ..Limits::of_bytes(1 << 20) };
+    let limits = Limits {
+        fills: 2,
+        followers: 1,
+        ..Limits::of_bytes(1 << 20)
+    };
     let store: Arc<Items> = Arc::new(Store::new(limits));
     let _first = lead(&store, &named(b"1"));
     let second = lead(&store, &named(b"2"));
-    assert!(matches!(store.begin(&named(b"3"), 0, 0, |_| true), Begin::Full));
+    assert!(matches!(
+        store.begin(&named(b"3"), 0, 0, |_| true),
+        Begin::Full
+    ));
     let follower = follow(&store, &named(b"1"));
-    assert!(matches!(store.begin(&named(b"1"), 0, 0, |_| true), Begin::Full));
+    assert!(matches!(
+        store.begin(&named(b"1"), 0, 0, |_| true),
+        Begin::Full
+    ));
     drop(follower);
     follow(&store, &named(b"1"));
     drop(second);
@@ -262,7 +341,10 @@ fn fetches_and_followers_are_bounded() {
 fn variants_are_fetched_beside_each_other() {
     let store = store(1 << 20);
     let _german = lead(&store, &named(b"k"));
-    assert!(matches!(store.begin(&named(b"k"), 1, 0, |_| true), Begin::Lead(_)));
+    assert!(matches!(
+        store.begin(&named(b"k"), 1, 0, |_| true),
+        Begin::Lead(_)
+    ));
 }
 
 #[test]

@@ -1,0 +1,11 @@
+//! Whatever range is asked for, a part lies within its body.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_cache::properties::part_lies_within;
+
+fuzz_target!(|input: (&[u8], u64)| {
+    let (range, len) = input;
+    part_lies_within(range, len);
+    part_lies_within(&[b"bytes=", range].concat(), len);
+});

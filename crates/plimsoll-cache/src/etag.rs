@@ -1,0 +1,72 @@
+//! Entity tags (RFC 9110, 8.8.3) and how they are compared.
+
+use crate::fields::members;
+
+/// A tag as it stands in a field: weak or not, and what is between the quotes with them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ETag<'a> {
+    weak: bool,
+    opaque: &'a [u8],
+}
+
+impl<'a> ETag<'a> {
+    /// A tag from a field. One without quotes is taken as it stands: it compares with itself alone.
+    pub fn of(value: &'a [u8]) -> Self {
+        match value {
+            [b'W', b'/', opaque @ ..] => Self { weak: true, opaque },
+            opaque => Self {
+                weak: false,
+                opaque,
+            },
+        }
+    }
+
+    /// Whether it is a strong one: no part of the content differs between two with the same.
+    pub fn is_strong(&self) -> bool {
+        !self.weak && self.opaque.len() >= 2 && self.opaque.starts_with(b"\"")
+    }
+
+    /// The weak comparison (RFC 9110, 8.8.3.2), for `If-None-Match`.
+    pub fn matches_weakly(&self, other: &ETag<'_>) -> bool {
+        self.opaque == other.opaque
+    }
+
+    /// The strong comparison, for `If-Range` and for what a 304 renews.
+    pub fn matches_strongly(&self, other: &ETag<'_>) -> bool {
+        self.is_strong() && other.is_strong() && self.opaque == other.opaque
+    }
+}
+
+/// Whether a line of `If-None-Match` names this tag.
+pub fn names(line: &[u8], tag: &ETag<'_>) -> bool {
+    members(line).any(|member| ETag::of(member).matches_weakly(tag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tags_compare_as_the_table_of_the_standard_says() {
+        // RFC 9110, 8.8.3.2: two tags, whether they match strongly, and weakly.
+        for (one, other, strongly, weakly) in [
+            ("W/\"1\"", "W/\"1\"", false, true),
+            ("W/\"1\"", "W/\"2\"", false, false),
+            ("W/\"1\"", "\"1\"", false, true),
+            ("\"1\"", "\"1\"", true, true),
+            ("w/\"1\"", "\"1\"", false, false),
+            ("1", "1", false, true),
+        ] {
+            let (one, other) = (ETag::of(one.as_bytes()), ETag::of(other.as_bytes()));
+            assert_eq!(one.matches_strongly(&other), strongly, "{one:?} {other:?}");
+            assert_eq!(one.matches_weakly(&other), weakly, "{one:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_list_names_its_members() {
+        let tag = ETag::of(b"\"b, c\"");
+        assert!(names(b"\"a\", W/\"b, c\",\"d\"", &tag));
+        assert!(!names(b"\"a\", \"b\", \"c\"", &tag));
+    }
+}

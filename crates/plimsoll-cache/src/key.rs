@@ -1,0 +1,315 @@
+//! The primary key of a copy: scheme, host, path, and of the query what the route says.
+//!
+//! A key is bytes, `https://host/path?query`, that two requests share only when the origin is asked for the same.
+//! Nothing is left out that an origin might use: ports that are not the scheme's own stay, so do fragments and the case
+//! of percent signs. A request's key is hashed and compared piece by piece, without being built.
+
+use std::hash::Hasher;
+
+use siphasher::sip::SipHasher13;
+
+/// Most parameters of a query that are sorted; a longer query counts as it stands.
+const SORTED_MAX: usize = 64;
+
+/// Parameters that tell where a visitor came from, and change no page. A trailing `*` stands for any ending.
+const TRACKING: [&str; 24] = [
+    "utm_*",
+    "mtm_*",
+    "pk_*",
+    "gclid",
+    "gclsrc",
+    "gbraid",
+    "wbraid",
+    "dclid",
+    "fbclid",
+    "msclkid",
+    "twclid",
+    "ttclid",
+    "yclid",
+    "ysclid",
+    "igshid",
+    "li_fat_id",
+    "mc_cid",
+    "mc_eid",
+    "_ga",
+    "_gl",
+    "_hsenc",
+    "_hsmi",
+    "vero_id",
+    "wickedid",
+];
+
+/// What of a query is part of the key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Query {
+    /// All of it: a parameter that is left out but used by the origin would let one visitor choose what others see.
+    #[default]
+    All,
+    /// Nothing.
+    Ignore,
+    /// The parameters of these names.
+    Only(Vec<String>),
+    /// All but those known to say only where a visitor came from.
+    Tracking,
+}
+
+/// How a key is made from a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KeyRule {
+    /// What of the query counts.
+    pub query: Query,
+    /// Whether parameters are put in the order of their names; those of one name stay in theirs.
+    pub sorted: bool,
+}
+
+/// Where a cache's hashes start: random numbers, so that nobody outside can find keys that meet.
+#[derive(Clone, Copy, Debug)]
+pub struct Seed(pub u64, pub u64);
+
+impl Seed {
+    /// A hash that starts here.
+    pub(crate) fn hasher(self) -> SipHasher13 {
+        SipHasher13::new_with_keys(self.0, self.1)
+    }
+}
+
+/// The key of a request, borrowed from it.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyRef<'a> {
+    secure: bool,
+    host: &'a str,
+    path: &'a str,
+    query: Option<&'a str>,
+    rule: &'a KeyRule,
+}
+
+/// The key of a copy.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key(Box<[u8]>);
+
+impl Key {
+    /// Its bytes: `https://host/path?query`.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Its bytes to keep.
+    pub fn into_bytes(self) -> Box<[u8]> {
+        self.0
+    }
+
+    /// The host and port in it.
+    pub fn host(&self) -> &[u8] {
+        let start = if self.0.starts_with(b"https") { 8 } else { 7 };
+        let rest = self.0.get(start..).unwrap_or_default();
+        let end = rest.iter().position(|&byte| byte == b'/');
+        &rest[..end.unwrap_or(rest.len())]
+    }
+}
+
+impl<'a> KeyRef<'a> {
+    /// Of a request over an encrypted connection or not, for a host (with its port, if it was written) and a target
+    /// that starts with a slash or is empty.
+    pub fn new(secure: bool, host: &'a str, target: &'a str, rule: &'a KeyRule) -> Self {
+        let (path, query) = match target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (target, None),
+        };
+        Self {
+            secure,
+            host: without_own_port(host, secure),
+            path: if path.is_empty() { "/" } else { path },
+            query,
+            rule,
+        }
+    }
+
+    /// Whether the request came over an encrypted connection.
+    pub fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// The host as it was written, without the scheme's own port.
+    pub fn host(&self) -> &'a str {
+        self.host
+    }
+
+    /// The path as it was written.
+    pub fn path(&self) -> &'a str {
+        self.path
+    }
+
+    /// Whether a field such as `Content-Location` names what was asked for: path and query byte for byte, alone or
+    /// behind scheme and host.
+    pub fn is_named_by(&self, uri: &[u8]) -> bool {
+        let rest = match uri.first() {
+            Some(b'/') if !uri.starts_with(b"//") => Some(uri),
+            _ => self.behind_host(uri),
+        };
+        let Some(rest) = rest else {
+            return false;
+        };
+        let path = match rest {
+            [] | [b'?', ..] => &[b"/", rest].concat(),
+            rest => rest,
+        };
+        match self.query {
+            None => path == self.path.as_bytes(),
+            Some(query) => {
+                path.strip_prefix(self.path.as_bytes())
+                    .and_then(|rest| rest.strip_prefix(b"?"))
+                    == Some(query.as_bytes())
+            }
+        }
+    }
+
+    /// What follows scheme and host in an absolute URI, when they are this key's.
+    fn behind_host<'u>(&self, uri: &'u [u8]) -> Option<&'u [u8]> {
+        let scheme: &[u8] = if self.secure { b"https://" } else { b"http://" };
+        let (start, rest) = uri.split_at_checked(scheme.len())?;
+        if !start.eq_ignore_ascii_case(scheme) {
+            return None;
+        }
+        let end = rest.iter().position(|byte| b"/?#".contains(byte));
+        let (host, rest) = rest.split_at(end.unwrap_or(rest.len()));
+        let host = std::str::from_utf8(host).ok()?;
+        without_own_port(host, self.secure)
+            .eq_ignore_ascii_case(self.host)
+            .then_some(rest)
+    }
+
+    /// A hash that differs from run to run.
+    pub fn hash(&self, seed: Seed) -> u64 {
+        let mut hasher = seed.hasher();
+        self.pieces(&mut |piece| {
+            hasher.write(piece);
+            true
+        });
+        hasher.finish()
+    }
+
+    /// Whether a copy's key is this one, byte for byte.
+    pub fn is(&self, key: &Key) -> bool {
+        self.is_written(key.as_bytes())
+    }
+
+    /// Whether these are the bytes of this key.
+    pub fn is_written(&self, key: &[u8]) -> bool {
+        let mut rest = key;
+        let all_match = self.pieces(&mut |piece| match rest.split_at_checked(piece.len()) {
+            Some((start, after)) if start == piece => {
+                rest = after;
+                true
+            }
+            _ => false,
+        });
+        all_match && rest.is_empty()
+    }
+
+    /// The key to keep.
+    pub fn to_key(&self) -> Key {
+        let mut bytes = Vec::with_capacity(
+            16 + self.host.len() + self.path.len() + self.query.map_or(0, str::len),
+        );
+        self.pieces(&mut |piece| {
+            bytes.extend_from_slice(piece);
+            true
+        });
+        Key(bytes.into_boxed_slice())
+    }
+
+    /// Hands out the key's bytes in order until one piece is not wanted; whether all were.
+    fn pieces(&self, take: &mut impl FnMut(&[u8]) -> bool) -> bool {
+        let scheme: &[u8] = if self.secure { b"https://" } else { b"http://" };
+        if !take(scheme) || !lowered(self.host.as_bytes(), take) || !take(self.path.as_bytes()) {
+            return false;
+        }
+        let Some(query) = self.query else {
+            return true;
+        };
+        match (&self.rule.query, self.rule.sorted) {
+            (Query::Ignore, _) => true,
+            (Query::All, false) => take(b"?") && take(query.as_bytes()),
+            (kept, sorted) => parameters(query, kept, sorted, take),
+        }
+    }
+}
+
+/// Hands out the parameters that count.
+fn parameters(
+    query: &str,
+    kept: &Query,
+    sorted: bool,
+    take: &mut impl FnMut(&[u8]) -> bool,
+) -> bool {
+    let mut is_first = true;
+    let mut hand_out = |part: &str| {
+        let sign: &[u8] = if is_first { b"?" } else { b"&" };
+        is_first = false;
+        take(sign) && take(part.as_bytes())
+    };
+    let mut parts = query.split('&').filter(|part| counts(part, kept));
+    if !sorted || parts.clone().count() > SORTED_MAX {
+        return parts.all(hand_out);
+    }
+    let mut room = [(0_usize, ""); SORTED_MAX];
+    let mut count = 0;
+    for part in parts {
+        room[count] = (count, part);
+        count += 1;
+    }
+    let parts = &mut room[..count];
+    // Sorting in place needs no memory; the place keeps those of one name in order.
+    parts.sort_unstable_by(|(place, part), (other_place, other)| {
+        (name_of(part), place).cmp(&(name_of(other), other_place))
+    });
+    parts.iter().all(|(_, part)| hand_out(part))
+}
+
+/// Whether a parameter is part of the key.
+fn counts(part: &str, kept: &Query) -> bool {
+    // Some origins take a semicolon for an ampersand: what hides behind it counts.
+    if part.contains(';') {
+        return true;
+    }
+    let name = name_of(part);
+    match kept {
+        Query::All => true,
+        Query::Ignore => false,
+        Query::Only(names) => names.iter().any(|kept| kept == name),
+        Query::Tracking => !TRACKING
+            .iter()
+            .any(|tracking| match tracking.strip_suffix('*') {
+                Some(start) => name.starts_with(start),
+                None => name == *tracking,
+            }),
+    }
+}
+
+fn name_of(part: &str) -> &str {
+    part.split_once('=').map_or(part, |(name, _)| name)
+}
+
+/// Hands out bytes in small letters.
+fn lowered(bytes: &[u8], take: &mut impl FnMut(&[u8]) -> bool) -> bool {
+    if !bytes.iter().any(u8::is_ascii_uppercase) {
+        return take(bytes);
+    }
+    bytes.chunks(64).all(|chunk| {
+        let mut room = [0; 64];
+        let room = &mut room[..chunk.len()];
+        room.copy_from_slice(chunk);
+        room.make_ascii_lowercase();
+        take(room)
+    })
+}
+
+/// A host without the port that its scheme has anyway.
+fn without_own_port(host: &str, secure: bool) -> &str {
+    let own = if secure { ":443" } else { ":80" };
+    let bare = host.strip_suffix(own).unwrap_or(host);
+    bare.strip_suffix(':').unwrap_or(bare)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,324 @@
+//! What must hold for any bytes at all: tried by the tests with bytes that look like heads, by the fuzz targets with
+//! any. Each function panics where it does not hold.
+
+use httparse::{EMPTY_HEADER, Header, Request, Response, Status};
+
+use crate::answer::{Answer, Exchange};
+use crate::date;
+use crate::directives::{Directives, Wishes};
+use crate::fields::{has, lines, only};
+use crate::key::{KeyRef, KeyRule, Query, Seed};
+use crate::moment::Moment;
+use crate::policy::Policy;
+use crate::range::Part;
+use crate::request::Asked;
+use crate::response::Stored;
+use crate::reuse::{self, Decision};
+use crate::storing;
+use crate::update;
+use crate::vary::{SELECTING_LEN_MAX, Vary, write_selecting};
+
+/// Most fields of a head that is tried.
+const FIELDS_MAX: usize = 64;
+
+/// However the rest reads, what forbids is not overlooked, and nothing that is added lengthens a lifetime.
+///
+/// # Panics
+/// When it does not hold.
+pub fn directives_are_read_safely(value: &[u8]) {
+    let line = |value| Header {
+        name: "cache-control",
+        value,
+    };
+    let with = |other| Directives::of(&[line(other), line(value)]);
+    assert!(with(b"no-store").no_store);
+    assert!(with(b"private").private);
+    assert!(with(b"no-cache").no_cache);
+    assert!(with(b"must-revalidate").must_revalidate);
+    assert!(with(b"max-age=60").max_age <= Some(60));
+    assert!(with(b"s-maxage=60").s_maxage <= Some(60));
+    let _ = Wishes::of(&[line(value)]);
+    let _ = Directives::of(&[Header {
+        name: "cdn-cache-control",
+        value,
+    }]);
+}
+
+/// A date is read or refused; one that is read is read the same when it is written anew.
+///
+/// # Panics
+/// When it is not.
+pub fn date_is_read_or_refused(value: &[u8], now: u32) {
+    let Some(at) = date::parse(value, now.into()) else {
+        return;
+    };
+    let Ok(seconds) = u64::try_from(at) else {
+        return;
+    };
+    if seconds >= 253_402_300_800 {
+        return;
+    }
+    let moment = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+    let written = httpdate::fmt_http_date(moment);
+    assert_eq!(date::parse(written.as_bytes(), now.into()), Some(at));
+}
+
+/// A part lies within its body.
+///
+/// # Panics
+/// When it does not.
+pub fn part_lies_within(range: &[u8], len: u64) {
+    if let Part::Bytes { first, last } = Part::of(range, len) {
+        assert!(first <= last && last < len);
+    }
+}
+
+/// The secondary key of a request does not depend on what the answer does not vary by, and is bounded.
+///
+/// # Panics
+/// When it does.
+pub fn selecting_depends_on_what_is_named(vary: &[u8], value: &[u8], other: &[u8]) {
+    let Vary::Fields(names) = Vary::of(&[Header {
+        name: "vary",
+        value: vary,
+    }]) else {
+        return;
+    };
+    let policy = Policy::default();
+    let write = |headers: &[Header<'_>]| {
+        let mut out = Vec::new();
+        write_selecting(&mut out, &names, headers, &policy).then_some(out)
+    };
+    let first = names.split(',').next().unwrap_or_default();
+    let line = Header { name: first, value };
+    let alone = write(&[line]);
+    let beside = write(&[
+        Header {
+            name: "not a name",
+            value: other,
+        },
+        line,
+    ]);
+    assert_eq!(alone, beside);
+    assert!(alone.is_none_or(|selecting| selecting.len() <= SELECTING_LEN_MAX));
+}
+
+/// Two targets share a key under the rule that leaves nothing out only when they are one; under any rule a key is itself.
+///
+/// # Panics
+/// When it does not hold.
+pub fn keys_tell_targets_apart(host: &str, target: &str, other: &str) {
+    for query in [
+        Query::All,
+        Query::Ignore,
+        Query::Only(vec!["id".to_owned()]),
+        Query::Tracking,
+    ] {
+        for sorted in [false, true] {
+            let is_exact = query == Query::All && !sorted;
+            let rule = KeyRule {
+                query: query.clone(),
+                sorted,
+            };
+            let one = KeyRef::new(true, host, target, &rule);
+            let two = KeyRef::new(true, host, other, &rule);
+            let (key, other_key) = (one.to_key(), two.to_key());
+            assert!(one.is(&key) && two.is(&other_key));
+            assert_eq!(one.is(&other_key), key == other_key);
+            if key == other_key {
+                assert_eq!(one.hash(Seed(1, 2)), two.hash(Seed(1, 2)));
+                let rooted = |target: &str| match target {
+                    "" => "/".to_owned(),
+                    query if query.starts_with('?') => format!("/{query}"),
+                    target => target.to_owned(),
+                };
+                assert!(!is_exact || rooted(target) == rooted(other));
+            }
+        }
+    }
+}
+
+/// An answer that is stored for a request is one that may be shared, and every head made from its copy is one that a
+/// client reads as it is meant.
+///
+/// # Panics
+/// When it is not.
+pub fn what_is_stored_may_be_shared(request: &[u8], answer: &[u8], seconds: u32) {
+    let mut request_room = [EMPTY_HEADER; FIELDS_MAX];
+    let mut asking = Request::new(&mut request_room);
+    let mut answer_room = [EMPTY_HEADER; FIELDS_MAX];
+    let mut answering = Response::new(&mut answer_room);
+    let (Ok(Status::Complete(_)), Ok(Status::Complete(_))) =
+        (asking.parse(request), answering.parse(answer))
+    else {
+        return;
+    };
+    let policy = Policy {
+        lifetime_min: 30,
+        reload_after: Some(1),
+        ..Policy::default()
+    };
+    let asked = Asked::read(
+        asking.method.unwrap_or_default(),
+        false,
+        asking.headers,
+        &policy,
+    );
+    let rule = KeyRule::default();
+    let key = KeyRef::new(true, "a.example", asking.path.unwrap_or_default(), &rule);
+    let answer = Answer {
+        status: answering.code.unwrap_or_default(),
+        reason: answering.reason.unwrap_or_default(),
+        headers: answering.headers,
+    };
+    let start = Moment::from_ms(1_795_348_800_000);
+    let exchange = Exchange {
+        asked_at: start,
+        received_at: start,
+        chance: seconds,
+    };
+    let Ok(storable) = storing::judge(&asked, &key, &answer, &policy, &exchange) else {
+        return;
+    };
+    let terms = storable.terms;
+    let has_cookie =
+        lines(asked.headers, "cookie").any(|line| line.iter().any(|byte| !b"; \t".contains(byte)));
+    let is_somebody = has_cookie || has(asked.headers, "authorization");
+    assert!(!is_somebody || terms.plain_until == terms.fresh_until);
+    assert!(!asked.authorized || terms.for_authorized);
+    assert!(!terms.no_cache || terms.stale_if_error == 0);
+    let stored = Stored::new(&answer, &storable);
+    let now = start.after(u64::from(seconds) * 1000);
+    let decision = reuse::decide(&asked, &stored, None, Some(10), now, &policy);
+    if let Decision::Serve(serve) = decision {
+        check_head(&stored, serve.shape, now);
+    }
+    let renewed = update::renew(&stored, &asked, &key, &answer, &policy, &exchange);
+    if let update::Renewed::Copy(copy, _) = renewed {
+        assert_eq!(copy.status(), stored.status());
+        check_head(&copy, crate::response::Shape::Whole, now);
+    }
+}
+
+fn check_head(stored: &Stored, shape: crate::response::Shape, now: Moment) {
+    let mut head = Vec::new();
+    stored.write_head(&mut head, shape, Some(10), now);
+    head.extend_from_slice(b"\r\n");
+    let mut room = [EMPTY_HEADER; FIELDS_MAX + 8];
+    let mut response = Response::new(&mut room);
+    assert_eq!(response.parse(&head), Ok(Status::Complete(head.len())));
+    let count = |name| lines(response.headers, name).count();
+    assert!(count("content-length") <= 1);
+    assert_eq!(count("age"), 1);
+    assert!(only(response.headers, "date").is_some());
+    for gone in [
+        "connection",
+        "transfer-encoding",
+        "set-cookie",
+        "keep-alive",
+    ] {
+        assert_eq!(count(gone), 0, "{gone}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn fields() -> impl Strategy<Value = String> {
+        let name = prop::sample::select(vec![
+            "Cache-Control",
+            "CDN-Cache-Control",
+            "Pragma",
+            "Expires",
+            "Date",
+            "Age",
+            "Vary",
+            "ETag",
+            "Last-Modified",
+            "Set-Cookie",
+            "Cookie",
+            "Authorization",
+            "Range",
+            "If-Range",
+            "If-None-Match",
+            "If-Modified-Since",
+            "Connection",
+            "Content-Length",
+            "Content-Range",
+            "Content-Location",
+            "Transfer-Encoding",
+            "X-Test",
+        ]);
+        let value = prop_oneof![
+            prop::sample::select(vec![
+                "max-age=60",
+                "max-age=60, public",
+                "no-cache",
+                "no-store",
+                "private=\"x-test\"",
+                "s-maxage=5, stale-while-revalidate=60",
+                "must-understand, no-store",
+                "max-stale",
+                "Sun, 22 Nov 2026 12:00:00 GMT",
+                "Sun, 22 Nov 2026 11:00:00 GMT",
+                "5",
+                "\"a\"",
+                "W/\"a\"",
+                "bytes=0-4",
+                "bytes=20-",
+                "x-test, date",
+                "Cookie",
+                "*",
+                "a=b",
+                "/",
+            ])
+            .prop_map(str::to_owned),
+            "[ -~]{0,20}",
+        ];
+        prop::collection::vec((name, value), 0..7).prop_map(|fields| {
+            let lines = fields
+                .iter()
+                .map(|(name, value)| [name, ": ", value, "\r\n"].concat());
+            lines.collect::<String>()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        #[test]
+        fn what_is_stored_is_shared_rightly(
+            method in prop::sample::select(vec!["GET", "GET", "GET", "HEAD", "POST", "PUT"]),
+            request in fields(),
+            status in prop::sample::select(vec![200, 200, 203, 204, 206, 301, 304, 404, 500, 599]),
+            answer in fields(),
+            seconds in 0_u32..200,
+        ) {
+            let request = format!("{method} / HTTP/1.1\r\n{request}\r\n");
+            let answer = format!("HTTP/1.1 {status} Said\r\n{answer}\r\n");
+            what_is_stored_may_be_shared(request.as_bytes(), answer.as_bytes(), seconds);
+        }
+
+        #[test]
+        fn fields_are_read_safely(value: Vec<u8>, text in "[ -~]{0,40}", now: u32, len: u64) {
+            for value in [&value[..], text.as_bytes()] {
+                directives_are_read_safely(value);
+                date_is_read_or_refused(value, now);
+                part_lies_within(value, len);
+                selecting_depends_on_what_is_named(b"foo, accept-encoding", value, b"x");
+            }
+        }
+
+        #[test]
+        fn targets_are_told_apart(
+            host in "[aA]{1,3}(:443)?",
+            target in "/?[a-c?&=;#]{0,4}",
+            other in "/?[a-c?&=;#]{0,4}",
+        ) {
+            keys_tell_targets_apart(&host, &target, &other);
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! `Range` (RFC 9110, 14): which part of a whole copy is asked for.
+
+use crate::fields::members;
+
+/// What of a body is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// All of it: no range that counts is asked for, or several, which may be answered so.
+    Whole,
+    /// From the first to the last byte, both counted from 0 and both sent.
+    Bytes {
+        /// The first.
+        first: u64,
+        /// The last.
+        last: u64,
+    },
+    /// Nothing of it: the range lies behind the end.
+    Unsatisfiable,
+}
+
+impl Part {
+    /// What a `Range` asks for of a body of so many bytes. A field that breaks the grammar counts for nothing.
+    pub fn of(range: &[u8], len: u64) -> Self {
+        let Some(equals) = range.iter().position(|&byte| byte == b'=') else {
+            return Self::Whole;
+        };
+        if !range[..equals].eq_ignore_ascii_case(b"bytes") {
+            return Self::Whole;
+        }
+        let mut ranges = members(&range[equals + 1..]);
+        match (ranges.next(), ranges.next()) {
+            (Some(only), None) => single(only, len).unwrap_or(Self::Whole),
+            _ => Self::Whole,
+        }
+    }
+}
+
+/// One range; `None` when it is not valid.
+fn single(range: &[u8], len: u64) -> Option<Part> {
+    let dash = range.iter().position(|&byte| byte == b'-')?;
+    let (first, last) = (&range[..dash], &range[dash + 1..]);
+    if first.is_empty() {
+        let wanted = position(last)?;
+        if wanted == 0 || len == 0 {
+            return Some(Part::Unsatisfiable);
+        }
+        return Some(Part::Bytes {
+            first: len.saturating_sub(wanted),
+            last: len - 1,
+        });
+    }
+    let first = position(first)?;
+    let last = match last {
+        [] => u64::MAX,
+        digits => position(digits)?,
+    };
+    if last < first {
+        return None;
+    }
+    if first >= len {
+        return Some(Part::Unsatisfiable);
+    }
+    Some(Part::Bytes {
+        first,
+        last: last.min(len - 1),
+    })
+}
+
+/// A position; one too great is the greatest there is.
+fn position(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &byte| {
+        byte.is_ascii_digit().then(|| {
+            number
+                .saturating_mul(10)
+                .saturating_add(u64::from(byte - b'0'))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(range: &str, len: u64, expected: Part) {
+        assert_eq!(
+            Part::of(range.as_bytes(), len),
+            expected,
+            "{range} of {len}"
+        );
+    }
+
+    #[test]
+    fn ranges_are_those_of_the_standard() {
+        let bytes = |first, last| Part::Bytes { first, last };
+        // RFC 9110, 14.1.2, for a body of 10,000 bytes.
+        check("bytes=0-499", 10_000, bytes(0, 499));
+        check("bytes=500-999", 10_000, bytes(500, 999));
+        check("bytes=-500", 10_000, bytes(9_500, 9_999));
+        check("bytes=9500-", 10_000, bytes(9_500, 9_999));
+        check("Bytes=0-0", 10_000, bytes(0, 0));
+        check("bytes=0-0,-1", 10_000, Part::Whole);
+        check("bytes=-20000", 10_000, bytes(0, 9_999));
+        check(
+            "bytes=9999-99999999999999999999999",
+            10_000,
+            bytes(9_999, 9_999),
+        );
+        check("bytes=10000-", 10_000, Part::Unsatisfiable);
+        check("bytes=-0", 10_000, Part::Unsatisfiable);
+        check("bytes=0-", 0, Part::Unsatisfiable);
+        check("bytes=-1", 0, Part::Unsatisfiable);
+        for invalid in [
+            "",
+            "bytes",
+            "bytes=",
+            "bytes=-",
+            "bytes=5-4",
+            "bytes=a-b",
+            "bytes= 1 - 2",
+            "lines=1-2",
+            "bytes=1",
+            "bytes=--1",
+            "bytes=+1-2",
+        ] {
+            check(invalid, 10_000, Part::Whole);
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn a_part_lies_within_its_body(range in "bytes=[0-9-,]{0,12}", len in 0_u64..2_000) {
+            if let Part::Bytes { first, last } = Part::of(range.as_bytes(), len) {
+                prop_assert!(first <= last && last < len);
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read(range: Vec<u8>, len: u64) {
+            let _ = Part::of(&range, len);
+        }
+    }
+}

@@ -1,0 +1,390 @@
+//! The head of a copy: what of an answer is kept (RFC 9111, 3.1), and how it is sent again.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use httparse::Header;
+
+use crate::answer::Answer;
+use crate::date;
+use crate::etag::ETag;
+use crate::fields::{first, is, lines, members, only};
+use crate::moment::Moment;
+use crate::storing::{Storable, Terms};
+
+/// The last second that an HTTP date can name.
+const LAST_SECOND: u64 = 253_402_300_799;
+
+/// Where a value lies in a head.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+impl Span {
+    /// `None` for one that no head has, which are bounded.
+    fn new(start: usize, end: usize) -> Option<Self> {
+        Some(Self {
+            start: u32::try_from(start).ok()?,
+            end: u32::try_from(end).ok()?,
+        })
+    }
+
+    fn of(self, head: &[u8]) -> &[u8] {
+        &head[self.start as usize..self.end as usize]
+    }
+}
+
+/// A copy's head, as it is sent, and all that is needed to decide about it.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// First line and fields, each with its end; without what belongs to one connection or one sending.
+    head: Box<[u8]>,
+    /// Length of the first line.
+    line_len: usize,
+    status: u16,
+    etag: Option<Span>,
+    last_modified: Option<Span>,
+    modified: Option<i64>,
+    made: i64,
+    terms: Terms,
+}
+
+/// What of a copy is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// All of it; to a HEAD, its head.
+    Whole,
+    /// 304: the client has it already.
+    NotModified,
+    /// 206: from the first to the last byte.
+    Part {
+        /// The first, counted from 0.
+        first: u64,
+        /// The last, which is sent too.
+        last: u64,
+    },
+    /// 416: the range lies behind the end.
+    Unsatisfiable,
+}
+
+impl Stored {
+    /// The copy of an answer, as [`crate::storing::judge`] said.
+    pub fn new(answer: &Answer<'_, '_>, storable: &Storable) -> Self {
+        let terms = storable.terms;
+        let mut head = Vec::with_capacity(512);
+        put(
+            &mut head,
+            &[
+                "HTTP/1.1 ",
+                &answer.status.to_string(),
+                " ",
+                answer.reason,
+                "\r\n",
+            ],
+        );
+        let line_len = head.len();
+        let received = terms.received_at.seconds();
+        let mut stored = Self {
+            head: Box::default(),
+            line_len,
+            status: answer.status,
+            etag: None,
+            last_modified: None,
+            modified: first(answer.headers, "last-modified")
+                .and_then(|line| date::parse(line, received)),
+            made: received,
+            terms,
+        };
+        // Whoever keeps an answer without a date that can be read gives it one (RFC 9110, 6.6.1).
+        let made = only(answer.headers, "date").and_then(|line| date::parse(line, received));
+        match made {
+            Some(made) => stored.made = made,
+            None => put(
+                &mut head,
+                &["Date: ", &http_date(stored.terms.received_at), "\r\n"],
+            ),
+        }
+        for header in answer.headers {
+            let name = header.name;
+            let is_odd_date = made.is_none() && is(name, "date");
+            if is_odd_date || !is_kept(answer.headers, name, storable) {
+                continue;
+            }
+            put(&mut head, &[name, ": "]);
+            let start = head.len();
+            head.extend_from_slice(header.value.trim_ascii());
+            let span = Span::new(start, head.len());
+            put(&mut head, &["\r\n"]);
+            if is(name, "etag") && stored.etag.is_none() {
+                stored.etag = span;
+            } else if is(name, "last-modified") && stored.last_modified.is_none() {
+                stored.last_modified = span;
+            }
+        }
+        stored.head = head.into_boxed_slice();
+        stored
+    }
+
+    /// Its status.
+    pub fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The terms that it was stored on.
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// Its entity tag as it stands.
+    pub fn etag(&self) -> Option<&[u8]> {
+        self.etag.map(|span| span.of(&self.head))
+    }
+
+    /// Its `Last-Modified` as it stands.
+    pub fn last_modified(&self) -> Option<&[u8]> {
+        self.last_modified.map(|span| span.of(&self.head))
+    }
+
+    /// Whether the origin can be asked if it has changed.
+    pub fn has_validator(&self) -> bool {
+        self.etag.is_some() || self.last_modified.is_some()
+    }
+
+    /// First line and fields as they are kept.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// How old it is (RFC 9111, 4.2.3), whole seconds.
+    pub fn age(&self, now: Moment) -> u32 {
+        let resident = now.since(self.terms.received_at) / 1000;
+        self.terms
+            .age
+            .saturating_add(u32::try_from(resident).unwrap_or(u32::MAX))
+    }
+
+    /// Bytes that it takes, besides its body.
+    pub fn weight(&self) -> usize {
+        size_of::<Self>() + self.head.len()
+    }
+
+    /// Writes the conditions under which the origin is asked for it anew (RFC 9111, 4.3.1).
+    pub fn write_conditions(&self, out: &mut Vec<u8>) {
+        for (name, value) in [
+            ("If-None-Match: ", self.etag()),
+            ("If-Modified-Since: ", self.last_modified()),
+        ] {
+            if let Some(value) = value {
+                put(out, &[name]);
+                out.extend_from_slice(value);
+                put(out, &["\r\n"]);
+            }
+        }
+    }
+
+    /// Writes the head of an answer made from it, but for the empty line at its end: whoever sends it adds what belongs
+    /// to the connection. `body_len` is the length of the copy's whole body, if it is known; if it is not, the framing
+    /// is added by the caller too.
+    pub fn write_head(&self, out: &mut Vec<u8>, shape: Shape, body_len: Option<u64>, now: Moment) {
+        match shape {
+            Shape::Whole => {
+                out.extend_from_slice(&self.head);
+                if let Some(len) = body_len
+                    && self.status != 204
+                {
+                    number(out, "Content-Length: ", len);
+                }
+            }
+            Shape::NotModified => {
+                put(out, &["HTTP/1.1 304 Not Modified\r\n"]);
+                self.write_fields(out, |name| !describes_content(name));
+            }
+            Shape::Part { first, last } => {
+                put(out, &["HTTP/1.1 206 Partial Content\r\n"]);
+                self.write_fields(out, |name| !is(name, "content-range"));
+                put(out, &["Content-Range: bytes "]);
+                digits(out, first);
+                put(out, &["-"]);
+                digits(out, last);
+                write_length(out, body_len);
+                number(out, "Content-Length: ", last - first + 1);
+            }
+            Shape::Unsatisfiable => {
+                put(out, &["HTTP/1.1 416 Range Not Satisfiable\r\n"]);
+                self.write_fields(out, |name| is(name, "date"));
+                put(out, &["Content-Range: bytes *"]);
+                write_length(out, body_len);
+                put(out, &["Content-Length: 0\r\n"]);
+            }
+        }
+        number(out, "Age: ", self.age(now).into());
+    }
+
+    /// Whether a request's conditions find that the client has this copy already (RFC 9111, 4.3.2): `If-None-Match`
+    /// where it is there, `If-Modified-Since` otherwise.
+    pub fn is_known_to(&self, request: &[Header<'_>]) -> bool {
+        // Conditions count where the answer would have been a success (RFC 9110, 13.2.1).
+        if !(200..300).contains(&self.status) {
+            return false;
+        }
+        let mut tags = lines(request, "if-none-match").peekable();
+        if tags.peek().is_some() {
+            let tag = self.etag().map(ETag::of);
+            return tags
+                .any(|line| line == b"*" || tag.is_some_and(|tag| crate::etag::names(line, &tag)));
+        }
+        let Some(since) = only(request, "if-modified-since")
+            .and_then(|line| date::parse(line, self.terms.received_at.seconds()))
+        else {
+            return false;
+        };
+        self.modified.unwrap_or(self.made) <= since
+    }
+
+    /// Whether a range may be cut from this copy for a client that has a part of it (RFC 9110, 13.1.5).
+    pub fn is_same_as(&self, if_range: &[u8]) -> bool {
+        if if_range.starts_with(b"\"") || if_range.starts_with(b"W/") {
+            return self
+                .etag()
+                .is_some_and(|tag| ETag::of(tag).matches_strongly(&ETag::of(if_range)));
+        }
+        let received = self.terms.received_at.seconds();
+        match (self.modified, date::parse(if_range, received)) {
+            // A date says which of two contents it is only when it lies a second before the answer (RFC 9110, 8.8.2.2).
+            (Some(modified), Some(asked)) => modified == asked && modified < self.made,
+            _ => false,
+        }
+    }
+
+    /// What the first line says after the status.
+    pub(crate) fn reason(&self) -> &str {
+        let start = "HTTP/1.1 200 ".len();
+        let reason = self.head.get(start..self.line_len - 2);
+        std::str::from_utf8(reason.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// The fields, as they are kept.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = Header<'_>> {
+        let lines = self.head[self.line_len..].split_inclusive(|&byte| byte == b'\n');
+        lines.filter_map(|line| {
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            Some(Header {
+                name: std::str::from_utf8(&line[..colon]).ok()?,
+                value: line[colon + 1..].trim_ascii(),
+            })
+        })
+    }
+
+    fn write_fields(&self, out: &mut Vec<u8>, is_wanted: impl Fn(&str) -> bool) {
+        for header in self.fields().filter(|header| is_wanted(header.name)) {
+            put(out, &[header.name, ": "]);
+            out.extend_from_slice(header.value);
+            put(out, &["\r\n"]);
+        }
+    }
+}
+
+/// Whether a field of an answer goes into its copy (RFC 9111, 3.1). Its length is that of the body that is kept, its
+/// age is reckoned.
+fn is_kept(answer: &[Header<'_>], name: &str, storable: &Storable) -> bool {
+    if ends_with_connection(name) || is(name, "age") || is(name, "content-length") {
+        return false;
+    }
+    if is(name, "set-cookie") && storable.strips_cookies {
+        return false;
+    }
+    let is_withheld = storable.withheld.iter().any(|withheld| is(name, withheld));
+    !is_withheld && !is_named_by_connection(answer, name)
+}
+
+/// Whether a field belongs to one connection, or to a proxy's talk with its client.
+pub(crate) fn ends_with_connection(name: &str) -> bool {
+    match name.len() {
+        2 => is(name, "te"),
+        7 => is(name, "upgrade") || is(name, "trailer"),
+        10 => is(name, "connection") || is(name, "keep-alive") || is(name, "x-plimsoll"),
+        16 => is(name, "proxy-connection"),
+        17 => is(name, "transfer-encoding"),
+        18 => is(name, "proxy-authenticate"),
+        19 => is(name, "proxy-authorization"),
+        25 => is(name, "proxy-authentication-info"),
+        _ => false,
+    }
+}
+
+/// Whether `Connection` names this field. What a copy is decided by is for all who get it, whatever is said of it
+/// (RFC 9110, 7.6.1).
+pub(crate) fn is_named_by_connection(answer: &[Header<'_>], name: &str) -> bool {
+    let is_decisive = match name.len() {
+        4 => is(name, "date") || is(name, "etag") || is(name, "vary"),
+        7 => is(name, "expires"),
+        13 => is(name, "cache-control") || is(name, "last-modified"),
+        17 => is(name, "cdn-cache-control"),
+        _ => false,
+    };
+    if is_decisive {
+        return false;
+    }
+    lines(answer, "connection")
+        .flat_map(members)
+        .any(|member| member.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Fields that say what the content is, which a 304 does not have (RFC 9110, 15.4.5).
+fn describes_content(name: &str) -> bool {
+    [
+        "content-encoding",
+        "content-language",
+        "content-md5",
+        "content-range",
+        "content-type",
+    ]
+    .iter()
+    .any(|field| is(name, field))
+}
+
+/// A moment as fields name it.
+fn http_date(at: Moment) -> String {
+    let seconds = (at.ms() / 1000).min(LAST_SECOND);
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Writes the end of a `Content-Range`.
+fn write_length(out: &mut Vec<u8>, body_len: Option<u64>) {
+    match body_len {
+        Some(len) => number(out, "/", len),
+        None => put(out, &["/*\r\n"]),
+    }
+}
+
+fn put(out: &mut Vec<u8>, parts: &[&str]) {
+    for part in parts {
+        out.extend_from_slice(part.as_bytes());
+    }
+}
+
+/// Writes a field that is a number, without a detour over memory.
+pub(crate) fn number(out: &mut Vec<u8>, field: &str, number: u64) {
+    put(out, &[field]);
+    digits(out, number);
+    put(out, &["\r\n"]);
+}
+
+/// Writes a number.
+pub(crate) fn digits(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b"0123456789"[usize::try_from(number % 10).unwrap_or_default()];
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests;

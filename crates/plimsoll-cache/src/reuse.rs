@@ -1,0 +1,266 @@
+//! What a request that selects a copy is answered with (RFC 9111, 4).
+
+use crate::fields::only;
+use crate::moment::Moment;
+use crate::policy::Policy;
+use crate::range::Part;
+use crate::request::{Asked, Class, Passing};
+use crate::response::{Shape, Stored};
+
+/// What is done for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// The copy answers, at once.
+    Serve(Serve),
+    /// The origin is asked whether the copy is still right, and the request waits. When the origin is ill,
+    /// [`crate::stale::may_serve`] says whether the copy answers.
+    Revalidate(Reason),
+    /// The copy is not for this request: the origin answers it.
+    Fetch(Reason),
+    /// 504: the client wants a copy or nothing (`only-if-cached`), and there is none for it.
+    Refuse,
+}
+
+/// How a copy answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Serve {
+    /// What of it is sent.
+    pub shape: Shape,
+    /// Milliseconds that it stays fresh; below zero when it is stale.
+    pub ttl_ms: i64,
+    /// Whether one request should renew it meanwhile.
+    pub renew: Option<Renewal>,
+}
+
+/// Why a copy is renewed while it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Renewal {
+    /// It is in the last tenth of its lifetime.
+    Early,
+    /// It is stale, and may be served meanwhile.
+    Stale,
+    /// It was purged softly.
+    Purged,
+}
+
+impl Renewal {
+    /// A word for `Cache-Status`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Early => "renewed-early",
+            Self::Stale => "stale-while-revalidate",
+            Self::Purged => "purged",
+        }
+    }
+}
+
+/// Why a copy does not answer at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It is stale.
+    Stale,
+    /// It was purged softly, too long ago.
+    Purged,
+    /// It says `no-cache`.
+    NoCache,
+    /// The client wishes for something newer.
+    Wished,
+    /// The request passes the cache by.
+    Passing(Passing),
+    /// The request has `Authorization`, and the copy is not said to serve such.
+    Authorized,
+    /// The request has a cookie, and the copy's lifetime is the route's or a guess, which holds for nobody in
+    /// particular.
+    Named,
+}
+
+impl Reason {
+    /// A word for `Cache-Status`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Stale => "stale",
+            Self::Purged => "purged",
+            Self::NoCache => "no-cache",
+            Self::Wished => "request",
+            Self::Passing(passing) => passing.word(),
+            Self::Authorized => "authorization",
+            Self::Named => "cookie",
+        }
+    }
+
+    /// What it is, where a decision is explained.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Stale => "the copy is stale",
+            Self::Purged => "the copy was purged",
+            Self::NoCache => "the copy says Cache-Control: no-cache",
+            Self::Wished => "the request wishes for something newer (Cache-Control or Pragma)",
+            Self::Passing(passing) => passing.text(),
+            Self::Authorized => {
+                "the request has Authorization, and the copy says neither public, must-revalidate nor s-maxage"
+            }
+            Self::Named => {
+                "the request has a cookie that counts, and the copy's lifetime is the route's or a guess"
+            }
+        }
+    }
+}
+
+/// The times of a copy that hold for a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    /// Until when it is fresh.
+    pub(crate) fresh_until: Moment,
+    /// How long it is fresh here.
+    pub(crate) lifetime_ms: u64,
+}
+
+/// The times that hold for this request: the route's own lifetimes and guesses only for nobody in particular.
+pub(crate) fn times(asked: &Asked<'_, '_>, stored: &Stored) -> Times {
+    let terms = stored.terms();
+    let fresh_until = if asked.class == Class::Plain {
+        terms.plain_until
+    } else {
+        terms.fresh_until
+    };
+    Times {
+        fresh_until,
+        lifetime_ms: fresh_until.since(terms.received_at),
+    }
+}
+
+/// Decides for a request and the copy that it selects. `purged_at` is when the copy was purged softly, if it was;
+/// `body_len` the length of its body, if that is known yet.
+pub fn decide(
+    asked: &Asked<'_, '_>,
+    stored: &Stored,
+    purged_at: Option<Moment>,
+    body_len: Option<u64>,
+    now: Moment,
+    policy: &Policy,
+) -> Decision {
+    if let Some(reason) = barred(asked, stored) {
+        return Decision::Fetch(reason);
+    }
+    let times = times(asked, stored);
+    let serve = |renew| {
+        Decision::Serve(Serve {
+            shape: shape(asked, stored, body_len),
+            ttl_ms: signed_gap(times.fresh_until, now),
+            renew,
+        })
+    };
+    let is_fresh = now < times.fresh_until && !stored.terms().no_cache;
+    let reason = if !is_fresh {
+        if may_serve_stale(asked, stored, &times, now) && purged_at.is_none() {
+            return serve(Some(Renewal::Stale));
+        }
+        if stored.terms().no_cache {
+            Reason::NoCache
+        } else {
+            Reason::Stale
+        }
+    } else if is_newer_wished(asked, stored, &times, now, policy) {
+        Reason::Wished
+    } else if let Some(purged_at) = purged_at {
+        if now < purged_at.after(u64::from(policy.purge_grace) * 1000) {
+            return serve(Some(Renewal::Purged));
+        }
+        Reason::Purged
+    } else {
+        let left_ms = times.fresh_until.since(now);
+        let is_late = policy.renews_early && left_ms <= times.lifetime_ms / 10;
+        return serve(is_late.then_some(Renewal::Early));
+    };
+    if asked.wishes.is_some_and(|wishes| wishes.only_if_cached) {
+        return Decision::Refuse;
+    }
+    Decision::Revalidate(reason)
+}
+
+/// Whether a request that selects no copy is refused with a 504: it wants a copy or nothing.
+pub fn is_refused_without(asked: &Asked<'_, '_>) -> bool {
+    !matches!(asked.class, Class::Alone(_))
+        && asked.wishes.is_some_and(|wishes| wishes.only_if_cached)
+}
+
+/// Why a copy is not for this request at all.
+fn barred(asked: &Asked<'_, '_>, stored: &Stored) -> Option<Reason> {
+    if asked.is_plain() {
+        return None;
+    }
+    let terms = stored.terms();
+    match asked.class {
+        Class::Alone(passing) => Some(Reason::Passing(passing)),
+        _ if asked.authorized && !terms.for_authorized => Some(Reason::Authorized),
+        Class::Named if terms.plain_until > terms.fresh_until && terms.said.seconds == 0 => {
+            Some(Reason::Named)
+        }
+        _ => None,
+    }
+}
+
+/// Whether a stale copy may answer: within what it or the route allows, or the client.
+fn may_serve_stale(asked: &Asked<'_, '_>, stored: &Stored, times: &Times, now: Moment) -> bool {
+    let terms = stored.terms();
+    if terms.no_cache {
+        return false;
+    }
+    let while_renewed = u64::from(terms.stale_while_revalidate) * 1000;
+    if now < times.fresh_until.after(while_renewed) {
+        return true;
+    }
+    let allowed = asked.wishes.and_then(|wishes| wishes.max_stale);
+    allowed.is_some_and(|seconds| {
+        !terms.must_revalidate && now.since(times.fresh_until) <= u64::from(seconds) * 1000
+    })
+}
+
+/// Whether the client wishes for something newer, and the route grants it.
+fn is_newer_wished(
+    asked: &Asked<'_, '_>,
+    stored: &Stored,
+    times: &Times,
+    now: Moment,
+    policy: &Policy,
+) -> bool {
+    let (Some(wishes), Some(age_min)) = (asked.wishes, policy.reload_after) else {
+        return false;
+    };
+    let age = stored.age(now);
+    let is_too_old = wishes.no_cache || wishes.max_age.is_some_and(|most| age > most || most == 0);
+    let is_too_late = wishes
+        .min_fresh
+        .is_some_and(|least| times.fresh_until.since(now) < u64::from(least) * 1000);
+    (is_too_old || is_too_late) && age >= age_min
+}
+
+/// What of a copy is sent to a request, which may have waited for it: whether it is fresh is not asked here.
+pub fn shape(asked: &Asked<'_, '_>, stored: &Stored, body_len: Option<u64>) -> Shape {
+    if asked.conditional && stored.is_known_to(asked.headers) {
+        return Shape::NotModified;
+    }
+    let (Some(range), Some(len), 200) = (asked.range, body_len, stored.status()) else {
+        return Shape::Whole;
+    };
+    if asked.if_range
+        && !only(asked.headers, "if-range").is_some_and(|line| stored.is_same_as(line))
+    {
+        return Shape::Whole;
+    }
+    match Part::of(range, len) {
+        Part::Whole => Shape::Whole,
+        Part::Bytes { first, last } => Shape::Part { first, last },
+        Part::Unsatisfiable => Shape::Unsatisfiable,
+    }
+}
+
+/// Milliseconds from `now` to a moment, below zero when it has passed.
+fn signed_gap(at: Moment, now: Moment) -> i64 {
+    let ahead = i64::try_from(at.since(now)).unwrap_or(i64::MAX);
+    let behind = i64::try_from(now.since(at)).unwrap_or(i64::MAX);
+    ahead - behind
+}
+
+#[cfg(test)]
+mod tests;

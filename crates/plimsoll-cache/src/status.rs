@@ -1,0 +1,157 @@
+//! `Cache-Status` (RFC 9211): what the cache did with a request, for those who look.
+
+use crate::response::digits;
+
+/// Why a request went on to the origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Forward {
+    /// The route does not use the cache, or the request passes it by.
+    Bypass,
+    /// Its method is not one that copies answer.
+    Method,
+    /// There was no copy.
+    UriMiss,
+    /// There were copies, but none that it selects.
+    VaryMiss,
+    /// There was a copy for it, but the request asked for something newer or proves who asks.
+    Request,
+    /// There was a copy, but it was stale.
+    Stale,
+}
+
+impl Forward {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Method => "method",
+            Self::UriMiss => "uri-miss",
+            Self::VaryMiss => "vary-miss",
+            Self::Request => "request",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+impl From<crate::reuse::Reason> for Forward {
+    fn from(reason: crate::reuse::Reason) -> Self {
+        use crate::request::Passing;
+        use crate::reuse::Reason;
+        match reason {
+            Reason::Stale | Reason::Purged | Reason::NoCache => Self::Stale,
+            Reason::Passing(Passing::Method) => Self::Method,
+            Reason::Passing(Passing::Cookie) => Self::Bypass,
+            Reason::Wished | Reason::Authorized | Reason::Named | Reason::Passing(_) => {
+                Self::Request
+            }
+        }
+    }
+}
+
+/// What is said of one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatus {
+    /// Why the request went on; `None` when a copy answered without.
+    pub forward: Option<Forward>,
+    /// What the origin answered, where the client gets something else.
+    pub forward_status: Option<u16>,
+    /// How long the answer stays fresh, seconds; below zero when it is stale.
+    pub ttl: Option<i64>,
+    /// Whether the answer was stored.
+    pub stored: bool,
+    /// Whether the request waited for another's fetch.
+    pub collapsed: bool,
+    /// A word more, a token of RFC 9110.
+    pub detail: Option<&'static str>,
+}
+
+impl CacheStatus {
+    /// Writes the line. It follows those of caches nearer to the origin.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
+        put("Cache-Status: plimsoll; ");
+        match self.forward {
+            None => put("hit"),
+            Some(forward) => {
+                put("fwd=");
+                put(forward.word());
+            }
+        }
+        if let Some(status) = self.forward_status {
+            put("; fwd-status=");
+            digits(out, status.into());
+        }
+        if let Some(ttl) = self.ttl {
+            out.extend_from_slice(b"; ttl=");
+            if ttl < 0 {
+                out.push(b'-');
+            }
+            digits(out, ttl.unsigned_abs());
+        }
+        let mut put = |text: &str| out.extend_from_slice(text.as_bytes());
+        if self.stored {
+            put("; stored");
+        }
+        if self.collapsed {
+            put("; collapsed");
+        }
+        if let Some(detail) = self.detail {
+            put("; detail=");
+            put(detail);
+        }
+        put("\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(status: CacheStatus, expected: &str) {
+        let mut out = Vec::new();
+        status.write(&mut out);
+        let line = String::from_utf8(out).unwrap();
+        assert_eq!(line, format!("Cache-Status: plimsoll; {expected}\r\n"));
+        // It is a list of structured fields (RFC 9211, 2), as another reader finds too.
+        let value = line.trim_end().trim_start_matches("Cache-Status: ");
+        let list: sfv::List = sfv::Parser::new(value).parse().expect("a valid list");
+        assert_eq!(list.len(), 1);
+    }
+
+    #[test]
+    fn lines_are_those_of_the_standard() {
+        let hit = CacheStatus::default();
+        check(hit, "hit");
+        check(
+            CacheStatus {
+                ttl: Some(376),
+                ..hit
+            },
+            "hit; ttl=376",
+        );
+        let stale = CacheStatus {
+            ttl: Some(-5),
+            detail: Some("stale-while-revalidate"),
+            ..hit
+        };
+        check(stale, "hit; ttl=-5; detail=stale-while-revalidate");
+        let miss = CacheStatus {
+            forward: Some(Forward::UriMiss),
+            stored: true,
+            collapsed: true,
+            ..hit
+        };
+        check(miss, "fwd=uri-miss; stored; collapsed");
+        let renewed = CacheStatus {
+            forward: Some(Forward::Stale),
+            forward_status: Some(304),
+            ..hit
+        };
+        check(renewed, "fwd=stale; fwd-status=304");
+        let bypass = CacheStatus {
+            forward: Some(Forward::Bypass),
+            ..hit
+        };
+        check(bypass, "fwd=bypass");
+    }
+}

@@ -1,0 +1,371 @@
+//! Whether an answer is stored (RFC 9111, 3), and on which terms.
+
+use httparse::Header;
+use thiserror::Error;
+
+use crate::answer::{Answer, Exchange};
+use crate::directives::Directives;
+use crate::fields::{first, has};
+use crate::freshness::{self, Lifetime, Source};
+use crate::key::KeyRef;
+use crate::moment::Moment;
+use crate::policy::{Policy, SetCookie};
+use crate::request::{Asked, Class, Method, Passing};
+use crate::vary::Vary;
+
+/// Why an answer is not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// The request passed the cache by.
+    #[error("the request passes the cache by: {}", .0.text())]
+    Passing(Passing),
+    /// The request says `no-store`.
+    #[error("the request says Cache-Control: no-store")]
+    RequestNoStore,
+    /// The request has `Authorization`, and the answer does not say that it may serve others.
+    #[error(
+        "the request has Authorization, and the answer says neither public, must-revalidate nor s-maxage"
+    )]
+    Authorized,
+    /// The request is of somebody, and the answer says nothing of its lifetime.
+    #[error(
+        "the request has a cookie that counts or Authorization, and the answer gives itself no lifetime"
+    )]
+    Named,
+    /// It is not a final answer that stands for itself: 1xx, 206, 304.
+    #[error("its status does not stand for itself")]
+    Status,
+    /// The route does not store this status.
+    #[error("the route does not store its status")]
+    StatusOfRoute,
+    /// The answer says `must-understand`, and its status is not known.
+    #[error("it says Cache-Control: must-understand, and its status is not known")]
+    NotUnderstood,
+    /// The answer says `no-store`.
+    #[error("it says Cache-Control: no-store")]
+    NoStore,
+    /// The answer says `private`.
+    #[error("it says Cache-Control: private")]
+    Private,
+    /// Its `Cache-Control` cannot be read to the end.
+    #[error("a quoted string in its Cache-Control is never closed")]
+    Malformed,
+    /// It sets a cookie.
+    #[error("it has Set-Cookie")]
+    SetCookie,
+    /// It varies by what no request shows, or by too much.
+    #[error("it has Vary: *, or a Vary of too many fields")]
+    Varies,
+    /// It is a part of something (`Content-Range`).
+    #[error("it is a part of something")]
+    Partial,
+    /// Nothing says that it may be kept, and nothing is there to ask by whether it has changed.
+    #[error("it has neither a lifetime nor anything to ask by whether it has changed")]
+    NoLifetime,
+}
+
+impl Refusal {
+    /// A word for `Cache-Status`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Passing(passing) => passing.word(),
+            Self::RequestNoStore => "request-no-store",
+            Self::Authorized => "authorization",
+            Self::Named => "cookie",
+            Self::Status => "status",
+            Self::StatusOfRoute => "status-of-route",
+            Self::NotUnderstood => "must-understand",
+            Self::NoStore => "no-store",
+            Self::Private => "private",
+            Self::Malformed => "malformed-cache-control",
+            Self::SetCookie => "set-cookie",
+            Self::Varies => "vary",
+            Self::Partial => "partial",
+            Self::NoLifetime => "no-lifetime",
+        }
+    }
+
+    /// Whether the same is to be expected of the next request of this class, so that nobody should wait for it. What
+    /// one request brought upon itself says nothing of the next.
+    pub fn is_remembered(self) -> bool {
+        !matches!(
+            self,
+            Self::Passing(_) | Self::RequestNoStore | Self::Authorized | Self::Partial
+        )
+    }
+}
+
+/// An answer that is stored, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Storable {
+    /// The terms that its copy goes by.
+    pub terms: Terms,
+    /// What it varies by; never [`Vary::Everything`].
+    pub vary: Vary,
+    /// Whether `Set-Cookie` stays out of the copy.
+    pub strips_cookies: bool,
+    /// Fields that stay out of the copy, in small letters.
+    pub withheld: Vec<String>,
+}
+
+/// The terms that a copy goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terms {
+    /// The lifetime that the answer gives itself.
+    pub said: Lifetime,
+    /// The lifetime for those who are nobody in particular; never shorter.
+    pub plain: Lifetime,
+    /// How old the answer was when it came, seconds.
+    pub age: u32,
+    /// When it came.
+    pub received_at: Moment,
+    /// Until when it is fresh for all.
+    pub fresh_until: Moment,
+    /// Until when it is fresh for those who are nobody in particular.
+    pub plain_until: Moment,
+    /// How long it is served while it is renewed, seconds after it went stale.
+    pub stale_while_revalidate: u32,
+    /// How long it is served when the origin fails, seconds after it went stale.
+    pub stale_if_error: u32,
+    /// Whether it is asked for at the origin every time (`no-cache`).
+    pub no_cache: bool,
+    /// Whether nothing allows to serve it stale.
+    pub must_revalidate: bool,
+    /// Whether it may serve requests with `Authorization`.
+    pub for_authorized: bool,
+}
+
+impl Terms {
+    /// Whether the copy is fresh at a moment for somebody of a class. Who waits for a fetch may take what came only when
+    /// it is.
+    pub fn is_fresh(&self, class: Class, at: Moment) -> bool {
+        let until = match class {
+            Class::Plain => self.plain_until,
+            Class::Named | Class::Alone(_) => self.fresh_until,
+        };
+        at < until && !self.no_cache
+    }
+}
+
+/// Whether an answer is stored, and on which terms.
+///
+/// # Errors
+/// The reason for which it is not.
+pub fn judge(
+    asked: &Asked<'_, '_>,
+    key: &KeyRef<'_>,
+    answer: &Answer<'_, '_>,
+    policy: &Policy,
+    exchange: &Exchange,
+) -> Result<Storable, Refusal> {
+    let directives = Directives::of(answer.headers);
+    let said = freshness::explicit(answer, &directives, exchange);
+    request_allows(asked, key, answer, &directives, said)?;
+    answer_allows(answer, &directives, policy)?;
+    let vary = Vary::of(answer.headers);
+    if vary == Vary::Everything {
+        return Err(Refusal::Varies);
+    }
+    if asked.class == Class::Named && said.is_none_or(|said| said.seconds == 0) {
+        return Err(Refusal::Named);
+    }
+    let terms = terms(asked, answer, &directives, said, &vary, policy, exchange);
+    let is_usable = terms.plain.seconds > 0
+        || terms.said.seconds > 0
+        || (freshness::is_heuristic(answer.status) && has_validator(answer.headers));
+    if !is_usable {
+        return Err(Refusal::NoLifetime);
+    }
+    Ok(Storable {
+        terms,
+        vary,
+        strips_cookies: policy.set_cookie != SetCookie::Keep,
+        withheld: directives.withheld,
+    })
+}
+
+fn request_allows(
+    asked: &Asked<'_, '_>,
+    key: &KeyRef<'_>,
+    answer: &Answer<'_, '_>,
+    directives: &Directives,
+    said: Option<Lifetime>,
+) -> Result<(), Refusal> {
+    match asked.class {
+        Class::Plain | Class::Named if asked.method == Method::Get => {}
+        // A HEAD has no body to keep.
+        Class::Plain | Class::Named => return Err(Refusal::Passing(Passing::Method)),
+        // What a POST made, named as what it was sent to, stands for it (RFC 9110, 9.3.3).
+        Class::Alone(Passing::Method)
+            if asked.method == Method::Post
+                && answer.status == 200
+                && said.is_some_and(|said| said.seconds > 0)
+                && !has(asked.headers, "cookie")
+                && first(answer.headers, "content-location")
+                    .is_some_and(|location| key.is_named_by(location)) => {}
+        Class::Alone(passing) => return Err(Refusal::Passing(passing)),
+    }
+    if asked.wishes.is_some_and(|wishes| wishes.no_store) {
+        return Err(Refusal::RequestNoStore);
+    }
+    if asked.authorized && !directives.allows_authorized() {
+        return Err(Refusal::Authorized);
+    }
+    Ok(())
+}
+
+fn answer_allows(
+    answer: &Answer<'_, '_>,
+    directives: &Directives,
+    policy: &Policy,
+) -> Result<(), Refusal> {
+    if !(200..600).contains(&answer.status) || answer.status == 304 {
+        return Err(Refusal::Status);
+    }
+    if answer.status == 206 || has(answer.headers, "content-range") && answer.status == 416 {
+        return Err(Refusal::Partial);
+    }
+    if !policy.statuses.is_empty() && !policy.statuses.contains(&answer.status) {
+        return Err(Refusal::StatusOfRoute);
+    }
+    if directives.malformed {
+        return Err(Refusal::Malformed);
+    }
+    if directives.must_understand && !is_understood(answer.status) {
+        return Err(Refusal::NotUnderstood);
+    }
+    // Whoever understands the status overlooks it beside must-understand (RFC 9111, 5.2.2.3).
+    if directives.no_store && !directives.must_understand {
+        return Err(Refusal::NoStore);
+    }
+    if directives.private {
+        return Err(Refusal::Private);
+    }
+    let is_withheld = directives.withheld.iter().any(|name| name == "set-cookie");
+    if policy.set_cookie == SetCookie::Refuse && !is_withheld && has(answer.headers, "set-cookie") {
+        return Err(Refusal::SetCookie);
+    }
+    Ok(())
+}
+
+/// Final statuses whose meaning to a cache is known here (RFC 9110, 15).
+fn is_understood(status: u16) -> bool {
+    matches!(
+        status,
+        200..=205 | 300..=303 | 305 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 451 | 500..=505
+    )
+}
+
+fn has_validator(answer: &[Header<'_>]) -> bool {
+    has(answer, "etag") || has(answer, "last-modified")
+}
+
+fn terms(
+    asked: &Asked<'_, '_>,
+    answer: &Answer<'_, '_>,
+    directives: &Directives,
+    said: Option<Lifetime>,
+    vary: &Vary,
+    policy: &Policy,
+    exchange: &Exchange,
+) -> Terms {
+    let age = freshness::initial_age(answer.headers, exchange);
+    let received_at = exchange.received_at;
+    let until = |lifetime: Lifetime, age: u32| {
+        let lifetime = lifetime.seconds.min(policy.lifetime_max);
+        let left = jittered(lifetime, policy.jitter_percent, exchange.chance);
+        Moment::from_ms(
+            (received_at.ms().saturating_add(left)).saturating_sub(u64::from(age) * 1000),
+        )
+    };
+    let fresh_until = until(said.unwrap_or(Lifetime::NOTHING), age);
+    let mut plain = (said.unwrap_or(Lifetime::NOTHING), fresh_until);
+    if asked.class == Class::Plain && !directives.no_cache {
+        let guess = guessed(answer, directives, said, policy, exchange);
+        let minimum = minimum(asked, answer, vary, policy);
+        // The route's own lifetimes count from when the answer came.
+        for (lifetime, age) in [(guess, age), (minimum, 0)] {
+            if let Some(lifetime) = lifetime
+                && until(lifetime, age) > plain.1
+            {
+                plain = (lifetime, until(lifetime, age));
+            }
+        }
+    }
+    let must_revalidate =
+        directives.must_revalidate || directives.proxy_revalidate || directives.no_cache;
+    // s-maxage forbids stale answers too, unless the same answer says in so many words that it does not.
+    let stale = |said: Option<u32>, of_route: u32| match said {
+        _ if must_revalidate => 0,
+        Some(said) => said,
+        None if directives.s_maxage.is_some() => 0,
+        None => of_route,
+    };
+    Terms {
+        said: said.unwrap_or(Lifetime::NOTHING),
+        plain: plain.0,
+        age,
+        received_at,
+        fresh_until,
+        plain_until: plain.1,
+        stale_while_revalidate: stale(
+            directives.stale_while_revalidate,
+            policy.stale_while_revalidate,
+        ),
+        stale_if_error: stale(directives.stale_if_error, policy.stale_if_error),
+        no_cache: directives.no_cache,
+        must_revalidate: must_revalidate || directives.s_maxage.is_some(),
+        for_authorized: directives.allows_authorized(),
+    }
+}
+
+/// The lifetime of an answer that says none: what the route gives its status, else a guess.
+fn guessed(
+    answer: &Answer<'_, '_>,
+    directives: &Directives,
+    said: Option<Lifetime>,
+    policy: &Policy,
+    exchange: &Exchange,
+) -> Option<Lifetime> {
+    if said.is_some() {
+        return None;
+    }
+    let of_status = policy
+        .lifetimes_by_status
+        .iter()
+        .find(|(status, _)| *status == answer.status)
+        .map(|(_, seconds)| Lifetime {
+            seconds: *seconds,
+            source: Source::ByStatus,
+        });
+    of_status.or_else(|| freshness::heuristic(answer, directives, exchange, policy.heuristic_max))
+}
+
+/// The route's least lifetime, where it counts. What else it does not count for is refused or told apart before.
+fn minimum(
+    asked: &Asked<'_, '_>,
+    answer: &Answer<'_, '_>,
+    vary: &Vary,
+    policy: &Policy,
+) -> Option<Lifetime> {
+    let counts = policy.lifetime_min > 0
+        && answer.status == 200
+        && asked.method == Method::Get
+        && !vary.names("cookie")
+        && !has(answer.headers, "set-cookie");
+    counts.then_some(Lifetime {
+        seconds: policy.lifetime_min,
+        source: Source::Minimum,
+    })
+}
+
+/// A lifetime in milliseconds, shortened by chance.
+fn jittered(seconds: u32, percent: u8, chance: u32) -> u64 {
+    let lifetime_ms = u64::from(seconds) * 1000;
+    let most = u128::from(lifetime_ms) * u128::from(percent.min(100)) / 100;
+    let off = (most * u128::from(chance)) >> 32;
+    lifetime_ms - u64::try_from(off).unwrap_or(lifetime_ms)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,366 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::scene::{DAY_BEFORE, Lines, START, START_DATE, judge};
+
+const FRESH: (&str, &str) = ("Cache-Control", "max-age=60");
+
+#[track_caller]
+fn check(request: Lines<'_>, status: u16, answer: Lines<'_>, expected: Result<(), Refusal>) {
+    let found = judge("GET", request, status, answer, &Policy::default()).map(|_| ());
+    assert_eq!(found, expected, "{request:?} {status} {answer:?}");
+}
+
+#[test]
+fn an_answer_is_stored_where_nothing_speaks_against_it() {
+    check(&[], 200, &[FRESH], Ok(()));
+    for status in [
+        203, 204, 299, 301, 302, 303, 307, 308, 400, 404, 410, 499, 500, 502, 503, 504, 599,
+    ] {
+        check(&[], status, &[FRESH], Ok(()));
+    }
+    check(&[], 200, &[("ETag", "\"a\"")], Ok(()));
+    check(
+        &[],
+        200,
+        &[("Cache-Control", "no-cache"), ("ETag", "\"a\"")],
+        Ok(()),
+    );
+    check(&[], 200, &[("Last-Modified", DAY_BEFORE)], Ok(()));
+    check(
+        &[],
+        200,
+        &[
+            ("CDN-Cache-Control", "max-age=5"),
+            ("Cache-Control", "no-store"),
+        ],
+        Ok(()),
+    );
+    check(
+        &[],
+        200,
+        &[("Cache-Control", "max-age=5, no-store, must-understand")],
+        Ok(()),
+    );
+}
+
+#[test]
+fn an_answer_is_refused_for_its_reason() {
+    let control = |value| [("Cache-Control", value)];
+    check(&[], 200, &[], Err(Refusal::NoLifetime));
+    check(&[], 200, &control("max-age=0"), Err(Refusal::NoLifetime));
+    check(&[], 302, &[("ETag", "\"a\"")], Err(Refusal::NoLifetime));
+    check(
+        &[],
+        200,
+        &control("max-age=5, no-store"),
+        Err(Refusal::NoStore),
+    );
+    check(
+        &[],
+        200,
+        &control("max-age=5, private"),
+        Err(Refusal::Private),
+    );
+    check(
+        &[],
+        200,
+        &control("max-age=5, x=\""),
+        Err(Refusal::Malformed),
+    );
+    check(
+        &[],
+        599,
+        &control("max-age=5, no-store, must-understand"),
+        Err(Refusal::NotUnderstood),
+    );
+    check(
+        &[],
+        206,
+        &[FRESH, ("Content-Range", "bytes 0-4/10")],
+        Err(Refusal::Partial),
+    );
+    check(&[], 304, &[FRESH], Err(Refusal::Status));
+    check(&[], 103, &[FRESH], Err(Refusal::Status));
+    check(&[], 200, &[FRESH, ("Vary", "*")], Err(Refusal::Varies));
+    check(
+        &[],
+        200,
+        &[FRESH, ("CDN-Cache-Control", "private")],
+        Err(Refusal::Private),
+    );
+    check(
+        &[("Cache-Control", "no-store")],
+        200,
+        &[FRESH],
+        Err(Refusal::RequestNoStore),
+    );
+    let post = judge("POST", &[], 200, &[FRESH], &Policy::default());
+    assert_eq!(post, Err(Refusal::Passing(Passing::Method)));
+    let head = judge("HEAD", &[], 200, &[FRESH], &Policy::default());
+    assert_eq!(head, Err(Refusal::Passing(Passing::Method)));
+}
+
+#[test]
+fn who_proves_who_they_are_shares_only_what_is_said_to_be_shared() {
+    let authorized = [("Authorization", "Basic Zm9v")];
+    check(&authorized, 200, &[FRESH], Err(Refusal::Authorized));
+    for value in [
+        "max-age=60, public",
+        "max-age=60, must-revalidate",
+        "s-maxage=60",
+    ] {
+        check(&authorized, 200, &[("Cache-Control", value)], Ok(()));
+    }
+}
+
+#[test]
+fn one_persons_cookie_is_never_handed_to_another() {
+    let answer = [FRESH, ("Set-Cookie", "session=1")];
+    check(&[], 200, &answer, Err(Refusal::SetCookie));
+    let public = [
+        ("Cache-Control", "public, s-maxage=60"),
+        ("Set-Cookie", "session=1"),
+    ];
+    check(&[], 200, &public, Err(Refusal::SetCookie));
+    let withheld = [
+        ("Cache-Control", "max-age=60, no-cache=\"Set-Cookie\""),
+        ("Set-Cookie", "a=b"),
+    ];
+    check(&[], 200, &withheld, Ok(()));
+    // Who is known by a cookie may have got a page of their own, which nobody thought of marking.
+    let named = [("Cookie", "session=1")];
+    check(
+        &named,
+        200,
+        &[("Last-Modified", DAY_BEFORE)],
+        Err(Refusal::Named),
+    );
+    check(&named, 200, &[("ETag", "\"a\"")], Err(Refusal::Named));
+    check(&named, 200, &[FRESH], Ok(()));
+}
+
+#[test]
+fn what_was_posted_stands_for_a_page_when_it_is_named_so() {
+    let lines = |location| [FRESH, ("Content-Location", location)];
+    let post = |request: Lines<'_>, answer: Lines<'_>| {
+        judge("POST", request, 200, answer, &Policy::default())
+    };
+    assert!(post(&[], &lines("/page?q")).is_ok());
+    assert!(post(&[], &lines("https://a.example/page?q")).is_ok());
+    assert!(post(&[], &lines("/page")).is_err());
+    assert!(post(&[("Cookie", "a=b")], &lines("/page?q")).is_err());
+    assert!(post(&[], &[("ETag", "\"a\""), ("Content-Location", "/page?q")]).is_err());
+}
+
+fn newspaper() -> Policy {
+    Policy {
+        lifetime_min: 30,
+        cookies_ignored: vec!["_ga".into()],
+        ..Policy::default()
+    }
+}
+
+#[test]
+fn the_least_lifetime_is_for_plain_pages_alone() {
+    let plain = |request: Lines<'_>, status, answer: Lines<'_>| {
+        judge("GET", request, status, answer, &newspaper())
+            .map(|terms| (terms.plain.seconds, terms.plain.source, terms.said.seconds))
+    };
+    let minimum = Ok((30, Source::Minimum, 0));
+    assert_eq!(plain(&[], 200, &[]), minimum);
+    assert_eq!(plain(&[], 200, &[("Cache-Control", "max-age=0")]), minimum);
+    assert_eq!(plain(&[("Cookie", "_ga=1")], 200, &[]), minimum);
+    assert_eq!(plain(&[], 200, &[FRESH]), Ok((60, Source::MaxAge, 60)));
+    // A page is as old as it is, but the route's lifetime starts when it is fetched.
+    let old = [FRESH, ("Age", "59")];
+    assert_eq!(plain(&[], 200, &old), Ok((30, Source::Minimum, 60)));
+    assert_eq!(plain(&[], 404, &[]), Err(Refusal::NoLifetime));
+    assert_eq!(
+        plain(&[], 200, &[("Set-Cookie", "a=b")]),
+        Err(Refusal::SetCookie)
+    );
+    assert_eq!(
+        plain(&[], 200, &[("Cache-Control", "private")]),
+        Err(Refusal::Private)
+    );
+    assert_eq!(
+        plain(&[], 200, &[("Cache-Control", "no-store")]),
+        Err(Refusal::NoStore)
+    );
+    assert_eq!(
+        plain(&[], 200, &[("Cache-Control", "no-cache")]),
+        Err(Refusal::NoLifetime)
+    );
+    assert_eq!(
+        plain(&[], 200, &[("Vary", "Cookie")]),
+        Err(Refusal::NoLifetime)
+    );
+    assert_eq!(plain(&[], 200, &[("Vary", "*")]), Err(Refusal::Varies));
+    assert_eq!(
+        plain(&[("Cookie", "session=1")], 200, &[]),
+        Err(Refusal::Named)
+    );
+    assert_eq!(
+        plain(&[("Authorization", "x")], 200, &[]),
+        Err(Refusal::Authorized)
+    );
+}
+
+#[test]
+fn who_waits_takes_only_what_is_fresh_for_them() {
+    let is_fresh = |answer: Lines<'_>, class| {
+        let terms = judge("GET", &[], 200, answer, &newspaper()).unwrap();
+        terms.is_fresh(class, START)
+    };
+    assert!(is_fresh(&[], Class::Plain) && !is_fresh(&[], Class::Named));
+    assert!(is_fresh(&[FRESH], Class::Named));
+    assert!(!is_fresh(
+        &[("Cache-Control", "no-cache"), ("ETag", "\"a\"")],
+        Class::Plain
+    ));
+}
+
+#[test]
+fn a_route_bounds_lifetimes() {
+    let policy = Policy {
+        lifetime_max: 100,
+        lifetimes_by_status: vec![(404, 10)],
+        statuses: vec![200, 404],
+        ..Policy::default()
+    };
+    let until = |status, answer: Lines<'_>| {
+        judge("GET", &[], status, answer, &policy).map(|terms| terms.plain_until.since(START))
+    };
+    assert_eq!(
+        until(200, &[("Cache-Control", "max-age=3600")]),
+        Ok(100_000)
+    );
+    assert_eq!(until(404, &[]), Ok(10_000));
+    assert_eq!(until(404, &[("Cache-Control", "max-age=3")]), Ok(3_000));
+    assert_eq!(until(301, &[FRESH]), Err(Refusal::StatusOfRoute));
+}
+
+#[test]
+fn stale_copies_are_for_those_who_may_be_stale() {
+    let policy = Policy {
+        stale_while_revalidate: 5,
+        stale_if_error: 50,
+        ..Policy::default()
+    };
+    let windows = |value| {
+        let terms = judge("GET", &[], 200, &[("Cache-Control", value)], &policy).unwrap();
+        (terms.stale_while_revalidate, terms.stale_if_error)
+    };
+    assert_eq!(windows("max-age=2"), (5, 50));
+    assert_eq!(
+        windows("max-age=2, stale-while-revalidate=7, stale-if-error=9"),
+        (7, 9)
+    );
+    assert_eq!(
+        windows("max-age=2, must-revalidate, stale-if-error=9"),
+        (0, 0)
+    );
+    assert_eq!(windows("max-age=2, proxy-revalidate"), (0, 0));
+    assert_eq!(windows("max-age=2, no-cache"), (0, 0));
+    assert_eq!(windows("s-maxage=2"), (0, 0));
+    assert_eq!(windows("s-maxage=2, stale-while-revalidate=7"), (7, 0));
+}
+
+#[test]
+fn chance_only_shortens() {
+    for (percent, chance, expected) in [
+        (0, u32::MAX, 100_000),
+        (10, 0, 100_000),
+        (10, u32::MAX / 2, 95_001),
+        (10, u32::MAX, 90_001),
+        (255, u32::MAX, 1),
+    ] {
+        assert_eq!(
+            jittered(100, percent, chance),
+            expected,
+            "{percent} {chance}"
+        );
+    }
+}
+
+fn line() -> impl Strategy<Value = (&'static str, String)> {
+    let value = prop::sample::select(vec![
+        "max-age=60",
+        "max-age=0",
+        "s-maxage=60",
+        "public",
+        "private",
+        "no-store",
+        "no-cache",
+        "must-revalidate",
+        "must-understand",
+        "stale-if-error=60",
+        "private=\"x\"",
+        "max-age=x",
+        "\"",
+    ]);
+    let control = prop::collection::vec(value, 0..4).prop_map(|values| values.join(", "));
+    prop_oneof![
+        control.clone().prop_map(|value| ("Cache-Control", value)),
+        control.prop_map(|value| ("CDN-Cache-Control", value)),
+        prop::sample::select(vec!["*", "Cookie", "Foo", "Accept-Encoding"])
+            .prop_map(|value| ("Vary", value.to_owned())),
+        Just(("Set-Cookie", "a=b".to_owned())),
+        Just(("ETag", "\"a\"".to_owned())),
+        Just(("Last-Modified", DAY_BEFORE.to_owned())),
+        Just(("Expires", START_DATE.to_owned())),
+        Just(("Age", "30".to_owned())),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(3000))]
+
+    /// Whatever an answer says and the route adds: what names one person is not stored, and nobody but those in
+    /// particular is given a lifetime that the answer does not give itself.
+    #[test]
+    fn nobody_gets_what_was_meant_for_another(
+        answer in prop::collection::vec(line(), 0..6),
+        cookie: bool,
+        authorization: bool,
+        status in prop::sample::select(vec![200_u16, 204, 206, 301, 304, 404, 500, 599]),
+    ) {
+        let answer: Vec<_> = answer.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let mut request = Vec::new();
+        if cookie {
+            request.push(("Cookie", "session=1"));
+        }
+        if authorization {
+            request.push(("Authorization", "x"));
+        }
+        let Ok(terms) = judge("GET", &request, status, &answer, &newspaper()) else {
+            return Ok(());
+        };
+        let has = |wanted: &str| answer.iter().any(|(name, _)| *name == wanted);
+        let says = |wanted: &str| {
+            answer.iter().any(|(name, value)| {
+                *name == "Cache-Control" && value.split(", ").any(|member| member == wanted)
+            })
+        };
+        prop_assert!(!has("Set-Cookie"));
+        prop_assert!(![206, 304].contains(&status));
+        if !terms_are_targeted(&answer) {
+            prop_assert!(!says("private"));
+            prop_assert!(!says("no-store") || says("must-understand"));
+            prop_assert!(!authorization || says("public") || says("must-revalidate") || says("s-maxage=60"));
+        }
+        if cookie || authorization {
+            prop_assert_eq!(terms.plain_until, terms.fresh_until);
+        }
+        prop_assert!(terms.plain_until >= terms.fresh_until);
+        if terms.no_cache || says("must-revalidate") && !terms_are_targeted(&answer) {
+            prop_assert_eq!((terms.stale_while_revalidate, terms.stale_if_error), (0, 0));
+        }
+    }
+}
+
+fn terms_are_targeted(answer: &[(&str, &str)]) -> bool {
+    let headers = crate::scene::headers(answer);
+    Directives::of(&headers).targeted
+}

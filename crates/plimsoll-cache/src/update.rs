@@ -1,0 +1,179 @@
+//! What a 304 or the answer to a HEAD does to a copy (RFC 9111, 3.2, 4.3.4 and 4.3.5).
+
+use httparse::{EMPTY_HEADER, Header};
+
+use crate::answer::{Answer, Exchange};
+use crate::date;
+use crate::directives::Directives;
+use crate::etag::ETag;
+use crate::fields::{first, has, is};
+use crate::key::KeyRef;
+use crate::policy::{Policy, SetCookie};
+use crate::request::{Asked, Class, Method};
+use crate::response::{Stored, ends_with_connection, is_named_by_connection};
+use crate::storing::{self, Refusal, Storable, Terms};
+use crate::vary::Vary;
+
+/// Most fields of a copy together with those that renew it.
+const FIELDS_MAX: usize = 256;
+
+/// What a 304 means for the copy that was asked about.
+#[derive(Debug)]
+pub enum Renewed {
+    /// The copy goes on so, varying by that.
+    Copy(Box<Stored>, Vary),
+    /// The copy answers those who wait, and then goes: it may not be kept any longer.
+    Once(Box<Stored>, Refusal),
+    /// The 304 is about something else than this copy: the origin is asked again, without conditions.
+    Mismatch,
+}
+
+/// Renews a copy by a 304 to a request that carried the copy's conditions. `asked` is the request on whose behalf the
+/// origin was asked.
+pub fn renew(
+    stored: &Stored,
+    asked: &Asked<'_, '_>,
+    key: &KeyRef<'_>,
+    answer: &Answer<'_, '_>,
+    policy: &Policy,
+    exchange: &Exchange,
+) -> Renewed {
+    if !is_about(stored, answer.headers) {
+        return Renewed::Mismatch;
+    }
+    let asked = Asked {
+        // A copy that was stored for a POST is renewed by a GET; a HEAD renews as a GET would.
+        method: Method::Get,
+        ..*asked
+    };
+    let mut room = [EMPTY_HEADER; FIELDS_MAX];
+    let Some(headers) = merged(stored, answer.headers, policy, &mut room) else {
+        return Renewed::Mismatch;
+    };
+    let merged = Answer {
+        status: stored.status(),
+        reason: stored.reason(),
+        headers,
+    };
+    match storing::judge(&asked, key, &merged, policy, exchange) {
+        Ok(storable) => {
+            let copy = Box::new(Stored::new(&merged, &storable));
+            Renewed::Copy(copy, storable.vary)
+        }
+        Err(refusal) => {
+            let storable = Storable {
+                terms: Terms {
+                    received_at: exchange.received_at,
+                    age: 0,
+                    ..*stored.terms()
+                },
+                vary: Vary::Everything,
+                strips_cookies: policy.set_cookie != SetCookie::Keep,
+                withheld: Directives::of(merged.headers).withheld,
+            };
+            Renewed::Once(Box::new(Stored::new(&merged, &storable)), refusal)
+        }
+    }
+}
+
+/// What the answer to a HEAD means for the copy of a GET.
+#[derive(Debug)]
+pub enum HeadEffect {
+    /// The copy is the same as what a GET would bring: it goes on so, varying by that.
+    Copy(Box<Stored>, Vary),
+    /// A GET would bring something else: the copy is stale from now on.
+    Stale,
+    /// It says nothing of the copy.
+    Nothing,
+}
+
+/// What the answer to a HEAD means for the copy, whose body is so long. Without anything to compare by, it means
+/// nothing: a head alone is no proof that the body is the same.
+pub fn head_effect(
+    stored: &Stored,
+    body_len: Option<u64>,
+    asked: &Asked<'_, '_>,
+    key: &KeyRef<'_>,
+    answer: &Answer<'_, '_>,
+    policy: &Policy,
+    exchange: &Exchange,
+) -> HeadEffect {
+    if answer.status != 200 || stored.status() != 200 || matches!(asked.class, Class::Alone(_)) {
+        return HeadEffect::Nothing;
+    }
+    let said_len = first(answer.headers, "content-length")
+        .and_then(|line| std::str::from_utf8(line).ok())
+        .and_then(|line| line.parse::<u64>().ok());
+    let lengths_differ = said_len.is_some() && body_len.is_some() && said_len != body_len;
+    let has_validator = has(answer.headers, "etag") || has(answer.headers, "last-modified");
+    if lengths_differ || (has_validator && !is_about(stored, answer.headers)) {
+        return HeadEffect::Stale;
+    }
+    if !has_validator || !stored.has_validator() {
+        return HeadEffect::Nothing;
+    }
+    match renew(stored, asked, key, answer, policy, exchange) {
+        Renewed::Copy(copy, vary) => HeadEffect::Copy(copy, vary),
+        Renewed::Once(..) => HeadEffect::Nothing,
+        Renewed::Mismatch => HeadEffect::Stale,
+    }
+}
+
+/// Whether what an answer says of its content fits the copy (RFC 9111, 4.3.4).
+fn is_about(stored: &Stored, answer: &[Header<'_>]) -> bool {
+    let ours = stored.etag().map(ETag::of);
+    if let Some(theirs) = first(answer, "etag").map(ETag::of) {
+        return match ours {
+            Some(ours) if theirs.is_strong() && ours.is_strong() => ours.matches_strongly(&theirs),
+            Some(ours) => ours.matches_weakly(&theirs),
+            None => !theirs.is_strong(),
+        };
+    }
+    let received = stored.terms().received_at.seconds();
+    let date = |line| date::parse(line, received);
+    match (
+        first(answer, "last-modified").and_then(date),
+        stored.last_modified().and_then(date),
+    ) {
+        (Some(theirs), Some(ours)) => theirs == ours,
+        _ => true,
+    }
+}
+
+/// The copy's fields, with those of the answer in the place of theirs. A date is the answer's own in any case: without
+/// one the copy gets that of now. `None` when they are too many.
+fn merged<'r, 'b>(
+    stored: &'b Stored,
+    answer: &[Header<'b>],
+    policy: &Policy,
+    room: &'r mut [Header<'b>; FIELDS_MAX],
+) -> Option<&'r [Header<'b>]> {
+    let renews = |name: &str| is_renewed(name, policy) && !is_named_by_connection(answer, name);
+    let is_replaced = |name: &str| is(name, "date") || (renews(name) && has(answer, name));
+    let old = stored.fields().filter(|header| !is_replaced(header.name));
+    let new = answer.iter().copied().filter(|header| renews(header.name));
+    let mut count = 0;
+    for header in old.chain(new) {
+        *room.get_mut(count)? = header;
+        count += 1;
+    }
+    Some(&room[..count])
+}
+
+/// Whether a field of a 304 takes the place of the copy's (RFC 9111, 3.2). What says how the body is coded and how long
+/// it is stays as the body does; a cookie is for the one who asked.
+fn is_renewed(name: &str, policy: &Policy) -> bool {
+    let describes_body = [
+        "content-length",
+        "content-encoding",
+        "content-range",
+        "content-type",
+    ]
+    .iter()
+    .any(|field| is(name, field));
+    let is_cookie = is(name, "set-cookie") && policy.set_cookie != SetCookie::Keep;
+    !describes_body && !is_cookie && !ends_with_connection(name)
+}
+
+#[cfg(test)]
+mod tests;
