@@ -6,7 +6,7 @@ use crate::OVERHEAD;
 use crate::traces::Request;
 
 /// Whoever decides what stays.
-pub trait Policy {
+pub(crate) trait Policy {
     /// Whether the page was there; if not, it is offered.
     fn ask(&mut self, request: Request) -> bool;
 }
@@ -52,15 +52,12 @@ impl List {
             older: NONE,
             visited: false,
         };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.nodes[index] = node;
-                index
-            }
-            None => {
-                self.nodes.push(node);
-                self.nodes.len() - 1
-            }
+        let index = if let Some(index) = self.free.pop() {
+            self.nodes[index] = node;
+            index
+        } else {
+            self.nodes.push(node);
+            self.nodes.len() - 1
         };
         self.map.insert(hash, index);
         self.bytes += bytes;
@@ -106,13 +103,13 @@ impl List {
 }
 
 /// Who was not asked for longest leaves.
-pub struct Lru {
+pub(crate) struct Lru {
     list: List,
     budget: usize,
 }
 
 impl Lru {
-    pub fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: usize) -> Self {
         Self {
             list: List::new(),
             budget,
@@ -137,14 +134,14 @@ impl Policy for Lru {
 
 /// Zhang et al., "SIEVE is simpler than LRU", NSDI 2024: a hand goes from the oldest to the newest, spares whoever was
 /// asked for since it last came by, and takes the first who was not.
-pub struct Sieve {
+pub(crate) struct Sieve {
     list: List,
     hand: usize,
     budget: usize,
 }
 
 impl Sieve {
-    pub fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: usize) -> Self {
         Self {
             list: List::new(),
             hand: NONE,
@@ -185,8 +182,8 @@ impl Policy for Sieve {
 
 /// LRU behind an admission by frequency, and before it a window of a hundredth for newcomers.
 ///
-/// Einziger, Friedman and Manes, "TinyLFU", ACM Transactions on Storage 2017, without the segments of the main part.
-pub struct TinyLfu {
+/// Einziger, Friedman and Manes, "`TinyLFU`", ACM Transactions on Storage 2017, without the segments of the main part.
+pub(crate) struct TinyLfu {
     window: List,
     main: List,
     sketch: Sketch,
@@ -194,7 +191,7 @@ pub struct TinyLfu {
 }
 
 impl TinyLfu {
-    pub fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: usize) -> Self {
         Self {
             window: List::new(),
             main: List::new(),

@@ -17,7 +17,7 @@ use self::stores::{Own, Quick};
 use self::traces::Trace;
 
 /// What each page costs besides its bytes, for those who do not count it themselves: key, header block, places.
-pub const OVERHEAD: usize = 400;
+pub(crate) const OVERHEAD: usize = 400;
 
 const SEED: u64 = 141;
 

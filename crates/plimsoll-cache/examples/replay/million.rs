@@ -17,7 +17,7 @@ const PAGES: u64 = 1_000_000;
 const BUDGET: usize = 1_700_000_000;
 
 /// A page of 1 kB with a header block, as an edge holds it.
-pub struct Page {
+pub(crate) struct Page {
     head: Box<[u8]>,
     body: Box<[u8]>,
 }
@@ -80,7 +80,7 @@ fn cpu_time() -> Duration {
 }
 
 /// Fills the store, or `quick_cache` if that is asked for, with a million pages and half a million more, and purges.
-pub fn print() {
+pub(crate) fn print() {
     println!(
         "\na million pages of 1 kB (header block 200 B, key 60 B), a second thread that looks up all the while"
     );
@@ -136,7 +136,7 @@ fn purge(own: &Own<Page>) {
         let mut spent = Spent::default();
         spent.time(|| {
             own.store
-                .purge_prefix(b"https://news.example/2026/", How::Hard)
+                .purge_prefix(b"https://news.example/2026/", How::Hard);
         });
         spent.print("purge of everything, hard");
         filled.store(true, Ordering::Release);

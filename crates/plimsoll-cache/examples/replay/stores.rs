@@ -12,13 +12,13 @@ use crate::traces::{self, Request};
 use crate::{OVERHEAD, now};
 
 /// What both can do for any thread.
-pub trait Shared<V> {
+pub(crate) trait Shared<V> {
     fn has(&self, hash: u64, key: &[u8]) -> bool;
     fn put(&self, hash: u64, key: &[u8], value: V);
 }
 
 /// A page that says its weight and holds nothing.
-pub struct Weight(usize);
+pub(crate) struct Weight(usize);
 
 impl Weigh for Weight {
     fn heap_bytes(&self) -> usize {
@@ -41,12 +41,12 @@ fn ask<S: Shared<Weight>>(store: &S, request: Request) -> bool {
 }
 
 /// The store of this crate.
-pub struct Own<V> {
-    pub store: Store<V, ()>,
+pub(crate) struct Own<V> {
+    pub(crate) store: Store<V, ()>,
 }
 
 impl<V: Weigh> Own<V> {
-    pub fn new(budget: usize) -> Self {
+    pub(crate) fn new(budget: usize) -> Self {
         Self {
             store: Store::new(Limits::of_bytes(budget)),
         }
@@ -133,17 +133,17 @@ impl<V: Weigh> Weighter<Key, Arc<V>> for ByWeight {
 }
 
 /// `quick_cache` with as many shards as it takes by itself.
-pub struct Quick<V: Weigh> {
+pub(crate) struct Quick<V: Weigh> {
     cache: Cache<Key, Arc<V>, ByWeight, BuildHasherDefault<Ready>>,
 }
 
 /// How many bytes a page of the traces is on average.
-pub fn items_of(bytes: usize) -> impl Fn(usize) -> usize {
+pub(crate) fn items_of(bytes: usize) -> impl Fn(usize) -> usize {
     move |budget| budget / bytes
 }
 
 impl<V: Weigh> Quick<V> {
-    pub fn new(budget: usize, items: impl Fn(usize) -> usize) -> Self {
+    pub(crate) fn new(budget: usize, items: impl Fn(usize) -> usize) -> Self {
         let options = OptionsBuilder::new()
             .estimated_items_capacity(items(budget))
             .weight_capacity(budget as u64)
@@ -177,7 +177,7 @@ impl Policy for Quick<Weight> {
 }
 
 /// Nanoseconds per request with everything in memory, on one and on two threads, over many pages and over one.
-pub fn cost() {
+pub(crate) fn cost() {
     println!("\nns per hit on each thread: over 20,000 pages, over one page");
     let many: Vec<Request> = traces::feed(1)
         .requests

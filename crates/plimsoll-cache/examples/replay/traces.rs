@@ -4,23 +4,23 @@ use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// How many requests a trace holds.
-pub const REQUESTS: usize = 4_000_000;
+pub(crate) const REQUESTS: usize = 4_000_000;
 
 /// One request: whose, and how many bytes the page is.
 #[derive(Clone, Copy)]
-pub struct Request {
-    pub hash: u64,
-    pub bytes: u32,
+pub(crate) struct Request {
+    pub(crate) hash: u64,
+    pub(crate) bytes: u32,
 }
 
 /// A named row of requests.
-pub struct Trace {
-    pub name: &'static str,
-    pub requests: Vec<Request>,
+pub(crate) struct Trace {
+    pub(crate) name: &'static str,
+    pub(crate) requests: Vec<Request>,
 }
 
 /// The traces of decision 0141.
-pub fn all(seed: u64) -> Vec<Trace> {
+pub(crate) fn all(seed: u64) -> Vec<Trace> {
     vec![newspaper(seed), scan(seed), wonders(seed), feed(seed)]
 }
 
@@ -34,7 +34,7 @@ fn newspaper(seed: u64) -> Trace {
     let mut ranked: Vec<u64> = (1_000..).take(ARTICLES).collect();
     let mut next = 10_000_000;
     let ask = |count: usize| {
-        if count % 2_000 == 0 {
+        if count.is_multiple_of(2_000) {
             let breaking = random.random_range(0..20) == 0;
             let rank = if breaking {
                 random.random_range(0..3)
@@ -85,7 +85,7 @@ fn wonders(seed: u64) -> Trace {
 }
 
 /// The newspaper's own stress test: 10,000 articles round and round, and its readers besides.
-pub fn feed(seed: u64) -> Trace {
+pub(crate) fn feed(seed: u64) -> Trace {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 3);
     let readers = Zipf::new(10_000, 0.9);
     let ask = |count: usize| {
@@ -128,7 +128,7 @@ fn size(hash: u64) -> u32 {
 }
 
 /// A hash as a keyed hash function would give it (the finaliser of splitmix64).
-pub fn mixed(page: u64) -> u64 {
+pub(crate) fn mixed(page: u64) -> u64 {
     let mut mixed = page.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

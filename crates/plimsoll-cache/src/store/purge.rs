@@ -13,7 +13,7 @@ use super::key::Lookup;
 use super::{Store, Weigh, lock};
 
 /// So many objects are walked under one lock.
-const WALK_STEP: usize = 256;
+const WALK_STEP: usize = 64;
 
 /// How a purge treats what it meets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
