@@ -6,6 +6,7 @@
 mod begin;
 mod cached;
 mod following;
+mod kept;
 mod own_answer;
 mod particulars;
 mod prior;

@@ -8,6 +8,7 @@ mod answer;
 mod coding;
 mod keeping;
 mod link;
+mod renewing;
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::figures::TimesSum;
-use crate::overview::{Overview, ServerView};
+use crate::overview::{CacheView, Overview, ServerView};
 use crate::own::Reason;
 
 /// Which of two formats that differ in little.
@@ -316,9 +316,13 @@ fn cache(page: &mut Page, seen: &Overview) {
             page.line("route_cache_requests_total", &labels, count);
         }
     }
-    let Some(held) = &seen.cache else {
-        return;
-    };
+    if let Some(held) = &seen.cache {
+        store(page, held);
+    }
+}
+
+/// What is held of copies.
+fn store(page: &mut Page, held: &CacheView) {
     let gauges = [
         ("cache_size_bytes", "Memory that copies may take", held.size),
         ("cache_bytes", "Memory that copies take", held.bytes),

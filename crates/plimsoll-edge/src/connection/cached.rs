@@ -422,6 +422,7 @@ impl Connection {
     ) {
         if let Some(count) = request.settings.misses_of(request.own.facts.route)
             && status.is_some()
+            && !matches!(self.client, Client::Nobody)
         {
             count.increment();
         }
@@ -439,10 +440,6 @@ impl Connection {
     }
 
     /// A stale copy answers in place of the servers, if there is one and it may.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all of them settle what stands in"
-    )]
     pub(super) fn stands_in(
         &mut self,
         copy: Option<Hit<Page>>,

@@ -5,7 +5,7 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use plimsoll_cache::store::{Copied, Follower, Hit, Turn};
 use plimsoll_cache::{CacheStatus, Shape, reuse};
@@ -15,13 +15,13 @@ use plimsoll_wire::request_head::{header_room, parse};
 use super::begin::client_of;
 use super::cached::{Admitted, Seeking};
 use super::own_answer::{Own, after};
-use super::serving::{Served, Slowness, status_of};
+use super::serving::{Slowness, end_served_head, status_of};
 use super::{After, Connection, Stage};
-use crate::cache::fetch::Kept;
 use crate::cache::subject::Subject;
 use crate::cache::{Page, Told};
-use crate::client::{Client, Outgoing};
+use crate::client::Outgoing;
 use crate::clock;
+use crate::event_loop::EventLoop;
 use crate::exchange::{Exchange, Pace};
 use crate::forward;
 use crate::own::Reason;
@@ -47,7 +47,7 @@ pub(super) struct Following {
     is_for_client: bool,
     /// Of a fetch of its own: who answered it, and how far ahead it may run.
     server: Option<Arc<Server>>,
-    pub(super) pass: Option<String>,
+    pass: Option<String>,
     pace: Option<Rc<Pace>>,
 }
 
@@ -65,8 +65,117 @@ struct Reading {
 }
 
 impl Following {
+    /// Of a fetch of its own, that goes on without it.
+    pub(super) fn own(
+        follower: Follower<Told>,
+        pace: Rc<Pace>,
+        subject: Subject,
+        status: CacheStatus,
+        own: Own,
+        settings: Rc<Settings>,
+        exchange: &mut Exchange,
+    ) -> Self {
+        Self {
+            follower,
+            subject,
+            copy: None,
+            status,
+            own,
+            settings,
+            line: std::mem::take(&mut exchange.line),
+            seeking: Seeking::default(),
+            reading: None,
+            out: exchange.take_early(),
+            slowness: Slowness::default(),
+            is_for_client: false,
+            server: exchange.server.clone(),
+            pass: exchange.pass.take(),
+            pace: Some(pace),
+        }
+    }
+
     pub(super) fn memory(&self) -> usize {
         self.out.memory() + self.subject.bytes.capacity()
+    }
+}
+
+/// What came of one step of reading.
+enum Step {
+    Moved,
+    /// So many ticks at most.
+    Wait(u64),
+    /// The client has all.
+    Whole,
+    /// The client has left.
+    Left,
+    /// The rest will not come.
+    Broke,
+}
+
+impl Following {
+    /// Takes the next piece of the body: into `shared`, or in chunks behind what is to go out. `None` when it broke off.
+    fn piece(&mut self, shared: &mut [u8], cx: &Context<'_>) -> Option<usize> {
+        let reading = self.reading.as_mut()?;
+        let wanted = reading.end.map_or(u64::MAX, |end| end - reading.at);
+        let is_behind = reading.in_chunks && !self.out.is_empty();
+        if reading.is_over || wanted == 0 || is_behind {
+            return Some(0);
+        }
+        let room = usize::try_from(wanted)
+            .unwrap_or(usize::MAX)
+            .min(shared.len());
+        match self
+            .follower
+            .copy(reading.at, &mut shared[..room], cx.waker())
+        {
+            Copied::Bytes(count) if reading.in_chunks => {
+                forward::chunk(&mut self.out.bytes, &shared[..count]);
+                reading.at += count as u64;
+                Some(0)
+            }
+            Copied::Bytes(count) => Some(count),
+            Copied::Wait => Some(0),
+            Copied::End => {
+                reading.is_over = true;
+                if reading.in_chunks {
+                    self.out.bytes.extend_from_slice(forward::LAST_CHUNK);
+                }
+                Some(0)
+            }
+            Copied::Broken => None,
+        }
+    }
+
+    fn has_all(&self) -> bool {
+        self.reading
+            .is_some_and(|reading| reading.is_over || reading.end == Some(reading.at))
+    }
+
+    /// The client took so many bytes.
+    fn wrote(&mut self, count: usize) {
+        let first_len = self.out.left().len();
+        self.out.advance(count.min(first_len));
+        self.out.clear_if_written();
+        let Some(reading) = &mut self.reading else {
+            return;
+        };
+        reading.at += count.saturating_sub(first_len) as u64;
+        reading.bytes_out += count as u64;
+        if let Some(pace) = &self.pace {
+            pace.has_read(reading.at);
+        }
+    }
+
+    fn wait_for_more(&mut self, event_loop: &EventLoop) -> u64 {
+        self.is_for_client = false;
+        self.slowness.moved(event_loop.clock.now());
+        idle_wait(&self.settings, &self.own)
+    }
+
+    fn wait_for_client(&mut self, event_loop: &EventLoop) -> u64 {
+        self.is_for_client = true;
+        let sent = self.reading.map_or(0, |reading| reading.bytes_out);
+        self.slowness.patience(sent, event_loop)
     }
 }
 
@@ -166,133 +275,15 @@ impl Connection {
             let is_for = is_own || told.is_for(space, headers, &here.policy, &mut room);
             is_for.then(|| reuse::shape(&parts.asked, &told.stored, len))
         });
-        match shape.flatten() {
-            Some(shape) => self.begin_reading(told, shape),
-            None => {
-                let seeking = Seeking {
-                    names: Some(told.names().into()),
-                    ..following.seeking.again()
-                };
-                self.seek_again(seeking);
-            }
+        if let Some(shape) = shape.flatten() {
+            self.begin_reading(told, shape);
+        } else {
+            let seeking = Seeking {
+                names: Some(told.names().into()),
+                ..following.seeking.again()
+            };
+            self.seek_again(seeking);
         }
-    }
-
-    /// The answer to its exchange does not go on as it comes.
-    pub(super) fn end_kept(&mut self, mut exchange: Box<Exchange>) {
-        let subject = exchange.subject.take();
-        let (Some(kept), Some(subject), Some(settings)) =
-            (exchange.kept.take(), subject, exchange.settings.clone())
-        else {
-            return;
-        };
-        if matches!(self.client, Client::Nobody) {
-            return self.end_unasked(exchange, kept);
-        }
-        self.take_back(&exchange);
-        let own = Own {
-            facts: exchange.facts,
-            has_body: !exchange.body_done,
-            moments: exchange.moments,
-        };
-        match kept {
-            Kept::Following(follower, pace, status) => {
-                self.stage = Stage::Following(Box::new(Following {
-                    follower,
-                    subject,
-                    copy: None,
-                    status,
-                    own,
-                    settings,
-                    line: std::mem::take(&mut exchange.line),
-                    seeking: Seeking::default(),
-                    reading: None,
-                    out: exchange.take_early(),
-                    slowness: Slowness::default(),
-                    is_for_client: false,
-                    server: exchange.server.clone(),
-                    pass: exchange.pass.take(),
-                    pace: Some(pace),
-                }));
-                return self.let_go_on(exchange);
-            }
-            Kept::Page(object, status) => {
-                self.serve_kept(&mut exchange, object.value(), &subject, status, &own);
-            }
-            Kept::Once(page, status) => {
-                self.serve_kept(&mut exchange, &page, &subject, status, &own);
-            }
-            Kept::Ill(status) => {
-                let fetch = exchange.fetch.take();
-                let copy = fetch.and_then(|fetch| fetch.fail().0);
-                let line = std::mem::take(&mut exchange.line);
-                self.stands_in(copy, &subject, &settings, &own, &line, Some(status));
-            }
-            Kept::Again => self.ask_again(&subject.bytes, own, &settings, Seeking::default()),
-            Kept::Nothing => {}
-        }
-        self.event_loop.recycle(exchange);
-    }
-
-    /// What is kept of it still comes, without a client.
-    fn let_go_on(&self, mut exchange: Box<Exchange>) {
-        if exchange.has_all() {
-            self.event_loop.recycle(exchange);
-            return;
-        }
-        exchange.detach();
-        let peer = (*self.peer).clone();
-        let mut alone = Self::of_stream(Client::Nobody, peer, &self.event_loop);
-        alone.stage = Stage::Exchanging(exchange);
-        tokio::task::spawn_local(alone);
-    }
-
-    /// Nobody asked for it but the cache.
-    fn end_unasked(&mut self, mut exchange: Box<Exchange>, kept: Kept) {
-        if let Kept::Following(_, pace, _) = &kept {
-            pace.leave();
-            if !exchange.has_all() {
-                self.stage = Stage::Exchanging(exchange);
-                return;
-            }
-        }
-        if let Some(fetch) = exchange.fetch.take() {
-            fetch.fail();
-        }
-        self.event_loop.recycle(exchange);
-    }
-
-    fn serve_kept(
-        &mut self,
-        exchange: &mut Exchange,
-        page: &Page,
-        subject: &Subject,
-        status: CacheStatus,
-        own: &Own,
-    ) {
-        let settings = exchange.settings.clone();
-        let settings = settings.unwrap_or_else(|| self.event_loop.settings());
-        let Some(here) = &settings.routes.get(own.facts.route).cache else {
-            return;
-        };
-        let stored = &page.told.stored;
-        let len = Some(page.len());
-        let shape = subject.with(&here.policy, |parts| {
-            reuse::shape(&parts.asked, stored, len)
-        });
-        let early = exchange.take_early();
-        self.serve(&Served {
-            early: early.left(),
-            stored,
-            body: &page.body,
-            shape: shape.unwrap_or(Shape::Whole),
-            status,
-            own,
-            line: &exchange.line,
-            server: exchange.server.as_ref().map(|server| server.name.as_str()),
-            reason: None,
-            pass: exchange.pass.as_deref(),
-        });
     }
 
     fn begin_reading(&mut self, told: &Told, shape: Shape) {
@@ -323,7 +314,7 @@ impl Connection {
         let now = self.event_loop.moment();
         told.stored.write_head(head, shape, told.len, now);
         following.status.write(head);
-        self.end_served_head(head, &own, after, following.pass.as_deref(), framing);
+        end_served_head(head, &own, after, following.pass.as_deref(), framing);
         following.reading = Some(Reading {
             status: status_of(shape, &told.stored),
             at,
@@ -338,91 +329,58 @@ impl Connection {
 
     fn poll_reading(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
-            let Stage::Following(following) = &mut self.stage else {
-                return Poll::Ready(());
-            };
-            let Following {
-                follower,
-                out,
-                reading: Some(reading),
-                slowness,
-                is_for_client,
-                pace,
-                ..
-            } = &mut **following
-            else {
-                return Poll::Ready(());
-            };
-            let wanted = reading.end.map_or(u64::MAX, |end| end - reading.at);
-            let mut shared = self.event_loop.shared.borrow_mut();
-            let room = usize::try_from(wanted)
-                .unwrap_or(usize::MAX)
-                .min(shared.len());
-            let is_waiting = out.is_empty() || !reading.in_chunks;
-            let copied = if reading.is_over || wanted == 0 || !is_waiting {
-                0
-            } else {
-                match follower.copy(reading.at, &mut shared[..room], cx.waker()) {
-                    Copied::Bytes(count) => count,
-                    Copied::Wait => 0,
-                    Copied::End => {
-                        reading.is_over = true;
-                        if reading.in_chunks {
-                            out.bytes.extend_from_slice(forward::LAST_CHUNK);
-                        }
-                        0
-                    }
-                    Copied::Broken => {
-                        drop(shared);
-                        return self.following_broke();
-                    }
-                }
-            };
-            let mut direct = &shared[..copied];
-            if reading.in_chunks && copied > 0 {
-                forward::chunk(&mut out.bytes, direct);
-                reading.at += copied as u64;
-                direct = &[];
-            }
-            if out.is_empty() && direct.is_empty() {
-                drop(shared);
-                let is_all = reading.is_over || reading.end == Some(reading.at);
-                if !is_all {
-                    // More is to come: its waker is filed.
-                    *is_for_client = false;
-                    slowness.moved(self.event_loop.clock.now());
-                    let idle = idle_wait(&following.settings, &following.own);
-                    self.event_loop.set_deadline(self.deadline, idle);
+            match self.read_step(cx) {
+                Step::Moved => {}
+                Step::Wait(ticks) => {
+                    self.event_loop.set_deadline(self.deadline, ticks);
                     return Poll::Pending;
                 }
-                let is_flushed = ready!(self.client.poll_flush(cx)).is_ok();
-                self.end_following(is_flushed);
-                return Poll::Ready(());
-            }
-            let first_len = out.left().len();
-            match self.client.poll_write(cx, out.left(), direct) {
-                Poll::Ready(Ok(count)) if count > 0 => {
-                    out.advance(count.min(first_len));
-                    out.clear_if_written();
-                    reading.at += count.saturating_sub(first_len) as u64;
-                    reading.bytes_out += count as u64;
-                    if let Some(pace) = pace {
-                        pace.has_read(reading.at);
-                    }
+                Step::Whole => {
+                    self.end_following(true);
+                    return Poll::Ready(());
                 }
-                Poll::Ready(_) => {
-                    drop(shared);
+                Step::Left => {
                     self.event_loop.figures.clients_gone.increment();
                     self.end_following(false);
                     return Poll::Ready(());
                 }
-                Poll::Pending => {
-                    *is_for_client = true;
-                    let wait = slowness.patience(reading.bytes_out, &self.event_loop);
-                    self.event_loop.set_deadline(self.deadline, wait);
-                    return Poll::Pending;
+                Step::Broke => {
+                    self.following_broke();
+                    return Poll::Ready(());
                 }
             }
+        }
+    }
+
+    /// One piece from the fetch, and as much as fits to the client.
+    fn read_step(&mut self, cx: &mut Context<'_>) -> Step {
+        let Stage::Following(following) = &mut self.stage else {
+            return Step::Broke;
+        };
+        let event_loop = &self.event_loop;
+        let mut shared = event_loop.shared.borrow_mut();
+        let Some(copied) = following.piece(&mut shared, cx) else {
+            return Step::Broke;
+        };
+        let direct = &shared[..copied];
+        if following.out.is_empty() && direct.is_empty() {
+            if !following.has_all() {
+                // More is to come: its waker is filed.
+                return Step::Wait(following.wait_for_more(event_loop));
+            }
+            return match self.client.poll_flush(cx) {
+                Poll::Ready(Ok(())) => Step::Whole,
+                Poll::Ready(Err(_)) => Step::Left,
+                Poll::Pending => Step::Wait(following.wait_for_client(event_loop)),
+            };
+        }
+        match self.client.poll_write(cx, following.out.left(), direct) {
+            Poll::Ready(Ok(count)) if count > 0 => {
+                following.wrote(count);
+                Step::Moved
+            }
+            Poll::Ready(_) => Step::Left,
+            Poll::Pending => Step::Wait(following.wait_for_client(event_loop)),
         }
     }
 
@@ -438,11 +396,10 @@ impl Connection {
         }
     }
 
-    fn following_broke(&mut self) -> Poll<()> {
+    fn following_broke(&mut self) {
         if let Stage::Following(following) = std::mem::replace(&mut self.stage, Stage::Over) {
             self.tell_of_following(&following, Some("broken"));
         }
-        Poll::Ready(())
     }
 
     fn tell_of_following(&mut self, following: &Following, reason: Option<&'static str>) {
@@ -537,9 +494,7 @@ impl Connection {
                 self.event_loop.figures.clients_gone.increment();
                 self.end_following(false);
             }
-            _ => {
-                let _ = self.following_broke();
-            }
+            _ => self.following_broke(),
         }
     }
 }

@@ -72,8 +72,8 @@ impl Slowness {
         self.since = now;
         let piece = event_loop.settings().ticks.write;
         let earned = sent * 1000 / (SLOWEST * TICK_MS);
-        let spent = self.waited / (TICK_MS * 1_000_000);
-        piece.min((piece + earned).saturating_sub(spent)).max(1)
+        let lasted = self.waited / (TICK_MS * 1_000_000);
+        piece.min((piece + earned).saturating_sub(lasted)).max(1)
     }
 }
 
@@ -91,7 +91,7 @@ impl Connection {
             .stored
             .write_head(&mut head, served.shape, body_len, now);
         served.status.write(&mut head);
-        self.end_served_head(&mut head, own, after, served.pass, "");
+        end_served_head(&mut head, own, after, served.pass, "");
         let body = match served.shape {
             _ if own.facts.is_head => Bytes::new(),
             Shape::Whole => served.body.clone(),
@@ -111,26 +111,6 @@ impl Connection {
             after,
             slowness: Slowness::default(),
         });
-    }
-
-    /// The lines that belong to this client and this connection, and the end of the head.
-    pub(super) fn end_served_head(
-        &self,
-        head: &mut Vec<u8>,
-        own: &Own,
-        after: After,
-        pass: Option<&str>,
-        framing: &str,
-    ) {
-        let connection = match (after, own.facts.is_1_1) {
-            (After::Close, _) => "Connection: close\r\n",
-            (After::NextRequest, true) => "",
-            (After::NextRequest, false) => "Connection: keep-alive\r\n",
-        };
-        let cookie = pass.map_or(["", "", ""], |pass| ["Set-Cookie: ", pass, "\r\n"]);
-        for part in cookie.into_iter().chain([framing, connection, "\r\n"]) {
-            head.extend_from_slice(part.as_bytes());
-        }
     }
 
     fn tell_of_served(&mut self, served: &Served<'_>, status: u16, bytes: u64) {
@@ -200,5 +180,24 @@ pub(super) fn status_of(shape: Shape, stored: &Stored) -> u16 {
         Shape::NotModified => 304,
         Shape::Part { .. } => 206,
         Shape::Unsatisfiable => 416,
+    }
+}
+
+/// The lines that belong to this client and this connection, and the end of the head.
+pub(super) fn end_served_head(
+    head: &mut Vec<u8>,
+    own: &Own,
+    after: After,
+    pass: Option<&str>,
+    framing: &str,
+) {
+    let connection = match (after, own.facts.is_1_1) {
+        (After::Close, _) => "Connection: close\r\n",
+        (After::NextRequest, true) => "",
+        (After::NextRequest, false) => "Connection: keep-alive\r\n",
+    };
+    let cookie = pass.map_or(["", "", ""], |pass| ["Set-Cookie: ", pass, "\r\n"]);
+    for part in cookie.into_iter().chain([framing, connection, "\r\n"]) {
+        head.extend_from_slice(part.as_bytes());
     }
 }

@@ -12,11 +12,11 @@ use plimsoll_cache::invalidate::{invalidated, labels};
 use plimsoll_cache::stale::{self, Illness};
 use plimsoll_cache::store::{How, Named, Put};
 use plimsoll_cache::storing::{Storable, Terms};
-use plimsoll_cache::update::{HeadEffect, Renewed, head_effect, renew};
 use plimsoll_cache::vary::Vary;
 use plimsoll_cache::{Answer, Exchange as Times, KeyRef, Method, Policy, Stored, storing};
 use plimsoll_wire::head::{self, Head, Header, Length};
 
+use super::renewing::compare;
 use super::{End, Exchange, Side};
 use crate::cache::fetch::{Fetch, Filling, Kept, Role};
 use crate::cache::subject::Parts;
@@ -78,8 +78,8 @@ impl Filling {
 }
 
 /// What is said of an answer by its server, and what a client would be told.
-struct Said<'a> {
-    bytes: &'a [u8],
+pub(super) struct Said<'a> {
+    pub(super) bytes: &'a [u8],
     head: &'a Head,
     headers: &'a [Header<'a>],
     coded: Coded,
@@ -95,7 +95,7 @@ impl Said<'_> {
         std::str::from_utf8(reason).unwrap_or_default()
     }
 
-    fn answer<'h>(&'h self, headers: &'h [Header<'h>]) -> Answer<'h, 'h> {
+    pub(super) fn answer<'h>(&'h self, headers: &'h [Header<'h>]) -> Answer<'h, 'h> {
         Answer {
             status: self.head.status,
             reason: self.reason(),
@@ -160,7 +160,11 @@ impl Exchange {
             chance: (side.event_loop.random() >> 32) as u32,
         };
         let answer = said.answer(said.headers);
-        invalidate(&fetch, parts, &answer, policy);
+        if parts.asked.method.invalidates() {
+            invalidate(&fetch, parts, &answer, policy);
+            // What this answer makes invalid was there before it.
+            fetch.begun = fetch.cache.store.asked();
+        }
         if said.head.status == 304 && fetch.is_conditional {
             return self.renewed(fetch, parts, said, policy, &times, side);
         }
@@ -178,7 +182,7 @@ impl Exchange {
             return Course::Nowhere;
         }
         if parts.asked.method == Method::Head {
-            self.compare(&fetch, parts, &answer, policy, &times);
+            compare(&fetch, parts, &answer, policy, &times);
         }
         let refusal = match storing::judge(&parts.asked, &parts.key, &answer, policy, &times) {
             Ok(storable) => match self.keep(fetch, parts, said, policy, storable, side) {
@@ -212,11 +216,10 @@ impl Exchange {
         match fetch.role {
             Role::Lead(leader) if is_ill => leader.fail(),
             Role::Lead(leader) if is_remembered => leader.uncacheable(now),
-            Role::Lead(_) | Role::Watch => {}
             Role::Solo(variant) if is_remembered && !is_ill => {
                 fetch.cache.store.remember_pass(&named, variant, now);
             }
-            Role::Solo(_) => {}
+            Role::Lead(_) | Role::Solo(_) | Role::Watch => {}
         }
         // What the copy was of is not what is there now.
         if fetch.copy.is_some() && !is_ill && fetch.subject.is_get() {
@@ -308,7 +311,7 @@ impl Exchange {
     }
 
     /// The head of an answer as it is kept.
-    fn shown(&self, said: &Said<'_>, side: &Side<'_>) -> Vec<u8> {
+    pub(super) fn shown(&self, said: &Said<'_>, side: &Side<'_>) -> Vec<u8> {
         let settings = self.settings.as_ref();
         let route = settings.map(|settings| &settings.routes.get(self.facts.route).config);
         let shell = route.and_then(|route| route.shell.as_ref());
@@ -326,132 +329,6 @@ impl Exchange {
         let mut shown = Vec::with_capacity(said.bytes.len() + 128);
         forward::answer(&mut shown, said.bytes, said.head, said.headers, &answering);
         shown
-    }
-
-    /// The server says that the copy is still right.
-    fn renewed(
-        &mut self,
-        mut fetch: Fetch,
-        parts: &Parts<'_, '_>,
-        said: &Said<'_>,
-        policy: &Policy,
-        times: &Times,
-        side: &Side<'_>,
-    ) -> Course {
-        let Some(copy) = fetch.copy.take() else {
-            return Course::ToClient;
-        };
-        let page = copy.object.value();
-        let shown = self.shown(said, side);
-        let renewed = head::parse_with(&shown, |_, headers| {
-            let answer = said.answer(headers);
-            renew(
-                &page.told.stored,
-                &parts.asked,
-                &parts.key,
-                &answer,
-                policy,
-                times,
-            )
-        });
-        let status = plimsoll_cache::CacheStatus {
-            forward_status: Some(304),
-            ..fetch.status
-        };
-        let now = side.event_loop.clock.now();
-        let store = Arc::clone(&fetch.cache.store);
-        let named = fetch.subject.named();
-        let kept = match renewed {
-            Ok(Renewed::Copy(stored, vary)) => {
-                let is_fresh = is_fresh(parts, stored.terms());
-                let told = page
-                    .told
-                    .renewed(*stored, &vary, parts.head.headers, policy);
-                let told = Arc::new(told);
-                let new = || Page::new(Arc::clone(&told), page.body.clone());
-                let supersedes = |other: &Page| told.supersedes(&other.told);
-                let put = match fetch.role {
-                    Role::Lead(leader) if is_fresh => {
-                        leader.store(copy.object.tags(), supersedes, |_| new())
-                    }
-                    role => {
-                        let tags = copy.object.tags();
-                        let put = store.put(&parts.wanted, fetch.begun, tags, supersedes, new());
-                        match role {
-                            // Each who wants it must ask anew: nobody waits for another.
-                            Role::Lead(leader) => leader.uncacheable(now),
-                            Role::Solo(variant) if !is_fresh => {
-                                store.remember_pass(&named, variant, now);
-                            }
-                            Role::Solo(_) | Role::Watch => {}
-                        }
-                        put
-                    }
-                };
-                side.event_loop.figures.cache_renewed.increment();
-                match put {
-                    Put::Stored(hit) => Kept::Page(hit.object, status),
-                    Put::TooLarge | Put::Full | Put::Purged => Kept::Once(Arc::new(new()), status),
-                }
-            }
-            Ok(Renewed::Once(stored, refusal)) => {
-                let told = page.told.with_head(*stored);
-                let told = Arc::new(told);
-                store.purge(&named, How::Hard);
-                if let Role::Lead(leader) = fetch.role {
-                    leader.uncacheable(now);
-                }
-                let status = plimsoll_cache::CacheStatus {
-                    detail: Some(refusal.word()),
-                    ..status
-                };
-                Kept::Once(Arc::new(Page::new(told, page.body.clone())), status)
-            }
-            Ok(Renewed::Mismatch) | Err(_) => {
-                store.purge(&named, How::Hard);
-                Kept::Again
-            }
-        };
-        self.kept = Some(kept);
-        Course::Nowhere
-    }
-
-    /// What the answer to a HEAD says of the copy.
-    fn compare(
-        &self,
-        fetch: &Fetch,
-        parts: &Parts<'_, '_>,
-        answer: &Answer<'_, '_>,
-        policy: &Policy,
-        times: &Times,
-    ) {
-        let Some(copy) = &fetch.copy else {
-            return;
-        };
-        let page = copy.object.value();
-        let (stored, len) = (&page.told.stored, Some(page.len()));
-        let store = &fetch.cache.store;
-        let (asked, key) = (&parts.asked, &parts.key);
-        match head_effect(stored, len, asked, key, answer, policy, times) {
-            HeadEffect::Copy(stored, vary) => {
-                let told = page
-                    .told
-                    .renewed(*stored, &vary, parts.head.headers, policy);
-                let told = Arc::new(told);
-                let new = Page::new(Arc::clone(&told), page.body.clone());
-                let supersedes = |other: &Page| told.supersedes(&other.told);
-                store.put(
-                    &parts.wanted,
-                    fetch.begun,
-                    copy.object.tags(),
-                    supersedes,
-                    new,
-                );
-            }
-            // Not even while it is renewed: it is known to be another.
-            HeadEffect::Stale => store.purge(&parts.wanted, How::Hard),
-            HeadEffect::Nothing => {}
-        }
     }
 
     /// Takes a piece of an answer that does not go to the client; how much of `bytes` was body.
@@ -542,13 +419,9 @@ impl Exchange {
 
 /// A change at the origin: copies of what it was go.
 fn invalidate(fetch: &Fetch, parts: &Parts<'_, '_>, answer: &Answer<'_, '_>, policy: &Policy) {
-    let method = parts.asked.method;
-    if !method.invalidates() {
-        return;
-    }
     let cache = &fetch.cache;
     let (key, target) = (&parts.key, parts.head.target);
-    let invalid = invalidated(method, key, target, answer, cache.seed);
+    let invalid = invalidated(parts.asked.method, key, target, answer, cache.seed);
     for target in &invalid.targets {
         let key = KeyRef::new(key.is_secure(), key.host(), target, &policy.key);
         cache.store.purge(&Wanted::new(key, cache.seed), How::Hard);
@@ -559,7 +432,7 @@ fn invalidate(fetch: &Fetch, parts: &Parts<'_, '_>, answer: &Answer<'_, '_>, pol
 }
 
 /// Whether others of the asker's kind may be given an answer that is stored on these terms.
-fn is_fresh(parts: &Parts<'_, '_>, terms: &Terms) -> bool {
+pub(super) fn is_fresh(parts: &Parts<'_, '_>, terms: &Terms) -> bool {
     terms.is_fresh(parts.asked.class, terms.received_at)
 }
 

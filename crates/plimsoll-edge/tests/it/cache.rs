@@ -26,12 +26,9 @@ fn origin(answer: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Scr
 
 /// An answer with these lines.
 fn page(lines: &str, body: &str) -> String {
-    let lines: String = lines
-        .split('\n')
-        .map(|line| format!("{line}\r\n"))
-        .collect();
+    let lines = lines.replace('\n', "\r\n");
     format!(
-        "HTTP/1.1 200 OK\r\n{lines}Content-Length: {}\r\n\r\n{body}",
+        "HTTP/1.1 200 OK\r\n{lines}\r\nContent-Length: {}\r\n\r\n{body}",
         body.len()
     )
 }
@@ -65,12 +62,11 @@ fn with_admin(server: SocketAddr) -> Afloat {
 
 /// A request on a connection of its own.
 fn request(address: SocketAddr, line: &str, headers: &str) -> String {
-    let headers: String = headers
-        .split('\n')
-        .filter(|line| !line.is_empty())
-        .map(|line| format!("{line}\r\n"))
-        .collect();
-    let bytes = format!("{line} HTTP/1.1\r\nHost: a.example\r\n{headers}Connection: close\r\n\r\n");
+    let headers = headers.replace('\n', "\r\n");
+    let end = if headers.is_empty() { "" } else { "\r\n" };
+    let bytes = format!(
+        "{line} HTTP/1.1\r\nHost: a.example\r\n{headers}{end}Connection: close\r\n\r\n"
+    );
     ask(address, bytes)
 }
 

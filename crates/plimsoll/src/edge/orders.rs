@@ -1,5 +1,6 @@
 //! What is asked about a configuration file, or of an edge that runs.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
@@ -175,7 +176,8 @@ fn line(text: &mut String, name: &str, value: &Value) {
         Value::String(value) => value.clone(),
         value => value.to_string(),
     };
-    text.push_str(&format!("{name:<24} {value}\n"));
+    // Text takes all that is written.
+    let _ = writeln!(text, "{name:<24} {value}");
 }
 
 /// Asks an edge that runs; what it says, or why it does not.

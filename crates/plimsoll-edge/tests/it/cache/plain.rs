@@ -218,7 +218,7 @@ fn a_least_lifetime_is_for_pages_of_nobody_in_particular() {
     });
     let mut edge = cached(origin.address);
     edge.routes[0].cache = Some(Caching {
-        ttl: Some(std::time::Duration::from_secs(60)),
+        ttl: Some(std::time::Duration::from_mins(1)),
         ignore_cookies: vec!["_ga".to_owned()],
         ..Caching::default()
     });
