@@ -37,7 +37,7 @@
 //! assert!(store.get(&key, german).expect("it is there").purged);
 //! ```
 //!
-//! Not here yet: a tier on disk. Its room is between a miss and a fill: what [`Shard::evict`] lets go would be handed to
+//! Not here yet: a tier on disk. Its room is between a miss and a fill: what `Shard::evict` lets go would be handed to
 //! it, and [`Store::begin`]'s leader would ask it before the origin.
 
 mod budget;
