@@ -14,6 +14,7 @@ mod case;
 mod child;
 mod clock;
 mod demo;
+mod fuzz;
 mod origin;
 mod prepare;
 mod reference;
@@ -51,6 +52,8 @@ enum Task {
     Case(case::Case),
     /// Asks our edge, nginx, Varnish and HAProxy what the public suite for HTTP caches asks
     CacheSuite(cache_suite::CacheSuiteArguments),
+    /// Every parser against inputs that grow towards what they have not reached yet
+    Fuzz(fuzz::FuzzArguments),
     /// Hours: the load line against known laws on real sockets, and memory over time
     Soak(soak::SoakArguments),
     /// Builds the release binary and runs its demo
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
         Task::Case(case) => case::run(&case).map(|()| ExitCode::SUCCESS),
         Task::CacheSuite(arguments) => cache_suite::run(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Soak(arguments) => soak::run(&arguments),
         Task::Demo { rest } => demo::run(&rest).map(|never| match never {}),
     };

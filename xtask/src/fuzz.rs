@@ -1,0 +1,189 @@
+//! `cargo xtask fuzz`: every parser of the house against inputs that grow towards what they have not reached yet.
+//!
+//! The targets stand beside what they try (`crates/*/fuzz`) and are built in one workspace (`fuzz/`). They are
+//! instrumented with flags that a stable compiler takes, so no other toolchain is needed; libFuzzer comes with its
+//! crate and is built by the machine's C++ compiler. What was found is kept beside the build and found again by the
+//! next run.
+
+mod told;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use serde_json::Value;
+
+use self::told::Told;
+use crate::prepare::{Tool, see_to};
+use crate::step::{execute, line};
+use crate::workspace::{Workspace, cargo};
+
+#[derive(Args)]
+pub(crate) struct FuzzArguments {
+    /// How long each target is tried
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    seconds: u64,
+    /// Try only this target; may be given several times
+    #[arg(long, value_name = "NAME")]
+    target: Vec<String>,
+    /// Where libFuzzer's random numbers begin
+    #[arg(long, default_value_t = 1)]
+    seed: u32,
+}
+
+/// As cargo-fuzz instruments without a sanitizer: counters of edges, and what is compared with what.
+const INSTRUMENTED: &str = "--cfg fuzzing -Cpasses=sancov-module -Ccodegen-units=1 \
+     -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+     -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares";
+
+/// An input that keeps a parser busy for longer is a finding, in seconds.
+const SLOW_S: u64 = 10;
+
+/// A parser that takes more than this for one input is a finding, in MiB.
+const MEMORY_MIB: u64 = 2_048;
+
+pub(crate) fn run(arguments: &FuzzArguments) -> Result<ExitCode> {
+    see_to(&[Tool::new("c++", "g++")])?;
+    let place = Place::of(&Workspace::find()?)?;
+    let names = place.chosen(&arguments.target)?;
+    println!("building {} targets", names.len());
+    place.build(&names)?;
+    println!("{}", told::HEADING);
+    let mut is_clean = true;
+    for name in names {
+        let told = place.try_one(&name, arguments)?;
+        println!("{}", told.row(&name));
+        if let Some(finding) = told.finding {
+            is_clean = false;
+            println!("{finding}");
+            if let Some(input) = told.input {
+                println!("try it again: {} {input}", place.program(&name).display());
+            }
+        }
+    }
+    Ok(if is_clean {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// Where targets are built, and what they found so far.
+struct Place {
+    manifest: PathBuf,
+    target: PathBuf,
+    host: String,
+}
+
+impl Place {
+    fn of(workspace: &Workspace) -> Result<Self> {
+        Ok(Self {
+            manifest: workspace.root.join("fuzz/Cargo.toml"),
+            target: workspace.target.join("fuzz"),
+            host: host()?,
+        })
+    }
+
+    /// The names that were asked for, or all.
+    fn chosen(&self, asked: &[String]) -> Result<Vec<String>> {
+        let there = self.names()?;
+        for name in asked {
+            ensure!(
+                there.contains(name),
+                "there is no fuzz target named {name}; there are {}",
+                there.join(", ")
+            );
+        }
+        Ok(if asked.is_empty() {
+            there
+        } else {
+            asked.to_vec()
+        })
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        let mut command = cargo();
+        command
+            .args(["metadata", "--format-version", "1", "--no-deps"])
+            .arg("--manifest-path")
+            .arg(&self.manifest);
+        let output = command.output().context("cannot run cargo metadata")?;
+        ensure!(
+            output.status.success(),
+            "`{}` failed: {}",
+            line(&command),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        let metadata: Value = serde_json::from_slice(&output.stdout)?;
+        let packages = metadata["packages"].as_array().into_iter().flatten();
+        let mut names: Vec<String> = packages
+            .flat_map(|package| package["targets"].as_array().into_iter().flatten())
+            .filter_map(|target| Some(target["name"].as_str()?.to_owned()))
+            .collect();
+        names.sort();
+        ensure!(!names.is_empty(), "no fuzz target was found");
+        Ok(names)
+    }
+
+    /// Naming the host as the target keeps build scripts and macros free of the instruments.
+    fn build(&self, names: &[String]) -> Result<()> {
+        let mut command = cargo();
+        command
+            .args(["build", "--release", "--locked", "--target", &self.host])
+            .arg("--manifest-path")
+            .arg(&self.manifest)
+            .arg("--target-dir")
+            .arg(&self.target)
+            .env("RUSTFLAGS", INSTRUMENTED);
+        for name in names {
+            command.args(["--bin", name]);
+        }
+        execute(&mut command)
+    }
+
+    fn try_one(&self, name: &str, arguments: &FuzzArguments) -> Result<Told> {
+        let corpus = folder(&self.target.join("corpus").join(name))?;
+        let findings = folder(&self.findings(name))?;
+        let mut command = Command::new(self.program(name));
+        command
+            .arg(corpus)
+            .arg(format!("-max_total_time={}", arguments.seconds))
+            .arg(format!("-seed={}", arguments.seed))
+            .arg(format!("-timeout={SLOW_S}"))
+            .arg(format!("-rss_limit_mb={MEMORY_MIB}"))
+            .arg(format!("-artifact_prefix={}/", findings.display()))
+            .arg("-print_final_stats=1")
+            .stdin(Stdio::null());
+        let output = command
+            .output()
+            .with_context(|| format!("cannot run {}", line(&command)))?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        Told::read(&text, output.status.success())
+            .with_context(|| format!("{name} told no figures; it said: {text}"))
+    }
+
+    fn findings(&self, name: &str) -> PathBuf {
+        self.target.join("findings").join(name)
+    }
+
+    fn program(&self, name: &str) -> PathBuf {
+        self.target.join(&self.host).join("release").join(name)
+    }
+}
+
+fn folder(path: &Path) -> Result<PathBuf> {
+    std::fs::create_dir_all(path).with_context(|| format!("cannot make {}", path.display()))?;
+    Ok(path.to_owned())
+}
+
+/// What the compiler builds for when nothing is said.
+fn host() -> Result<String> {
+    let output = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .context("cannot run rustc")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc -vV names no host")?.to_owned())
+}
