@@ -250,6 +250,7 @@ impl<V: Weigh, H> Store<V, H> {
             hash: key.hash(),
             key: key.to_key(),
             begun: asked.0,
+            variant: 0,
             tags,
         };
         self.insert(entry, value, supersedes, None)

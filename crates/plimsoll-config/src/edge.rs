@@ -3,6 +3,7 @@
 mod acme;
 mod answer_words;
 mod answers;
+mod caching;
 mod defaults;
 mod file;
 mod network;
@@ -17,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use caching::{CACHE_LEN, CACHE_LENS, CacheQuery, CacheSetCookie, Caching, is_cookie};
 pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
 pub use network::Network;
 pub use server::UrlFault;
@@ -58,6 +60,8 @@ pub struct Edge {
     pub zone: Option<String>,
     /// Certificates that are obtained by ACME.
     pub acme: Option<Acme>,
+    /// Bytes of memory for copies of answers; `None` keeps none.
+    pub cache: Option<u64>,
 }
 
 /// How certificates are obtained by ACME.
@@ -312,8 +316,8 @@ pub struct Route {
     pub answer_headers: Vec<HeaderEdit>,
     /// Requests a second of one client.
     pub rate: Option<Rate>,
-    /// How long copies of answers are kept at least.
-    pub cache_ttl: Option<Duration>,
+    /// What is kept of its answers; `None` is nothing.
+    pub cache: Option<Caching>,
 }
 
 /// What a request must be like; everything that is said must hold.

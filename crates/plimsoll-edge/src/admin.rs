@@ -122,12 +122,21 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
             }
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
-        (_, "/metrics" | "/healthz" | "/figures" | "/") => text(
+        (&Method::GET | &Method::HEAD, "/cache") => shown(desk.control.held()),
+        (&Method::POST, "/purge") => match order(request).await {
+            Ok(body) => told(desk.control.purge(&body)),
+            Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
+        },
+        (&Method::POST, "/why") => match order(request).await {
+            Ok(body) => shown(desk.control.why(&body)),
+            Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
+        },
+        (_, "/metrics" | "/healthz" | "/figures" | "/cache" | "/") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
             "this is asked with GET\n",
         ),
-        (_, "/reload" | "/servers") => text(
+        (_, "/reload" | "/servers" | "/purge" | "/why") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
             "this is asked with POST and JSON\n",
@@ -135,7 +144,7 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
         _ => text(
             StatusCode::NOT_FOUND,
             "text/plain; charset=utf-8",
-            "there are /, /metrics, /healthz, /figures and /servers; POST /reload and /servers\n",
+            "there are /, /metrics, /healthz, /figures, /cache and /servers; POST /reload, /servers, /purge and /why\n",
         ),
     }
 }
@@ -147,6 +156,14 @@ fn told(done: Result<String, String>) -> Answer {
         Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, said("fault", &why)),
     };
     text(status, "application/json", body)
+}
+
+/// What was asked for, or why it is not to be had.
+fn shown(value: Result<serde_json::Value, String>) -> Answer {
+    match value {
+        Ok(value) => text(StatusCode::OK, "application/json", value.to_string()),
+        Err(why) => told(Err(why)),
+    }
 }
 
 fn said(word: &str, text: &str) -> String {

@@ -18,6 +18,8 @@ pub(crate) enum Client {
     Stream(Box<ClientStream>),
     /// It was handed to whoever speaks its protocol.
     Gone,
+    /// There is none: what is fetched is for the cache. It takes all and says nothing.
+    Nobody,
 }
 
 impl Client {
@@ -33,6 +35,7 @@ impl Client {
             Self::Tls(stream) => poll_read(stream.as_mut(), cx, buffer),
             Self::Stream(stream) => stream.poll_read(cx, buffer),
             Self::Gone => Poll::Ready(Ok(0)),
+            Self::Nobody => Poll::Pending,
         }
     }
 
@@ -52,6 +55,7 @@ impl Client {
                 stream.poll_write(cx, bytes)
             }
             Self::Gone => Poll::Ready(Ok(0)),
+            Self::Nobody => Poll::Ready(Ok(first.len() + second.len())),
         }
     }
 
@@ -60,7 +64,7 @@ impl Client {
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
-            Self::Plain(_) | Self::Stream(_) | Self::Gone => Poll::Ready(Ok(())),
+            Self::Plain(_) | Self::Stream(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
         }
     }
 
@@ -70,7 +74,7 @@ impl Client {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
             // Its end was said with the last byte of its answer.
-            Self::Stream(_) | Self::Gone => Poll::Ready(Ok(())),
+            Self::Stream(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use plimsoll_cache::Moment;
+
 /// Nanoseconds since the edge was started; every moment inside it is one of these.
 pub(crate) type Nanoseconds = u64;
 
@@ -32,6 +34,14 @@ impl Clock {
 #[expect(clippy::disallowed_methods, reason = "this is the clock")]
 pub(crate) fn wall() -> SystemTime {
     SystemTime::now()
+}
+
+/// The time of day, as copies count it.
+pub(crate) fn moment() -> Moment {
+    let since = wall()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    Moment::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX / 2))
 }
 
 /// A duration in nanoseconds; one of centuries is cut.

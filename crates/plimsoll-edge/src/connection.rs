@@ -4,9 +4,13 @@
 //! complete and given back when its answer is with the client.
 
 mod begin;
+mod cached;
+mod following;
+mod kept;
 mod own_answer;
 mod particulars;
 mod prior;
+mod serving;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -23,8 +27,10 @@ use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
 use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
+use following::Following;
 use particulars::Particulars;
 use prior::Frames;
+use serving::Serving;
 
 /// Most bytes that are read and thrown away after a last answer, so that it reaches a client that still sends.
 const LINGER_LEN_MAX: usize = 256 * 1024;
@@ -89,6 +95,10 @@ enum Stage {
     Exchanging(Box<Exchange>),
     /// An answer of the edge's own goes out.
     Answering(Outgoing, After),
+    /// A copy goes out.
+    Serving(Serving),
+    /// It reads along with a fetch.
+    Following(Box<Following>),
     Tunnel(Box<Tunnel>),
     /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
     Frames(Frames),
@@ -158,6 +168,8 @@ impl Connection {
             Stage::Waiting(waiting) => waiting.exchange.memory(),
             Stage::Exchanging(exchange) => exchange.memory(),
             Stage::Answering(out, _) => out.memory(),
+            Stage::Serving(serving) => serving.memory(),
+            Stage::Following(following) => following.memory(),
             Stage::Tunnel(tunnel) => tunnel.memory(),
             Stage::Head | Stage::Frames(_) | Stage::Lingering(_) | Stage::Over => 0,
         };
@@ -170,6 +182,8 @@ impl Connection {
             Stage::Waiting(_) => self.poll_waiting(cx),
             Stage::Exchanging(_) => self.poll_exchange(cx),
             Stage::Answering(..) => self.poll_answering(cx),
+            Stage::Serving(_) => self.poll_serving(cx),
+            Stage::Following(_) => self.poll_following(cx),
             Stage::Tunnel(tunnel) => {
                 let event_loop = &self.event_loop;
                 ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
@@ -277,6 +291,13 @@ impl Connection {
             deadline: self.deadline,
         };
         let end = ready!(exchange.poll(cx, &mut side));
+        if end == End::ClientGone && exchange.leads() {
+            // Others wait for it: it goes on without the one who asked first.
+            self.event_loop.figures.clients_gone.increment();
+            exchange.detach();
+            self.client = Client::Nobody;
+            return Poll::Ready(());
+        }
         self.end_exchange(end);
         Poll::Ready(())
     }
@@ -288,7 +309,15 @@ impl Connection {
             return;
         };
         self.tell_of(&exchange, end);
+        if matches!(self.client, Client::Nobody) && end != End::Kept {
+            if let Some(fetch) = exchange.fetch.take() {
+                fetch.fail();
+            }
+            self.event_loop.recycle(exchange);
+            return;
+        }
         match end {
+            End::Kept => return self.end_kept(exchange),
             End::Done { keep: true } => self.next_request(),
             End::Done { keep: false } => self.linger(),
             End::Switched => self.open_tunnel(&mut exchange),
@@ -297,9 +326,9 @@ impl Connection {
                     Failure::Timeout => 504,
                     Failure::NoConnection | Failure::Reset | Failure::BadAnswer => 502,
                 };
-                self.refuse_exchange(&exchange, status, Reason::NoServer);
+                self.refuse_exchange(&mut exchange, status, Reason::NoServer);
             }
-            End::Refused(status) => self.refuse_exchange(&exchange, status, Reason::BadRequest),
+            End::Refused(status) => self.refuse_exchange(&mut exchange, status, Reason::BadRequest),
             End::Broken | End::ClientGone => {}
         }
         self.event_loop.recycle(exchange);
@@ -357,11 +386,15 @@ impl Connection {
             let bytes = std::mem::take(&mut out.bytes);
             self.event_loop.return_bytes(bytes);
         }
+        self.follow_answer(after);
+        Poll::Ready(())
+    }
+
+    fn follow_answer(&mut self, after: After) {
         match after {
             After::NextRequest => self.next_request(),
             After::Close => self.linger(),
         }
-        Poll::Ready(())
     }
 
     /// A close with unread bytes would reset the connection, and the answer with it.
@@ -405,6 +438,7 @@ impl Connection {
                 self.event_loop.figures.tunnels.decrement();
                 self.stage = Stage::Over;
             }
+            Stage::Following(_) => self.following_expired(),
             // Their time is kept with them.
             Stage::Frames(_) => {}
             _ => self.stage = Stage::Over,
@@ -437,11 +471,11 @@ impl Connection {
     }
 
     fn give_up_waiting(&mut self) {
-        let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) else {
+        let Stage::Waiting(mut waiting) = std::mem::replace(&mut self.stage, Stage::Over) else {
             return;
         };
         waiting.pool.leave(&waiting.ticket);
-        self.refuse_exchange(&waiting.exchange, 503, Reason::QueueTimeout);
+        self.refuse_exchange(&mut waiting.exchange, 503, Reason::QueueTimeout);
         self.event_loop.recycle(waiting.exchange);
     }
 }

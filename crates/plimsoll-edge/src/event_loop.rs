@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use plimsoll_cache::Moment;
 use tokio::io::AsyncRead as _;
 use tokio::io::ReadBuf;
 use tokio::sync::Notify;
@@ -73,6 +74,10 @@ pub(crate) struct EventLoop {
     held: Cell<usize>,
     random: Cell<u64>,
     generation: Cell<u32>,
+    /// Milliseconds since 1970 when the clock was started.
+    epoch_ms: Cell<u64>,
+    /// What a request says in the fields that a copy varies by is written here.
+    pub(crate) room: RefCell<Vec<u8>>,
     /// About to end: connections close when their answers are given.
     draining: Cell<bool>,
     /// Wakes the clockwork when the first connection comes.
@@ -104,6 +109,8 @@ impl EventLoop {
             held: Cell::new(0),
             random: Cell::new(seed),
             generation: Cell::new(0),
+            epoch_ms: Cell::new(epoch_ms(clock)),
+            room: RefCell::default(),
             draining: Cell::new(false),
             busy: Notify::new(),
         })
@@ -119,6 +126,12 @@ impl EventLoop {
         let next = self.random.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.random.set(next);
         mix(next)
+    }
+
+    /// The time of day as copies count it; the wall clock is looked at once a second.
+    #[inline]
+    pub(crate) fn moment(&self) -> Moment {
+        Moment::from_ms(self.epoch_ms.get() + self.clock.now() / 1_000_000)
     }
 
     /// Room for a connection's deadline.
@@ -277,6 +290,7 @@ impl EventLoop {
 
     fn each_second(&self) {
         *self.date.borrow_mut() = httpdate::fmt_http_date(clock::wall());
+        self.epoch_ms.set(epoch_ms(self.clock));
         self.log.borrow_mut().hand_on(&self.figures);
         self.spans.borrow_mut().hand_on(&self.figures);
         let now = self.clock.now();
@@ -286,6 +300,11 @@ impl EventLoop {
             });
         }
     }
+}
+
+/// The wall clock's time when the other clock was started, milliseconds since 1970, as both say now.
+fn epoch_ms(clock: Clock) -> u64 {
+    clock::moment().ms().saturating_sub(clock.now() / 1_000_000)
 }
 
 /// Whether a connection is open and nothing was said on it. Costs no system call while nothing has happened.

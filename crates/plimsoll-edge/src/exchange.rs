@@ -6,15 +6,20 @@
 
 mod answer;
 mod coding;
+mod keeping;
 mod link;
+mod renewing;
 
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use plimsoll_cache::CacheStatus;
 use plimsoll_config::edge::Coding;
 use plimsoll_wire::framing::BodyReader;
 
+use crate::cache::fetch::{Fetch, Kept};
+use crate::cache::subject::Subject;
 use crate::client::{Client, Outgoing, poll_read, poll_write};
 use crate::clock::Nanoseconds;
 use crate::deadline::TICK_MS;
@@ -25,12 +30,13 @@ use crate::pool::{Asker, Permit};
 use crate::settings::{Settings, ticks};
 use crate::upstream::Upstream;
 use answer::Answer;
+pub(crate) use keeping::Pace;
 pub(crate) use link::Link;
 
 /// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.
 ///
 /// A byte now and then would otherwise hold a place with a server for as long as somebody likes.
-const SLOWEST: u64 = 512;
+pub(crate) const SLOWEST: u64 = 512;
 /// Time for one piece when connections hold as much as they may.
 const HURRY_TICKS: u64 = 1000 / TICK_MS;
 
@@ -82,6 +88,8 @@ pub(crate) enum End {
     ClientGone,
     /// The client's body is not acceptable; the status that says so.
     Refused(u16),
+    /// The client is answered otherwise; [`Exchange::kept`] says how.
+    Kept,
 }
 
 /// Why a server gave no answer.
@@ -159,6 +167,14 @@ pub(crate) struct Exchange {
     pub(crate) turn: Option<(u64, bool)>,
     /// A cookie that lets the client past the line.
     pub(crate) pass: Option<String>,
+    /// What the cache wants of it.
+    pub(crate) fetch: Option<Box<Fetch>>,
+    /// What is said of the cache.
+    pub(crate) cache_status: Option<CacheStatus>,
+    /// How the client is answered when the answer does not go on as it comes.
+    pub(crate) kept: Option<Kept>,
+    /// What was asked for, when it is.
+    pub(crate) subject: Option<Subject>,
     pub(crate) bytes_out: u64,
     answer: Answer,
     to_client: Outgoing,
@@ -185,6 +201,10 @@ impl Exchange {
         self.line.clear();
         self.turn = None;
         self.pass = None;
+        self.fetch = None;
+        self.cache_status = None;
+        self.kept = None;
+        self.subject = None;
         self.moments = Moments::default();
         self.bytes_out = 0;
         self.deaf = false;
@@ -209,6 +229,7 @@ impl Exchange {
         let mut moved = false;
         loop {
             match self.step(cx, side) {
+                Ok(_) if self.kept.is_some() => return Poll::Ready(End::Kept),
                 Ok(true) if self.answer.is_coding() => {
                     // What compresses takes its time: others have their turn between two pieces.
                     self.keep_deadline(side, true);
@@ -357,6 +378,9 @@ impl Exchange {
         if !self.to_client.is_empty() || self.answer.is_complete() {
             return Ok(false);
         }
+        if self.is_far_ahead(cx) {
+            return Ok(false);
+        }
         let Some(stream) = self.link.stream() else {
             return Ok(false);
         };
@@ -415,6 +439,23 @@ impl Exchange {
         End::Done {
             keep: self.answer.keeps_client() && self.body_done,
         }
+    }
+
+    /// What is still to be given to the client of what came before the answer.
+    pub(crate) fn take_early(&mut self) -> Outgoing {
+        std::mem::take(&mut self.to_client)
+    }
+
+    /// Whether there is nothing more to come from the server.
+    pub(crate) fn has_all(&self) -> bool {
+        self.answer.is_complete()
+    }
+
+    /// It goes on without its client: deadlines begin anew.
+    pub(crate) fn detach(&mut self) {
+        self.to_client.clear();
+        self.line.clear();
+        self.waits = Waits::Nothing;
     }
 
     /// Both ends, for a tunnel.

@@ -172,6 +172,18 @@ pub(crate) struct Figures {
     pub(crate) shells_kept: Counter,
     /// Spans that were dropped because the collector was behind.
     pub(crate) spans_dropped: Counter,
+    /// Requests that a fresh copy answered.
+    pub(crate) cache_hits: Counter,
+    /// Requests that a stale copy answered.
+    pub(crate) cache_stale: Counter,
+    /// Requests for which there was no copy, or none that could answer by itself.
+    pub(crate) cache_misses: Counter,
+    /// Of these, those that waited for another's fetch.
+    pub(crate) cache_collapsed: Counter,
+    /// Requests that passed the cache by.
+    pub(crate) cache_passed: Counter,
+    /// Copies that a server said are still right.
+    pub(crate) cache_renewed: Counter,
     /// From the head of a request to the last byte of its answer.
     pub(crate) answer_times: Times,
     /// Of requests that waited in line.

@@ -5,6 +5,7 @@
 use plimsoll_wire::head::{Head, Header, Length};
 use plimsoll_wire::request_head::RequestHead;
 
+use plimsoll_cache::{Asked, CacheStatus};
 use plimsoll_config::edge::HeaderEdit;
 
 use crate::compress::{Coded, holds_token, name};
@@ -27,6 +28,34 @@ pub(crate) struct Asking<'a> {
     pub(crate) edits: &'a [HeaderEdit],
     /// The edge's place in a trace, if there is one.
     pub(crate) trace: Option<&'a Trace>,
+    /// What the cache says instead of the client, if it wants the answer.
+    pub(crate) cached: Option<Cached<'a>>,
+}
+
+/// What a request says that is to bring a copy: all of it is wanted, in a coding that others share, and perhaps only if
+/// it has changed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cached<'a> {
+    /// The codings that are accepted, where they can be said so.
+    pub(crate) codings: Option<&'a str>,
+    /// Whole header lines: conditions.
+    pub(crate) conditions: &'a [u8],
+}
+
+impl Cached<'_> {
+    fn replaces(&self, name: &str) -> bool {
+        Asked::stays_behind(name)
+            || self.codings.is_some() && name.eq_ignore_ascii_case("accept-encoding")
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        if let Some(codings) = self.codings
+            && !codings.is_empty()
+        {
+            put(out, &["Accept-Encoding: ", codings, "\r\n"]);
+        }
+        out.extend_from_slice(self.conditions);
+    }
 }
 
 /// Writes the head of a request as the server gets it. `bytes` are those that `head` was parsed from.
@@ -54,8 +83,14 @@ pub(crate) fn request(
             && asking
                 .trace
                 .is_none_or(|trace| !is_replaced(header.name, trace))
+            && asking
+                .cached
+                .is_none_or(|cached| !cached.replaces(header.name))
     };
     copy_lines(out, bytes, head.headers, keeps);
+    if let Some(cached) = asking.cached {
+        cached.write(out);
+    }
     if let Some(trace) = asking.trace {
         put(out, &["traceparent: ", &trace.header(), "\r\n"]);
     }
@@ -133,6 +168,8 @@ pub(crate) struct Answering<'a> {
     pub(crate) coded: Coded,
     /// A header that ends here.
     pub(crate) dropped: Option<&'a str>,
+    /// What is said of the cache.
+    pub(crate) cache_status: Option<CacheStatus>,
 }
 
 /// How the body of an answer goes on.
@@ -216,6 +253,9 @@ pub(crate) fn answer(
         Connection::KeepAlive => put(out, &["Connection: keep-alive\r\n"]),
         Connection::Close => put(out, &["Connection: close\r\n"]),
         Connection::Upgrade => put(out, &["Connection: upgrade\r\n"]),
+    }
+    if let Some(status) = &answering.cache_status {
+        status.write(out);
     }
     for cookie in answering.cookies.into_iter().flatten() {
         put(out, &["Set-Cookie: ", cookie, "\r\n"]);

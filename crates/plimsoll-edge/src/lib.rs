@@ -10,6 +10,7 @@ mod acme;
 mod admin;
 mod alarm;
 mod bucket;
+mod cache;
 mod check;
 mod client;
 mod clock;

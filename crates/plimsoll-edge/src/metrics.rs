@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::figures::TimesSum;
-use crate::overview::{Overview, ServerView};
+use crate::overview::{CacheView, Overview, ServerView};
 use crate::own::Reason;
 
 /// Which of two formats that differ in little.
@@ -57,6 +57,7 @@ pub(crate) fn render(seen: &Overview, format: Format) -> String {
     page.histogram("wait_seconds", help, &seen.wait_times);
     pools(&mut page, seen);
     routes(&mut page, seen);
+    cache(&mut page, seen);
     if format == Format::OpenMetrics {
         page.text.push_str("# EOF\n");
     }
@@ -263,6 +264,90 @@ fn routes(page: &mut Page, seen: &Overview) {
     for alarm in &seen.alarms {
         let labels = [("kind", alarm.kind), ("name", &alarm.name)];
         page.line("rate_alarms_total", &labels, alarm.raised);
+    }
+}
+
+/// What copies answered, and what is held of them.
+fn cache(page: &mut Page, seen: &Overview) {
+    let counters = [
+        (
+            "cache_hits",
+            "Requests that a fresh copy answered",
+            seen.cache_hits,
+        ),
+        (
+            "cache_stale",
+            "Requests that a stale copy answered",
+            seen.cache_stale,
+        ),
+        (
+            "cache_misses",
+            "Requests that no copy could answer by itself",
+            seen.cache_misses,
+        ),
+        (
+            "cache_collapsed",
+            "Misses that waited for the fetch of another",
+            seen.cache_collapsed,
+        ),
+        (
+            "cache_passed",
+            "Requests that passed the cache by",
+            seen.cache_passed,
+        ),
+        (
+            "cache_renewed",
+            "Copies that a server said are still right",
+            seen.cache_renewed,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
+    }
+    page.family(
+        "route_cache_requests",
+        "counter",
+        "Requests of a route by what the cache had for them",
+    );
+    for route in &seen.routes {
+        for (result, count) in [("hit", route.hits), ("miss", route.misses)] {
+            let labels = [("route", route.name.as_str()), ("result", result)];
+            page.line("route_cache_requests_total", &labels, count);
+        }
+    }
+    if let Some(held) = &seen.cache {
+        store(page, held);
+    }
+}
+
+/// What is held of copies.
+fn store(page: &mut Page, held: &CacheView) {
+    let gauges = [
+        ("cache_size_bytes", "Memory that copies may take", held.size),
+        ("cache_bytes", "Memory that copies take", held.bytes),
+        ("cache_objects", "Copies", held.objects),
+        (
+            "cache_fetches",
+            "Fetches for copies under way",
+            held.fetches,
+        ),
+    ];
+    for (name, help, count) in gauges {
+        page.family(name, "gauge", help);
+        page.line(name, &[], count);
+    }
+    let counters = [
+        (
+            "cache_evictions",
+            "Copies that left for want of room",
+            held.evicted,
+        ),
+        ("cache_purges", "Orders to purge", held.purges),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::figures::{Counter, Figures, TimesSum};
 use crate::own::Reason;
@@ -16,6 +17,7 @@ pub(crate) struct Watch {
     /// Those in use now; a reload replaces them.
     pub(crate) pools: Mutex<Vec<Arc<Pool>>>,
     pub(crate) routes: Mutex<Vec<Arc<RouteShared>>>,
+    pub(crate) cache: Mutex<Option<Arc<Cache>>>,
     pub(crate) alarms: Mutex<Vec<AlarmView>>,
     pub(crate) told: Told,
 }
@@ -58,11 +60,33 @@ pub(crate) struct Overview {
     pub(crate) spans_lost: u64,
     pub(crate) webhooks_sent: u64,
     pub(crate) webhooks_failed: u64,
+    pub(crate) cache_hits: u64,
+    pub(crate) cache_stale: u64,
+    pub(crate) cache_misses: u64,
+    pub(crate) cache_collapsed: u64,
+    pub(crate) cache_passed: u64,
+    pub(crate) cache_renewed: u64,
+    pub(crate) cache: Option<CacheView>,
     pub(crate) routes: Vec<RouteView>,
     pub(crate) alarms: Vec<AlarmView>,
     pub(crate) answer_times: TimesSum,
     pub(crate) wait_times: TimesSum,
     pub(crate) pools: Vec<PoolView>,
+}
+
+/// What the cache holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheView {
+    /// Bytes that it may take, and takes.
+    pub(crate) size: u64,
+    pub(crate) bytes: u64,
+    pub(crate) objects: u64,
+    /// Copies that left for want of room, ever.
+    pub(crate) evicted: u64,
+    /// Fetches under way.
+    pub(crate) fetches: u64,
+    /// Orders to purge, ever.
+    pub(crate) purges: u64,
 }
 
 /// One route.
@@ -72,6 +96,10 @@ pub(crate) struct RouteView {
     pub(crate) requests: u64,
     /// Browsers in its line.
     pub(crate) in_line: Option<u64>,
+    /// Requests that a copy answered.
+    pub(crate) hits: u64,
+    /// Requests that went on though the cache was asked.
+    pub(crate) misses: u64,
 }
 
 /// Something whose rate is watched.
@@ -117,6 +145,8 @@ impl Watch {
         seen.pools = pools.iter().map(|pool| view(pool, now)).collect();
         let routes = lock(&self.routes);
         seen.routes = routes.iter().map(|route| route_view(route)).collect();
+        let cache = lock(&self.cache).clone();
+        seen.cache = cache.map(|cache| cache.figures());
         seen.alarms.clone_from(&lock(&self.alarms));
         seen.spans_sent = self.told.spans_sent.get();
         seen.spans_lost = self.told.spans_lost.get();
@@ -128,7 +158,7 @@ impl Watch {
 
 impl Overview {
     fn add(&mut self, figures: &Figures) {
-        let sums: [(&mut u64, &Counter); 19] = [
+        let sums: [(&mut u64, &Counter); 25] = [
             (&mut self.accepted, &figures.accepted),
             (&mut self.turned_away, &figures.turned_away),
             (&mut self.connections, &figures.connections),
@@ -148,6 +178,12 @@ impl Overview {
             (&mut self.compress_out, &figures.compress_out),
             (&mut self.shells_kept, &figures.shells_kept),
             (&mut self.spans_dropped, &figures.spans_dropped),
+            (&mut self.cache_hits, &figures.cache_hits),
+            (&mut self.cache_stale, &figures.cache_stale),
+            (&mut self.cache_misses, &figures.cache_misses),
+            (&mut self.cache_collapsed, &figures.cache_collapsed),
+            (&mut self.cache_passed, &figures.cache_passed),
+            (&mut self.cache_renewed, &figures.cache_renewed),
         ];
         for (sum, counter) in sums {
             *sum += counter.get();
@@ -164,7 +200,10 @@ impl Overview {
 }
 
 fn route_view(route: &RouteShared) -> RouteView {
+    let (hits, misses) = route.cached();
     RouteView {
+        hits,
+        misses,
         name: route.name(),
         requests: route.count(),
         in_line: route.room.as_ref().map(|room| room.len().into()),

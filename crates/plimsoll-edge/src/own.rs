@@ -27,10 +27,12 @@ pub(crate) enum Reason {
     Redirect,
     /// A page with a place in line.
     Waiting,
+    /// The client wants a copy or nothing, and there is none for it.
+    NoCopy,
 }
 
 impl Reason {
-    pub(crate) const COUNT: usize = 10;
+    pub(crate) const COUNT: usize = 11;
 
     /// All of them.
     pub(crate) const ALL: [Self; Self::COUNT] = [
@@ -44,6 +46,7 @@ impl Reason {
         Self::BadRequest,
         Self::Redirect,
         Self::Waiting,
+        Self::NoCopy,
     ];
 
     /// As it is written in headers, logs and metrics.
@@ -59,6 +62,7 @@ impl Reason {
             Self::BadRequest => "bad-request",
             Self::Redirect => "redirect",
             Self::Waiting => "waiting",
+            Self::NoCopy => "no-copy",
         }
     }
 

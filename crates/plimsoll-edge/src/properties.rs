@@ -71,6 +71,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
         target: None,
         default_host: "server",
         trace: None,
+        cached: None,
         edits: &edits,
     };
     let mut out = Vec::new();
@@ -155,6 +156,7 @@ fn check_answer(
         cookies: [None, None],
         coded: Coded::default(),
         dropped: None,
+        cache_status: None,
     };
     let mut out = Vec::new();
     forward::answer(&mut out, bytes, head, headers, &answering);
@@ -243,7 +245,7 @@ pub fn target_is_rewritten_safely(target: &str) {
         let Ok(shared) = RouteShared::new(&config, &[], 1) else {
             panic!("the route is valid");
         };
-        let Ok(routes) = Routes::new(&[config], &[Arc::new(shared)]) else {
+        let Ok(routes) = Routes::new(&[config], &[Arc::new(shared)], &[]) else {
             panic!("the route is valid");
         };
         let Ok(Some(index)) = routes.find(&head, 0.0) else {

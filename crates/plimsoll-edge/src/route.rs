@@ -13,6 +13,7 @@ use plimsoll_config::edge::{self, Action, Match, PathMatch, Rewrite};
 use plimsoll_wire::request_head::RequestHead;
 use regex::Regex;
 
+use crate::cache::RouteCache;
 use crate::compress::weighed;
 use crate::own::Page;
 use crate::shell;
@@ -29,6 +30,8 @@ pub(crate) struct Route {
     seen: Mutex<shell::Seen>,
     path: Path,
     rewrite: Option<Regex>,
+    /// Its part in the cache.
+    pub(crate) cache: Option<RouteCache>,
 }
 
 #[derive(Debug)]
@@ -60,11 +63,12 @@ impl Routes {
     pub(crate) fn new(
         routes: &[edge::Route],
         shared: &[Arc<RouteShared>],
+        pools: &[edge::Pool],
     ) -> Result<Self, regex::Error> {
         let routes = routes
             .iter()
             .zip(shared)
-            .map(|(route, shared)| Route::new(route, Arc::clone(shared)))
+            .map(|(route, shared)| Route::new(route, Arc::clone(shared), pools))
             .collect::<Result<Vec<_>, _>>()?;
         let plain = routes
             .first()
@@ -195,7 +199,11 @@ fn without_dots(path: &[u8]) -> Result<String, Confused> {
 }
 
 impl Route {
-    fn new(config: &edge::Route, shared: Arc<RouteShared>) -> Result<Self, regex::Error> {
+    fn new(
+        config: &edge::Route,
+        shared: Arc<RouteShared>,
+        pools: &[edge::Pool],
+    ) -> Result<Self, regex::Error> {
         let path = match &config.matches.path {
             PathMatch::Any => Path::Any,
             PathMatch::Exact(path) => Path::Exact(path.clone()),
@@ -213,6 +221,7 @@ impl Route {
             seen: Mutex::default(),
             path,
             rewrite,
+            cache: RouteCache::new(config, pools),
         })
     }
 

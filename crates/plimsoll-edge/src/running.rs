@@ -221,6 +221,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         loops: figures,
         pools: Mutex::new(shared.pools.clone()),
         routes: Mutex::new(shared.routes),
+        cache: Mutex::new(shared.cache),
         alarms: Mutex::default(),
         told: Told::default(),
     };

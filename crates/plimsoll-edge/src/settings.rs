@@ -8,6 +8,7 @@ use std::time::Duration;
 use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
 
 use crate::access::Gate;
+use crate::cache::Cache;
 use crate::clock::{self, Clock};
 use crate::deadline::TICK_MS;
 use crate::figures::Counter;
@@ -31,6 +32,7 @@ pub(crate) struct Settings {
     /// Names of clients that get no page in place of another.
     pub(crate) crawlers: regex::bytes::Regex,
     pub(crate) traces: Option<Arc<Traces>>,
+    pub(crate) cache: Option<Arc<Cache>>,
     /// Which of a route's counters is this loop's.
     number: usize,
     /// Bytes that the connections of one loop may hold together.
@@ -73,6 +75,7 @@ pub(crate) struct Shared {
     pub(crate) routes: Vec<Arc<RouteShared>>,
     gate: Option<Arc<Gate>>,
     traces: Option<Arc<Traces>>,
+    pub(crate) cache: Option<Arc<Cache>>,
     pub(crate) doors: Vec<Arc<DoorSettings>>,
 }
 
@@ -83,6 +86,7 @@ pub(crate) struct Before<'a> {
     pub(crate) routes: &'a [Arc<RouteShared>],
     pub(crate) doors: &'a [Arc<DoorSettings>],
     pub(crate) challenges: Option<&'a Arc<Challenges>>,
+    pub(crate) cache: Option<&'a Arc<Cache>>,
 }
 
 impl Shared {
@@ -124,9 +128,23 @@ impl Shared {
             routes,
             gate: gate.map(Arc::new),
             traces: edge.traces.clone().map(Arc::new),
+            cache: cache(edge, before.cache)?,
             doors,
         })
     }
+}
+
+/// The copies: a reload keeps them unless it gives them another room.
+fn cache(edge: &Edge, before: Option<&Arc<Cache>>) -> Result<Option<Arc<Cache>>, Fault> {
+    let Some(size) = edge.cache else {
+        return Ok(None);
+    };
+    let cache = match before {
+        Some(before) if before.size == size => Arc::clone(before),
+        _ => Arc::new(Cache::new(size).ok_or(Fault::NoRandom)?),
+    };
+    cache.follow(&edge.routes);
+    Ok(Some(cache))
 }
 
 /// Builds pools; those of the same name go on from earlier ones.
@@ -159,10 +177,11 @@ impl Settings {
     pub(crate) fn new(edge: &Edge, shared: &Shared, number: usize) -> Result<Self, regex::Error> {
         let limits = edge.limits;
         Ok(Self {
-            routes: Arc::new(Routes::new(&edge.routes, &shared.routes)?),
+            routes: Arc::new(Routes::new(&edge.routes, &shared.routes, &edge.pools)?),
             gate: shared.gate.clone(),
             crawlers: route::crawlers(&edge.crawlers)?,
             traces: shared.traces.clone(),
+            cache: shared.cache.clone(),
             number,
             pools: shared.pools.clone(),
             doors: shared.doors.clone(),
@@ -187,6 +206,7 @@ impl Settings {
             gate: self.gate.clone(),
             crawlers: self.crawlers.clone(),
             traces: self.traces.clone(),
+            cache: self.cache.clone(),
             number: self.number,
             memory_max: self.memory_max,
             pools,
@@ -202,6 +222,20 @@ impl Settings {
     pub(crate) fn count_of(&self, route: usize) -> Option<&Counter> {
         let counts = &self.routes.get(route).shared.counts;
         counts.get(self.number).map(|one| &one.0)
+    }
+
+    /// This loop's counter of a route's requests that a copy answered.
+    #[inline]
+    pub(crate) fn hits_of(&self, route: usize) -> Option<&Counter> {
+        let hits = &self.routes.get(route).shared.hits;
+        hits.get(self.number).map(|one| &one.0)
+    }
+
+    /// This loop's counter of a route's requests that went on though the cache was asked.
+    #[inline]
+    pub(crate) fn misses_of(&self, route: usize) -> Option<&Counter> {
+        let misses = &self.routes.get(route).shared.misses;
+        misses.get(self.number).map(|one| &one.0)
     }
 
     /// How clients of a listener are met; `None` when the configuration no longer has it.

@@ -22,10 +22,12 @@ pub(crate) use orders::read;
 pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
     match &arguments.command {
         Some(EdgeCommand::Check { file }) => return orders::check(file),
-        Some(EdgeCommand::Reload {
-            admin,
-            admin_token_file,
-        }) => return orders::reload(*admin, admin_token_file.as_deref()),
+        Some(EdgeCommand::Reload(admin)) => return orders::reload(admin),
+        Some(EdgeCommand::Cache(admin)) => return orders::cache(admin),
+        Some(EdgeCommand::Why { url, admin }) => return orders::why(url, admin),
+        Some(EdgeCommand::Purge { what, hard, admin }) => {
+            return orders::purge(what, *hard, admin);
+        }
         None => {}
     }
     let handed = service::handed()?;

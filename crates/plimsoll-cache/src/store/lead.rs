@@ -7,7 +7,7 @@ use super::fill::{Ending, Fill, Follower};
 use super::purge::Whom;
 use super::room::Entry;
 use super::shard::Shard;
-use super::{Lookup, Put, Store, Weigh};
+use super::{Asked, Lookup, Put, Store, Weigh};
 
 /// What somebody who missed does next.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl<V: Weigh, H> Store<V, H> {
         let hash = key.hash();
         let mut gone = Vec::new();
         let mut shard = self.shard(hash);
-        if shard.passes.has(hash, now_ns) {
+        if shard.passes.has(of_kind(hash, variant), now_ns) {
             return Begin::Pass;
         }
         let found = shard.find(hash, &self.purges, &mut gone, |object| {
@@ -107,20 +107,35 @@ impl<V: Weigh, H> Store<V, H> {
         Begin::Lead(Leader { store, fill })
     }
 
-    /// Remembers that a key is uncacheable: nobody waits for it until [`super::Limits::pass_ns`] are over.
-    pub fn remember_pass(&self, key: &impl Lookup, now_ns: u64) {
-        self.pass(key.hash(), now_ns);
+    /// Remembers that a key is uncacheable for requests of this kind: none of them waits for another until
+    /// [`super::Limits::pass_ns`] are over.
+    pub fn remember_pass(&self, key: &impl Lookup, variant: u64, now_ns: u64) {
+        self.pass(key.hash(), variant, now_ns);
     }
 
-    fn pass(&self, hash: u64, now_ns: u64) {
+    /// Leads a fetch that nobody follows but whoever is handed a [`Follower`]; `asked` as for [`Store::put`].
+    pub fn alone(self: &Arc<Self>, key: &impl Lookup, variant: u64, asked: Asked) -> Leader<V, H> {
+        let (hash, budget) = (key.hash(), Arc::clone(&self.budget));
+        let fill = Fill::new(hash, key.to_key(), variant, asked.0, budget);
+        Leader {
+            store: Arc::clone(self),
+            fill: Arc::new(fill),
+        }
+    }
+
+    fn pass(&self, hash: u64, variant: u64, now_ns: u64) {
         let mut shard = self.shard(hash);
-        shard
-            .passes
-            .remember(hash, now_ns.saturating_add(self.limits.pass_ns));
+        let until_ns = now_ns.saturating_add(self.limits.pass_ns);
+        shard.passes.remember(of_kind(hash, variant), until_ns);
         self.settle(&mut shard);
         drop(shard);
         self.make_room(hash);
     }
+}
+
+/// Under what it is remembered that a key is uncacheable for requests of one kind.
+pub(super) fn of_kind(hash: u64, variant: u64) -> u64 {
+    hash ^ variant
 }
 
 /// Who asks the origin for all. Dropped without an ending, it releases everybody: one of them leads then.
@@ -136,6 +151,17 @@ impl<V: Weigh, H> Leader<V, H> {
         &self.fill.key
     }
 
+    /// The kind of requests that it leads.
+    pub fn variant(&self) -> u64 {
+        self.fill.variant
+    }
+
+    /// Reads along, as others do.
+    pub fn follow(&self) -> Follower<H> {
+        self.fill.join(usize::MAX);
+        Follower::new(Arc::clone(&self.fill))
+    }
+
     /// Tells the followers the head, once it is known that the answer may be shared; `length` is the body's as announced.
     pub fn head(&self, head: Arc<H>, length: Option<usize>) {
         self.fill.set_head(head, length);
@@ -149,7 +175,7 @@ impl<V: Weigh, H> Leader<V, H> {
         let fits = so_far <= kept_max as u64 && self.store.make_room(self.fill.hash);
         if !fits {
             self.leave();
-            self.store.pass(self.fill.hash, now_ns);
+            self.store.pass(self.fill.hash, self.fill.variant, now_ns);
         }
         fits
     }
@@ -170,6 +196,7 @@ impl<V: Weigh, H> Leader<V, H> {
                     hash: self.fill.hash,
                     key: self.fill.key.clone(),
                     begun: self.fill.begun,
+                    variant: self.fill.variant,
                     tags,
                 };
                 self.store
@@ -188,7 +215,7 @@ impl<V: Weigh, H> Leader<V, H> {
 
     /// The answer may not be shared: everybody asks for themselves, now and for a while.
     pub fn uncacheable(self, now_ns: u64) {
-        self.store.pass(self.fill.hash, now_ns);
+        self.store.pass(self.fill.hash, self.fill.variant, now_ns);
         self.finish(Ending::Alone);
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::fill::Fill;
+use super::lead::of_kind;
 use super::purge::{How, Whom};
 use super::shard::Shard;
 use super::{Hit, Object, Put, Store, Weigh, allocated, lock};
@@ -13,6 +14,7 @@ pub(super) struct Entry<'a> {
     pub(super) hash: u64,
     pub(super) key: Box<[u8]>,
     pub(super) begun: u64,
+    pub(super) variant: u64,
     pub(super) tags: &'a [u64],
 }
 
@@ -24,7 +26,12 @@ impl<V: Weigh, H> Store<V, H> {
         mut supersedes: impl FnMut(&V) -> bool,
         fill: Option<&Arc<Fill<H>>>,
     ) -> Put<V> {
-        let Entry { hash, begun, .. } = entry;
+        let Entry {
+            hash,
+            begun,
+            variant,
+            ..
+        } = entry;
         let object = self.object(entry, value);
         let refused = |put: Put<V>| {
             self.budget.give_back(object.weight);
@@ -53,7 +60,7 @@ impl<V: Weigh, H> Store<V, H> {
         let purged = met == Some(How::Soft);
         if let Some(index) = found {
             shard.slots.slot_mut(index).purged = purged;
-            shard.passes.forget(hash);
+            shard.passes.forget(of_kind(hash, variant));
         }
         if let Some(fill) = fill {
             self.end_fill(shard, fill);

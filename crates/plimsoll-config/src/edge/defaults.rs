@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{
-    Action, Alarm, Ceiling, Chooser, Class, Coding, Compress, Edge, Eject, Fallback, Limits,
-    Listener, Match, Pool, Route, Server, ServerTls, Timeouts, Waiting,
+    Action, Alarm, CACHE_LEN, Caching, Ceiling, Chooser, Class, Coding, Compress, Edge, Eject,
+    Fallback, Limits, Listener, Match, Pool, Route, Server, ServerTls, Timeouts, Waiting,
 };
 
 impl Fallback {
@@ -163,7 +163,7 @@ impl Route {
             request_headers: Vec::new(),
             answer_headers: Vec::new(),
             rate: None,
-            cache_ttl: None,
+            cache: Some(Caching::default()),
         }
     }
 }
@@ -193,6 +193,7 @@ impl Edge {
             resolvers: Vec::new(),
             zone: None,
             acme: None,
+            cache: Some(CACHE_LEN),
         }
     }
 }

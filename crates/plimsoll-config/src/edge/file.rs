@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::words::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
 use super::{
     AccessLog, Acme, AcmeCertificate, Action, Admin, Certificate, Edge, Limits, Listener,
-    LogFormat, Network, Pool, Route, Server, outward, pools, routes,
+    LogFormat, Network, Pool, Route, Server, caching, outward, pools, routes,
 };
 use crate::plan::Surroundings;
 use crate::plan::desk::{Desk, Fields};
@@ -134,6 +134,10 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         resolvers,
         zone,
         acme,
+        cache: match fields.get("cache") {
+            Some(node) => caching::store(desk, node),
+            None => defaults.cache,
+        },
     })
 }
 

@@ -3,9 +3,9 @@
 use regex::Regex;
 
 use super::file::required;
-use super::words::{CACHE, MATCH, RATE, REDIRECT, REWRITE, ROUTE};
-use super::{Action, Class, HeaderEdit, Match, PathMatch, Pool, Rate, Rewrite, Route};
-use super::{answers, outward};
+use super::words::{MATCH, RATE, REDIRECT, REWRITE, ROUTE};
+use super::{Action, Caching, Class, HeaderEdit, Match, PathMatch, Pool, Rate, Rewrite, Route};
+use super::{answers, caching, outward};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::Node;
 use crate::units;
@@ -49,10 +49,10 @@ fn route(desk: &Desk<'_>, node: &Node, pools: &[Pool]) -> Option<Route> {
     let class = fields
         .get("class")
         .and_then(|node| desk.one_of(node, &classes));
-    let cache_ttl = fields.get("cache").and_then(|node| {
-        let fields = desk.fields(node, &CACHE)?;
-        required(desk, &fields, "ttl").and_then(|node| desk.duration_above_zero(node))
-    });
+    let cache = match fields.get("cache") {
+        Some(node) => caching::caching(desk, node),
+        None => Some(Caching::default()),
+    };
     let edits = |word: &str| {
         fields
             .get(word)
@@ -80,7 +80,7 @@ fn route(desk: &Desk<'_>, node: &Node, pools: &[Pool]) -> Option<Route> {
         request_headers: edits("request_headers"),
         answer_headers: edits("answer_headers"),
         rate: fields.get("rate").and_then(|node| rate(desk, node)),
-        cache_ttl,
+        cache,
     };
     Some(Route {
         action: action(desk, &fields, pools)?,

@@ -1,5 +1,6 @@
 //! Every word of an edge's configuration, in tables: the reader and the reference are made from them.
 
+mod caching;
 mod encryption;
 
 use super::answer_words::{ACCESS, ALARM, COMPRESS, COUNTRIES, FALLBACK, TRACES, WAITING};
@@ -7,6 +8,7 @@ use crate::plan::words::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
 use crate::plan::words::{Table, word};
+pub(crate) use caching::{CACHE, CACHE_QUERY, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
 
 /// The whole file.
@@ -50,6 +52,11 @@ pub(crate) static EDGE: Table = Table {
             "Addresses (`10.0.0.0/8`) whose word about clients is believed: `X-Forwarded-*`, `Forwarded`, PROXY headers."
         ),
         word!("limits", Of(&LIMITS), "Bounds of what clients may do."),
+        word!(
+            "cache",
+            Either(&[OneOf(&["off"]), Of(&STORE)]),
+            "Where copies of answers are kept; in 64MiB of memory."
+        ),
         word!(
             "access",
             Of(&ACCESS),
@@ -321,7 +328,11 @@ pub(crate) static ROUTE: Table = Table {
             Of(&ACCESS),
             "Who may ask, besides what is said for the whole edge."
         ),
-        word!("cache", Of(&CACHE), "How long copies are kept."),
+        word!(
+            "cache",
+            Either(&[OneOf(&["off"]), Of(&CACHE)]),
+            "What is kept of its answers; what they allow themselves."
+        ),
         word!(
             "class",
             OneOf(CLASSES),
@@ -413,13 +424,6 @@ pub(crate) static RATE: Table = Table {
     ],
 };
 
-/// Copies of answers.
-pub(crate) static CACHE: Table = Table {
-    name: "cache",
-    meaning: "How long copies of answers are kept.",
-    words: &[word!("ttl", Duration, "At least so long.")],
-};
-
 /// The admin address.
 pub(crate) static ADMIN: Table = Table {
     name: "admin",
@@ -482,7 +486,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 27] = [
+pub(crate) static TABLES: [&Table; 29] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
@@ -503,6 +507,8 @@ pub(crate) static TABLES: [&Table; 27] = [
     &REWRITE,
     &RATE,
     &CACHE,
+    &CACHE_QUERY,
+    &STORE,
     &ACCESS,
     &COUNTRIES,
     &ALARM,

@@ -33,8 +33,18 @@ pub(super) fn figures(seen: &Overview) -> String {
         json!({ "name": pool.name, "waiting": pool.waiting, "servers": servers })
     });
     let routes = seen.routes.iter().map(
-        |route| json!({ "name": route.name, "requests": route.requests, "in_line": route.in_line }),
+        |route| json!({
+            "name": route.name, "requests": route.requests, "in_line": route.in_line, "hits": route.hits,
+            "misses": route.misses,
+        }),
     );
+    let cache = seen.cache.map(|held| {
+        json!({
+            "hits": seen.cache_hits, "stale": seen.cache_stale, "misses": seen.cache_misses,
+            "collapsed": seen.cache_collapsed, "passed": seen.cache_passed, "renewed": seen.cache_renewed,
+            "size": held.size, "bytes": held.bytes, "objects": held.objects, "evicted": held.evicted,
+        })
+    });
     let alarms = seen.alarms.iter().filter(|alarm| alarm.is_alarmed);
     let alarms = alarms.map(|alarm| json!({ "kind": alarm.kind, "name": alarm.name }));
     json!({
@@ -47,6 +57,7 @@ pub(super) fn figures(seen: &Overview) -> String {
         "retries": seen.retries,
         "statuses": seen.statuses,
         "own": own,
+        "cache": cache,
         "answer_ms": quantiles(&seen.answer_times),
         "wait_ms": quantiles(&seen.wait_times),
         "routes": routes.collect::<Vec<_>>(),

@@ -2,23 +2,30 @@
 
 use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
+use plimsoll_cache::CacheStatus;
+use plimsoll_cache::vary::Codings;
 use plimsoll_config::edge::{Action, Chooser, HashKey};
 use plimsoll_wire::framing::BodyReader;
-use plimsoll_wire::head::Length;
+use plimsoll_wire::head::{Header, Length};
 use plimsoll_wire::request::is_idempotent;
 use plimsoll_wire::request_head::{
     RequestFault, RequestHead, find_end, header_room, parse, skip_empty_lines,
 };
 
+use super::cached::{Admitted, Seeking};
 use super::own_answer::Own;
 use super::{Connection, Peer, Stage, Waiting};
+use crate::cache::fetch::Fetch;
+use crate::client::Client;
+use crate::compress;
 use crate::exchange::{Exchange, Facts, Moments};
-use crate::forward::{self, Asking};
+use crate::forward::{self, Asking, Cached};
 use crate::own::Reason;
 use crate::pool::chooser::hash;
 use crate::pool::queue::Refused;
-use crate::pool::{Asker, Entry};
+use crate::pool::{Asker, Entry, Pool};
 use crate::record;
 use crate::route::Route;
 use crate::settings::{Settings, ticks};
@@ -102,58 +109,63 @@ impl Connection {
         if let Some((status, reason)) = refusal(route, &settings, &head, &own, address) {
             return self.refuse_head(&head, client, &own, status, reason);
         }
-        let Action::Pool(pool) = route.config.action else {
+        if matches!(route.config.action, Action::Redirect { .. }) {
             return self.redirect(&head, client, &own, route);
-        };
-        if event_loop.is_full() {
-            // The words are shorter than a page.
-            own.facts.takes_page = false;
-            return self.refuse_head(&head, client, &own, 503, Reason::Shed);
         }
-        // The cache's place: what it holds is answered here, and takes no place with a server.
-        let pool = &settings.pools[pool];
-        let asker = Asker {
-            class: route.config.class,
-            key: key(&pool.config.chooser, &self.peer, client, &head),
-            sticky: sticky(&pool.config.chooser, &head),
-            avoid: None,
-            random,
+        let request = Admitted {
+            bytes,
+            head: &head,
+            client,
+            own,
+            settings: &settings,
         };
-        self.enter(bytes, &head, client, own, &settings, asker);
+        self.look_up(request, Seeking::default());
     }
 
     /// To a server, into line, or refused.
-    fn enter(
+    pub(super) fn enter(
         &mut self,
-        bytes: &[u8],
-        head: &RequestHead<'_, '_>,
-        client: Option<IpAddr>,
-        own: Own,
-        settings: &Rc<Settings>,
-        asker: Asker,
+        mut request: Admitted<'_>,
+        pool: &Arc<Pool>,
+        fetch: Option<Box<Fetch>>,
+        status: Option<CacheStatus>,
     ) {
-        let Action::Pool(pool) = settings.routes.get(own.facts.route).config.action else {
-            return;
-        };
-        let pool = &settings.pools[pool];
+        if self.event_loop.is_full() {
+            // The words are shorter than a page.
+            request.own.facts.takes_page = false;
+            return self.refuse_request(&request, fetch, 503, Reason::Shed);
+        }
+        let Admitted {
+            head,
+            client,
+            own,
+            settings,
+            ..
+        } = request;
         if own.facts.takes_page && !self.is_let_past(head, client, &own, settings) {
             return;
         }
+        let asker = Asker {
+            class: settings.routes.get(own.facts.route).config.class,
+            key: key(&pool.config.chooser, &self.peer, client, head),
+            sticky: sticky(&pool.config.chooser, head),
+            avoid: None,
+            random: self.event_loop.random(),
+        };
         match pool.enter(&asker) {
             Entry::Granted(permit) => {
-                let exchange = self.exchange(bytes, head, client, own, settings, asker);
-                if let Some(mut exchange) = exchange {
+                if let Some(mut exchange) = self.exchange(&request, asker, fetch, status) {
                     exchange.permit = Some(permit);
                     self.start(exchange);
                 }
             }
-            Entry::Wait(ticket) => match self.exchange(bytes, head, client, own, settings, asker) {
+            Entry::Wait(ticket) => match self.exchange(&request, asker, fetch, status) {
                 Some(exchange) => {
                     let timeout = ticks(pool.config.queue_timeout);
                     self.event_loop.set_deadline(self.deadline, timeout);
                     self.stage = Stage::Waiting(Box::new(Waiting {
                         exchange,
-                        pool: pool.clone(),
+                        pool: Arc::clone(pool),
                         ticket,
                     }));
                 }
@@ -164,22 +176,27 @@ impl Connection {
                     Refused::Full => Reason::QueueFull,
                     Refused::Shed => Reason::Shed,
                 };
-                self.refuse_head(head, client, &own, 503, reason);
+                self.refuse_request(&request, fetch, 503, reason);
             }
-            Entry::NoServer => self.refuse_head(head, client, &own, 503, Reason::NoServer),
+            Entry::NoServer => self.refuse_request(&request, fetch, 503, Reason::NoServer),
         }
     }
 
     /// An exchange with the request as the server gets it; `None` when it was refused after all.
     fn exchange(
         &mut self,
-        bytes: &[u8],
-        head: &RequestHead<'_, '_>,
-        client: Option<IpAddr>,
-        own: Own,
-        settings: &Rc<Settings>,
+        request: &Admitted<'_>,
         asker: Asker,
+        fetch: Option<Box<Fetch>>,
+        status: Option<CacheStatus>,
     ) -> Option<Box<Exchange>> {
+        let Admitted {
+            head,
+            client,
+            own,
+            settings,
+            ..
+        } = *request;
         let route = settings.routes.get(own.facts.route);
         let Ok(target) = route.rewritten(head.target) else {
             self.refuse_head(head, client, &own, 400, Reason::BadRequest);
@@ -193,6 +210,18 @@ impl Connection {
         exchange.is_whole = !own.has_body;
         exchange.body_is_chunked = head.length == Length::Chunked;
         exchange.body = BodyReader::new(length(head), settings.limits.body_len_max);
+        let fills = fetch.as_ref().filter(|fetch| fetch.fills());
+        let codings = fills.and_then(|_| Codings::of(head.headers));
+        let codings = codings.map(Codings::as_str);
+        if let (Some(codings), Some(compress)) = (codings, &route.config.compress) {
+            // What is kept must be right for all who say so.
+            let said = Header {
+                name: "accept-encoding",
+                value: codings.as_bytes(),
+            };
+            exchange.facts.coding = compress::accepted(&[said], &compress.codings);
+        }
+        let conditions = fills.map_or_else(Vec::new, |fetch| fetch.conditions());
         let asking = Asking {
             peer: &self.peer.text,
             secure: self.peer.secure,
@@ -201,11 +230,19 @@ impl Connection {
             target: target.as_deref(),
             default_host: default_host(route, settings),
             edits: &route.config.request_headers,
+            cached: fills.map(|_| Cached {
+                codings,
+                conditions: &conditions,
+            }),
         };
-        forward::request(&mut exchange.to_server.bytes, bytes, head, &asking);
-        self.begin_line(&mut exchange.line, head, client);
+        forward::request(&mut exchange.to_server.bytes, request.bytes, head, &asking);
+        if !matches!(self.client, Client::Nobody) {
+            self.begin_line(&mut exchange.line, head, client);
+        }
         exchange.settings = Some(Rc::clone(settings));
         exchange.is_told_of = !exchange.line.is_empty() || self.trace().is_some();
+        exchange.fetch = fetch;
+        exchange.cache_status = status;
         self.hand_over(&mut exchange);
         Some(exchange)
     }
@@ -270,7 +307,7 @@ fn refusal(
 }
 
 /// What a client of HTTP/1.0 that names no host is taken to mean.
-fn default_host<'a>(route: &Route, settings: &'a Settings) -> &'a str {
+pub(super) fn default_host<'a>(route: &Route, settings: &'a Settings) -> &'a str {
     let Action::Pool(pool) = route.config.action else {
         return "";
     };
@@ -306,7 +343,11 @@ fn length(head: &RequestHead<'_, '_>) -> Length {
 }
 
 /// Whom a trusted peer speaks for: the last address it names that is not trusted itself. `None` is the peer.
-fn client_of(peer: &Peer, head: &RequestHead<'_, '_>, settings: &Settings) -> Option<IpAddr> {
+pub(super) fn client_of(
+    peer: &Peer,
+    head: &RequestHead<'_, '_>,
+    settings: &Settings,
+) -> Option<IpAddr> {
     if !peer.trusted {
         return None;
     }

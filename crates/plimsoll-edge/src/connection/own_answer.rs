@@ -6,6 +6,7 @@ use std::rc::Rc;
 use plimsoll_wire::request_head::RequestHead;
 
 use super::{After, Connection, Stage};
+use crate::client::Client;
 use crate::clock;
 use crate::exchange::{End, Exchange, Facts, Moments};
 use crate::own::{self, Manner, Reason};
@@ -66,8 +67,9 @@ impl Connection {
     }
 
     /// Refuses a request that was on its way.
-    pub(super) fn refuse_exchange(&mut self, exchange: &Exchange, status: u16, reason: Reason) {
+    pub(super) fn refuse_exchange(&mut self, exchange: &mut Exchange, status: u16, reason: Reason) {
         self.take_back(exchange);
+        let fetch = exchange.fetch.take();
         let own = Own {
             facts: exchange.facts,
             has_body: !exchange.body_done,
@@ -76,10 +78,27 @@ impl Connection {
         // Its own settings: a reload may have other routes by now.
         let settings = exchange.settings.clone();
         let settings = settings.unwrap_or_else(|| self.event_loop.settings());
+        if let Some(fetch) = fetch {
+            let (copy, subject) = fetch.fail();
+            if self.stands_in(copy, &subject, &settings, &own, &exchange.line, None) {
+                return;
+            }
+        }
         self.refuse(&settings, &own, status, reason, &exchange.line);
     }
 
-    fn refuse(&mut self, settings: &Settings, own: &Own, status: u16, reason: Reason, line: &[u8]) {
+    pub(super) fn refuse(
+        &mut self,
+        settings: &Settings,
+        own: &Own,
+        status: u16,
+        reason: Reason,
+        line: &[u8],
+    ) {
+        if matches!(self.client, Client::Nobody) {
+            self.stage = Stage::Over;
+            return;
+        }
         if own.facts.takes_page && reason.may_fall_back() {
             let route = settings.routes.get(own.facts.route);
             if let Some(page) = route.page(self.path()) {
@@ -168,7 +187,8 @@ impl Connection {
     /// Counts and logs an exchange that ended.
     pub(super) fn tell_of(&mut self, exchange: &Exchange, end: End) {
         // Those get an answer of the edge's own, which is told of with it.
-        if matches!(end, End::Failed(_) | End::Refused(_)) {
+        let is_for_nobody = matches!(self.client, Client::Nobody);
+        if is_for_nobody || matches!(end, End::Failed(_) | End::Refused(_) | End::Kept) {
             return;
         }
         let event_loop = Rc::clone(&self.event_loop);
@@ -203,7 +223,7 @@ impl Connection {
         self.end_trace(&outcome);
     }
 
-    fn write_line(&self, begun: &[u8], outcome: &Outcome<'_>) {
+    pub(super) fn write_line(&self, begun: &[u8], outcome: &Outcome<'_>) {
         if begun.is_empty() {
             return;
         }
@@ -214,7 +234,7 @@ impl Connection {
     }
 }
 
-fn after(own: &Own) -> After {
+pub(super) fn after(own: &Own) -> After {
     if own.facts.keep_alive && !own.has_body {
         After::NextRequest
     } else {

@@ -8,6 +8,7 @@ use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, HEAD_LEN_MAX, Head, Header, Length};
 
 use super::coding::Coding;
+use super::keeping::Course;
 use super::{End, Exchange, Facts, Failure, Side};
 use crate::compress::Coded;
 use crate::forward::{self, Answering, Connection, Framing};
@@ -39,6 +40,8 @@ pub(super) struct Answer {
     pub(super) coding: Option<Box<Coding>>,
     /// Perhaps a page that is kept as the route's fallback.
     pub(super) candidate: Option<Box<Candidate>>,
+    /// Where its body goes.
+    pub(super) course: Course,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -160,6 +163,11 @@ impl Exchange {
             }
         }
         let start = at;
+        if !matches!(self.answer.course, Course::ToClient) {
+            at += self.take_aside(&bytes[at..], side)?;
+            self.end_if_complete(at == bytes.len(), side)?;
+            return Ok(0..0);
+        }
         if self.answer.coding.is_some() || self.answer.candidate.is_some() {
             at += self.take_apart(&bytes[at..], side)?;
             self.end_if_complete(at == bytes.len(), side)?;
@@ -186,9 +194,17 @@ impl Exchange {
     fn end_if_complete(&mut self, is_all: bool, side: &Side<'_>) -> Result<(), End> {
         if self.answer.body.is_complete() {
             self.answer.keeps_server &= is_all;
-            self.end_coding(side)?;
+            self.end_body(side)?;
             self.complete(side);
         }
+        Ok(())
+    }
+
+    /// The last byte of the body has come.
+    fn end_body(&mut self, side: &Side<'_>) -> Result<(), End> {
+        let start = self.to_client.bytes.len();
+        self.end_coding(side)?;
+        self.end_keeping(start, side);
         Ok(())
     }
 
@@ -250,15 +266,20 @@ impl Exchange {
                 self.got_in(side);
                 let (coded, coding) = self.coded(head, headers, side);
                 let way = Way::of(head, &self.facts).coded(coded, self.facts.is_head);
-                let (framing, connection) = (way.framing, way.connection);
-                self.write_head(bytes, head, headers, framing, connection, coded, side);
-                self.answer.coding = coding;
+                let course = self.course(bytes, head, headers, coded, way.length, side);
+                let is_for_client = matches!(course, Course::ToClient);
+                if is_for_client {
+                    let (framing, connection) = (way.framing, way.connection);
+                    self.write_head(bytes, head, headers, framing, connection, coded, side);
+                }
+                self.answer.coding = coding.filter(|_| !matches!(course, Course::Nowhere));
                 self.answer.candidate = self.candidate(head, headers, side);
                 self.answered(head, side);
                 let answer = &mut self.answer;
+                answer.course = course;
                 answer.keeps_client = way.keeps_client;
                 answer.keeps_server = head.keep_alive && way.length != Length::Unsaid;
-                answer.in_chunks = way.framing == Framing::Chunked;
+                answer.in_chunks = is_for_client && way.framing == Framing::Chunked;
                 answer.body = BodyReader::new(way.length, u64::MAX);
                 answer.state = State::Body;
                 Ok(())
@@ -294,6 +315,7 @@ impl Exchange {
             cookies: [&cookie, &self.pass]
                 .map(|cookie| cookie.as_deref().filter(|_| head.status >= 200)),
             coded,
+            cache_status: self.cache_status.filter(|_| head.status >= 200),
             dropped: shell.and_then(|shell| shell.header.as_deref()),
         };
         forward::answer(&mut self.to_client.bytes, bytes, head, headers, &answering);
@@ -367,7 +389,7 @@ impl Exchange {
     pub(super) fn answer_ended(&mut self, side: &Side<'_>, is_clean: bool) -> Result<(), End> {
         let is_end = is_clean && self.answer.body.ends_with_connection();
         if self.answer.state == State::Body && is_end {
-            self.end_coding(side)?;
+            self.end_body(side)?;
             self.complete(side);
             return Ok(());
         }

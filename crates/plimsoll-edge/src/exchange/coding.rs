@@ -147,7 +147,7 @@ impl Exchange {
                 .compress_in
                 .add(taken.unwrap_or(0) as u64);
             if coder.out().len() >= PIECE_LEN_MIN {
-                put(coder.out(), out, side);
+                put(coder.out(), out, in_chunks, side);
             }
             let spent = side.event_loop.clock.now().saturating_sub(began);
             side.event_loop.budget.spend(spent);
@@ -171,6 +171,10 @@ impl Exchange {
 
     /// Lets out what the coder holds back; whether there was anything.
     pub(super) fn flush_coder(&mut self, side: &Side<'_>) -> Result<bool, End> {
+        if !self.answer.in_chunks {
+            // It is kept: nobody is in a hurry.
+            return Ok(false);
+        }
         let coding = self.answer.coding.as_mut();
         let Some(coder) = coding
             .and_then(|coding| coding.coder.as_mut())
@@ -180,7 +184,7 @@ impl Exchange {
         };
         let began = side.event_loop.clock.now();
         coder.flush().map_err(|_| End::Broken)?;
-        put(coder.out(), &mut self.to_client.bytes, side);
+        put(coder.out(), &mut self.to_client.bytes, true, side);
         let spent = side.event_loop.clock.now().saturating_sub(began);
         side.event_loop.budget.spend(spent);
         Ok(true)
@@ -195,7 +199,8 @@ impl Exchange {
             .and_then(|mut coding| coding.coder.take())
         {
             let mut rest = coder.finish().map_err(|_| End::Broken)?;
-            put(&mut rest, &mut self.to_client.bytes, side);
+            let in_chunks = self.answer.in_chunks;
+            put(&mut rest, &mut self.to_client.bytes, in_chunks, side);
         }
         if let (Some(candidate), Some(settings)) = (self.answer.candidate.take(), &self.settings)
             && let Some(shells) = &settings.routes.get(self.facts.route).shared.shells
@@ -207,14 +212,18 @@ impl Exchange {
     }
 }
 
-/// What came out of a coder goes on as a chunk.
-fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, side: &Side<'_>) {
+/// What came out of a coder goes on, to a client as a chunk.
+fn put(packed: &mut Vec<u8>, out: &mut Vec<u8>, in_chunks: bool, side: &Side<'_>) {
     if !packed.is_empty() {
         side.event_loop
             .figures
             .compress_out
             .add(packed.len() as u64);
-        forward::chunk(out, packed);
+        if in_chunks {
+            forward::chunk(out, packed);
+        } else {
+            out.extend_from_slice(packed);
+        }
         packed.clear();
     }
 }

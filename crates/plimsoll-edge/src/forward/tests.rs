@@ -12,6 +12,7 @@ fn asking<'a>() -> Asking<'a> {
         default_host: "origin:3000",
         edits: &[],
         trace: None,
+        cached: None,
     }
 }
 
@@ -139,6 +140,7 @@ fn check_answer(input: &str, framing: Framing, connection: Connection, expected:
         cookies: [None; 2],
         coded: Coded::Plain,
         dropped: None,
+        cache_status: None,
     };
     let out = head::parse_with(input.as_bytes(), |head, headers| {
         let mut out = Vec::new();

@@ -30,6 +30,9 @@ pub(crate) struct RouteShared {
     pub(crate) gate: Option<Gate>,
     /// Requests so far, of each loop.
     pub(crate) counts: Arc<[Apart]>,
+    /// Those that a copy answered, and those that went on though the cache was asked, of each loop.
+    pub(crate) hits: Arc<[Apart]>,
+    pub(crate) misses: Arc<[Apart]>,
 }
 
 impl RouteShared {
@@ -61,7 +64,13 @@ impl RouteShared {
             Some(before) if before.config.waiting == config.waiting => before.room.clone(),
             _ => room(config)?,
         };
+        let counts = |counts: fn(&Self) -> &Arc<[Apart]>| match kept.map(counts) {
+            Some(before) if before.len() == loops => Arc::clone(before),
+            _ => (0..loops).map(|_| Apart::default()).collect(),
+        };
         Ok(Self {
+            hits: counts(|before| &before.hits),
+            misses: counts(|before| &before.misses),
             page: config
                 .fallback
                 .as_ref()
@@ -70,10 +79,7 @@ impl RouteShared {
             shells,
             room,
             gate: config.access.as_ref().map(Gate::new).transpose()?,
-            counts: match kept {
-                Some(before) if before.counts.len() == loops => Arc::clone(&before.counts),
-                _ => (0..loops).map(|_| Apart::default()).collect(),
-            },
+            counts: counts(|before| &before.counts),
             config: config.clone(),
         })
     }
@@ -89,6 +95,12 @@ impl RouteShared {
     /// Requests so far.
     pub(crate) fn count(&self) -> u64 {
         self.counts.iter().map(|one| one.0.get()).sum()
+    }
+
+    /// Those that a copy answered, and those that went on.
+    pub(crate) fn cached(&self) -> (u64, u64) {
+        let sum = |counts: &[Apart]| counts.iter().map(|one| one.0.get()).sum();
+        (sum(&self.hits), sum(&self.misses))
     }
 
     /// How people call it: what it matches.

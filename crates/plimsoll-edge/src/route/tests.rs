@@ -26,7 +26,7 @@ fn routes_of(routes: &[edge::Route]) -> Result<Routes, regex::Error> {
         .iter()
         .map(|route| Arc::new(RouteShared::new(route, &[], 1).unwrap()))
         .collect();
-    Routes::new(routes, &shared)
+    Routes::new(routes, &shared, &[])
 }
 
 fn find(routes: &Routes, path: &str) -> Result<Option<usize>, Confused> {

@@ -13,6 +13,7 @@ use tokio::sync::{Notify, mpsc};
 use super::event_loops::Order;
 use super::sockets::bind;
 use super::{Fault, Hooks, Phase};
+use crate::cache::{Cache, PurgeOrder};
 use crate::clock;
 use crate::errands::Errands;
 use crate::overview::Watch;
@@ -160,7 +161,9 @@ impl Control {
         roster.follow(&edge.pools);
         let mut in_use = lock(&self.watch.pools);
         let mut routes = lock(&self.watch.routes);
+        let mut cache = lock(&self.watch.cache);
         let before = Before {
+            cache: cache.as_ref(),
             pools: &in_use,
             routes: &routes,
             doors: &state.doors,
@@ -181,6 +184,8 @@ impl Control {
         drop(in_use);
         *routes = shared.routes;
         drop(routes);
+        *cache = shared.cache;
+        drop(cache);
         self.errands.follow(edge);
         take_over(&shared.pools);
         let told = roster.told();
@@ -221,6 +226,50 @@ impl Control {
         drop(state);
         (self.hooks.tell)(&done);
         Ok(done)
+    }
+
+    /// Purges copies.
+    pub(crate) fn purge(&self, body: &[u8]) -> Result<String, String> {
+        let order = PurgeOrder::read(body)?;
+        let cache = self.cache()?;
+        let done = cache.purge(&order, clock::moment());
+        (self.hooks.tell)(&done);
+        Ok(done)
+    }
+
+    /// What the cache knows of a URL, as JSON.
+    pub(crate) fn why(&self, body: &[u8]) -> Result<Value, String> {
+        let asked: Value = serde_json::from_slice(body).unwrap_or_default();
+        let url = asked["url"].as_str().unwrap_or_default();
+        self.cache()?.why(url, clock::moment())
+    }
+
+    /// What the cache holds and does, as JSON.
+    pub(crate) fn held(&self) -> Result<Value, String> {
+        let mut held = self.cache()?.view(clock::moment());
+        let seen = self.watch.look();
+        let routes = seen
+            .routes
+            .iter()
+            .map(|route| json!({ "name": route.name, "hits": route.hits, "misses": route.misses }));
+        held["format_version"] = "1.0".into();
+        held["routes"] = routes.collect();
+        for (word, count) in [
+            ("hits", seen.cache_hits),
+            ("stale", seen.cache_stale),
+            ("misses", seen.cache_misses),
+            ("collapsed", seen.cache_collapsed),
+            ("passed", seen.cache_passed),
+            ("renewed", seen.cache_renewed),
+        ] {
+            held[word] = count.into();
+        }
+        Ok(held)
+    }
+
+    fn cache(&self) -> Result<Arc<Cache>, String> {
+        let cache = lock(&self.watch.cache).clone();
+        cache.ok_or_else(|| "the cache is off; start with --cache 64MiB".to_owned())
     }
 
     /// All servers, as JSON.

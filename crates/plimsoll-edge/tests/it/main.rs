@@ -9,6 +9,7 @@ mod abuse;
 mod access;
 mod acme;
 mod admin;
+mod cache;
 mod certificates;
 mod compress;
 mod conformance;

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use plimsoll_config::edge::Ceiling;
+use plimsoll_config::edge::{CACHE_LENS, CacheQuery, Ceiling, is_cookie};
+use plimsoll_config::units;
 
-use super::duration_above_zero;
+use super::{duration, duration_above_zero};
 
 /// What the edge stands in front of, and how.
 #[derive(Debug, Args)]
@@ -75,9 +76,35 @@ pub(crate) struct EdgeArguments {
     /// How a line of the access log looks
     #[arg(long, value_enum, default_value_t = LogFormatArgument::Json, help_heading = "Seeing it")]
     pub(crate) log_format: LogFormatArgument,
-    /// Keep copies of answers: `off` passes every request on
-    #[arg(long, value_enum, default_value_t = CacheArgument::Off, help_heading = "Cache")]
-    pub(crate) cache: CacheArgument,
+    /// Memory for copies of answers, or `off` to pass every request on [default: 64MiB]
+    #[arg(long, value_name = "off|SIZE", value_parser = cache, help_heading = "Cache")]
+    pub(crate) cache: Option<CacheArgument>,
+    /// Least lifetime of a plain page: a 200 to a GET without cookies that sets none and does not forbid it
+    #[arg(long, value_name = "TIME", value_parser = duration_above_zero, conflicts_with = "config", help_heading = "Cache")]
+    pub(crate) cache_ttl: Option<Duration>,
+    /// Cookies that change no page, with commas between
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = cookie, conflicts_with = "config", help_heading = "Cache")]
+    pub(crate) cache_ignore_cookies: Vec<String>,
+    /// How long a stale page is served while it is renewed, where the page says nothing of it [default: 0s]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "config", help_heading = "Cache")]
+    pub(crate) stale_while_revalidate: Option<Duration>,
+    /// How long a stale page is served when no server answers, where the page says nothing of it [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = duration, conflicts_with = "config", help_heading = "Cache")]
+    pub(crate) stale_if_error: Option<Duration>,
+    /// What of the query tells pages apart [default: all]
+    #[arg(long, value_name = "all|ignore|tracking|only:NAMES", value_parser = query, conflicts_with = "config", help_heading = "Cache")]
+    pub(crate) cache_query: Option<CacheQuery>,
+}
+
+/// Where an edge that runs is asked.
+#[derive(Debug, Args)]
+pub(crate) struct AdminArguments {
+    /// Its admin address
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9191")]
+    pub(crate) admin: SocketAddr,
+    /// A file that holds the token for it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_token_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -88,20 +115,53 @@ pub(crate) enum EdgeCommand {
         file: PathBuf,
     },
     /// Let a running edge read its configuration again; it keeps the old one when the new has problems
-    Reload {
-        /// Its admin address
-        #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9191")]
-        admin: SocketAddr,
-        /// A file that holds the token for it
-        #[arg(long, value_name = "FILE")]
-        admin_token_file: Option<PathBuf>,
+    Reload(AdminArguments),
+    /// Show what the cache of a running edge holds and does
+    Cache(AdminArguments),
+    /// Say why the cache of a running edge keeps a page, or does not
+    Why {
+        /// The page's URL, as clients ask for it
+        url: String,
+        #[command(flatten)]
+        admin: AdminArguments,
+    },
+    /// Purge copies from a running edge: softly, so that they are served once more while they are renewed
+    Purge {
+        #[command(flatten)]
+        what: PurgeArguments,
+        /// Not even once more
+        #[arg(long)]
+        hard: bool,
+        #[command(flatten)]
+        admin: AdminArguments,
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+/// What is purged.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct PurgeArguments {
+    /// A page
+    #[arg(value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// All pages whose URL begins so
+    #[arg(long, value_name = "URL")]
+    pub(crate) prefix: Option<String>,
+    /// All pages with this tag (`Cache-Tag`, `Surrogate-Key`)
+    #[arg(long, value_name = "TAG")]
+    pub(crate) tag: Option<String>,
+    /// Everything
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheArgument {
-    /// No copies
+    /// No copies.
     Off,
+    /// Copies in so many bytes of memory.
+    Size(u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -120,4 +180,29 @@ fn ceiling(text: &str) -> Result<Ceiling, String> {
         Ok(limit @ 1..=1_000_000) => Ok(Ceiling::Fixed(limit)),
         _ => Err("valid: a number from 1 to 1000000, or `adaptive`".to_owned()),
     }
+}
+
+fn cache(text: &str) -> Result<CacheArgument, String> {
+    if text == "off" {
+        return Ok(CacheArgument::Off);
+    }
+    let (least, most) = CACHE_LENS;
+    let size = units::size(text).ok();
+    match size.filter(|size| (least..=most).contains(size)) {
+        Some(size) => Ok(CacheArgument::Size(size)),
+        None => Err("valid: `off`, or a size from 1MiB to 1TiB".to_owned()),
+    }
+}
+
+fn cookie(text: &str) -> Result<String, String> {
+    if is_cookie(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("valid: names of cookies with commas between, such as _ga,theme".to_owned())
+    }
+}
+
+fn query(text: &str) -> Result<CacheQuery, String> {
+    let valid = "valid: `all`, `ignore`, `tracking`, or `only:page,id`";
+    CacheQuery::parse(text).ok_or_else(|| valid.to_owned())
 }

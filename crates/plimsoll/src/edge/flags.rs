@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use plimsoll_config::edge::{
-    AccessLog, Admin, Authorities, Certificate, Edge, Fallback, LogFormat, Pool, Server,
+    AccessLog, Admin, Authorities, Caching, Certificate, Edge, Fallback, LogFormat, Pool, Server,
 };
 
 use crate::arguments::{CacheArgument, EdgeArguments, LogFormatArgument};
@@ -62,9 +62,26 @@ pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
         edge.keep_state_in(&state_folder(arguments.state.as_deref())?);
     }
     match arguments.cache {
-        CacheArgument::Off => {}
+        Some(CacheArgument::Off) => edge.cache = None,
+        Some(CacheArgument::Size(size)) => edge.cache = Some(size),
+        None => {}
     }
     Ok(edge)
+}
+
+/// What the flags say of copies, with all else as usual.
+fn caching(arguments: &EdgeArguments) -> Caching {
+    let defaults = Caching::default();
+    Caching {
+        ttl: arguments.cache_ttl,
+        query: arguments.cache_query.clone().unwrap_or(defaults.query),
+        ignore_cookies: arguments.cache_ignore_cookies.clone(),
+        stale_while_revalidate: arguments
+            .stale_while_revalidate
+            .unwrap_or(defaults.stale_while_revalidate),
+        stale_if_error: arguments.stale_if_error.unwrap_or(defaults.stale_if_error),
+        ..defaults
+    }
 }
 
 fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
@@ -84,6 +101,7 @@ fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
         .transpose()?;
     pool.queue_timeout = arguments.queue_timeout.unwrap_or(pool.queue_timeout);
     let mut edge = Edge::one_pool(arguments.listen.unwrap_or(LISTEN), pool);
+    edge.routes[0].cache = Some(caching(arguments));
     if let Some(path) = &arguments.fallback {
         edge.routes[0].fallback = Some(fallback(path)?);
     }

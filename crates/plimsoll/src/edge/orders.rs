@@ -1,13 +1,17 @@
 //! What is asked about a configuration file, or of an edge that runs.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
 use plimsoll_config::edge::Edge;
 
+use serde_json::{Value, json};
+
 use super::flags;
+use crate::arguments::{AdminArguments, PurgeArguments};
 use crate::exit::Exit;
 use crate::explain::Fault;
 use crate::plan_file;
@@ -59,25 +63,154 @@ pub(super) fn check(path: &Path) -> Result<Exit, Fault> {
 }
 
 /// `plimsoll edge reload`.
-pub(super) fn reload(admin: SocketAddr, token_file: Option<&Path>) -> Result<Exit, Fault> {
-    let token = token_file.map(flags::token).transpose()?;
+pub(super) fn reload(admin: &AdminArguments) -> Result<Exit, Fault> {
+    match ask(admin, "POST", "/reload", "{}")? {
+        Ok(said) => {
+            tell(said["done"].as_str().unwrap_or("done"));
+            Ok(Exit::Met)
+        }
+        Err(why) => Err(Fault::usage(format!(
+            "the old configuration stays in use: {why}"
+        ))),
+    }
+}
+
+/// `plimsoll edge purge`.
+pub(super) fn purge(
+    what: &PurgeArguments,
+    hard: bool,
+    admin: &AdminArguments,
+) -> Result<Exit, Fault> {
+    let mut order = match (&what.url, &what.prefix, &what.tag) {
+        (Some(url), _, _) => json!({ "url": url }),
+        (_, Some(prefix), _) => json!({ "prefix": prefix }),
+        (_, _, Some(tag)) => json!({ "tag": tag }),
+        _ => json!({ "all": what.all }),
+    };
+    order["hard"] = hard.into();
+    match ask(admin, "POST", "/purge", &order.to_string())? {
+        Ok(said) => {
+            tell(said["done"].as_str().unwrap_or("done"));
+            Ok(Exit::Met)
+        }
+        Err(why) => Err(Fault::usage(format!("nothing was purged: {why}"))),
+    }
+}
+
+/// `plimsoll edge why`.
+pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, Fault> {
+    let order = json!({ "url": url }).to_string();
+    let said = ask(admin, "POST", "/why", &order)?.map_err(Fault::usage)?;
+    let mut text = String::new();
+    for key in said["keys"].as_array().into_iter().flatten() {
+        line(&mut text, "key", key);
+    }
+    line(&mut text, "verdict", &said["verdict"]);
+    for copy in said["copies"].as_array().into_iter().flatten() {
+        line(&mut text, "copy of", &copy["key"]);
+        for word in [
+            "state",
+            "status",
+            "age",
+            "ttl",
+            "lifetime",
+            "lifetime_from",
+            "varies_by",
+            "etag",
+            "bytes",
+            "stale_while_revalidate",
+            "stale_if_error",
+        ] {
+            line(&mut text, &format!("  {word}"), &copy[word]);
+        }
+    }
+    for refused in said["refused"].as_array().into_iter().flatten() {
+        line(&mut text, "not kept", &refused["key"]);
+        line(&mut text, "  rule", &refused["rule"]);
+        line(&mut text, "  seconds ago", &refused["seconds_ago"]);
+    }
+    print(&text);
+    Ok(Exit::Met)
+}
+
+/// `plimsoll edge cache`.
+pub(super) fn cache(admin: &AdminArguments) -> Result<Exit, Fault> {
+    let said = ask(admin, "GET", "/cache", "")?.map_err(Fault::usage)?;
+    let mut text = String::new();
+    for word in [
+        "hits",
+        "stale",
+        "misses",
+        "collapsed",
+        "passed",
+        "renewed",
+        "objects",
+        "bytes",
+        "size",
+        "evicted",
+        "fetches",
+        "purges",
+    ] {
+        line(&mut text, word, &said[word]);
+    }
+    for route in said["routes"].as_array().into_iter().flatten() {
+        line(&mut text, "route", &route["name"]);
+        line(&mut text, "  hits", &route["hits"]);
+        line(&mut text, "  misses", &route["misses"]);
+    }
+    for copy in said["most_asked"].as_array().into_iter().flatten() {
+        line(&mut text, "most asked", &copy["key"]);
+        for word in ["hits", "state", "age", "ttl", "bytes"] {
+            line(&mut text, &format!("  {word}"), &copy[word]);
+        }
+    }
+    print(&text);
+    Ok(Exit::Met)
+}
+
+/// One thing that is told; nothing when there is nothing.
+fn line(text: &mut String, name: &str, value: &Value) {
+    let value = match value {
+        Value::Null => return,
+        Value::String(value) if value.is_empty() => return,
+        Value::String(value) => value.clone(),
+        value => value.to_string(),
+    };
+    // Text takes all that is written.
+    let _ = writeln!(text, "{name:<24} {value}");
+}
+
+/// Asks an edge that runs; what it says, or why it does not.
+fn ask(
+    admin: &AdminArguments,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> Result<Result<Value, String>, Fault> {
+    let address = admin.admin;
+    let token = admin
+        .admin_token_file
+        .as_deref()
+        .map(flags::token)
+        .transpose()?;
     let unreachable = |error: std::io::Error| {
         Fault::new(
             Exit::Unreachable,
-            format!("no edge answers at {admin}: {error}"),
+            format!("no edge answers at {address}: {error}"),
         )
         .remedy("give its admin address with --admin")
     };
-    let mut stream = TcpStream::connect_timeout(&admin, PATIENCE).map_err(unreachable)?;
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(unreachable)?;
     stream
         .set_read_timeout(Some(PATIENCE))
         .map_err(unreachable)?;
     let authorization = token.map_or_else(String::new, |token| {
         format!("Authorization: Bearer {token}\r\n")
     });
+    let len = body.len();
     let request = format!(
-        "POST /reload HTTP/1.1\r\nHost: {admin}\r\n{authorization}Content-Type: application/json\r\n\
-         Content-Length: 2\r\nConnection: close\r\n\r\n{{}}"
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Type: application/json\r\n\
+         Content-Length: {len}\r\nConnection: close\r\n\r\n{body}"
     );
     stream.write_all(request.as_bytes()).map_err(unreachable)?;
     let mut answer = Vec::new();
@@ -87,13 +220,10 @@ pub(super) fn reload(admin: SocketAddr, token_file: Option<&Path>) -> Result<Exi
         .map_err(unreachable)?;
     let answer = String::from_utf8_lossy(&answer);
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
-    let said = serde_json::from_str::<serde_json::Value>(body).unwrap_or_default();
+    let said = serde_json::from_str::<Value>(body).unwrap_or_default();
     if head.starts_with("HTTP/1.1 200 ") {
-        tell(said["done"].as_str().unwrap_or("done"));
-        return Ok(Exit::Met);
+        return Ok(Ok(said));
     }
-    let why = said["fault"].as_str().unwrap_or(body.trim());
-    Err(Fault::usage(format!(
-        "the old configuration stays in use: {why}"
-    )))
+    let why = said["fault"].as_str().unwrap_or(body.trim()).to_owned();
+    Ok(Err(why))
 }

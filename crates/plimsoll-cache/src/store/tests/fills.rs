@@ -238,7 +238,7 @@ fn an_uncacheable_key_is_remembered_for_its_time_and_no_longer() {
     assert!(matches!(begin(1_000 + pass_ns - 1), Begin::Pass));
     assert!(matches!(begin(1_000 + pass_ns), Begin::Lead(_)));
     // What was stored after all is not passed any more.
-    store.remember_pass(&named(b"k"), 5_000);
+    store.remember_pass(&named(b"k"), 0, 5_000);
     store.put(
         &named(b"k"),
         store.asked(),
@@ -262,7 +262,7 @@ fn memories_of_uncacheable_keys_are_bounded() {
     let store: Arc<Items> = Arc::new(Store::new(limits));
     for number in 0..100_000 {
         let (hash, key) = super::numbered(number);
-        store.remember_pass(&Named { hash, key: &key }, 0);
+        store.remember_pass(&Named { hash, key: &key }, 0, 0);
     }
     assert!(store.figures().passes <= 64);
 }

@@ -65,7 +65,8 @@ fn the_file_of_the_manual_is_read() {
             ..Match::default()
         }
     );
-    assert_eq!(route.cache_ttl, Some(Duration::from_secs(30)));
+    let cache = route.cache.as_ref().unwrap();
+    assert_eq!(cache.ttl, Some(Duration::from_secs(30)));
     assert_eq!(route.fallback.as_ref().unwrap().content, b"<p>soon");
 }
 

@@ -1,0 +1,292 @@
+//! Copies of answers: what a route keeps and for how long, and how a file writes it.
+
+use std::time::Duration;
+
+use super::answers::size;
+use super::words::{CACHE, CACHE_QUERY, STORE};
+use crate::plan::desk::{Desk, Fields};
+use crate::plan::tree::{Kind, Node};
+use crate::units;
+
+/// Bytes of copies where nothing is said.
+pub const CACHE_LEN: u64 = 64 << 20;
+/// Fewest and most bytes of copies.
+pub const CACHE_LENS: (u64, u64) = (1 << 20, 1 << 40);
+
+/// What of a query tells copies apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum CacheQuery {
+    /// All of it.
+    #[default]
+    All,
+    /// Nothing.
+    Ignore,
+    /// All but what is known to tell only where a visitor came from.
+    Tracking,
+    /// The parameters of these names.
+    Only(Vec<String>),
+}
+
+impl CacheQuery {
+    /// `all`, `ignore`, `tracking`, or `only:a,b`.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "all" => Some(Self::All),
+            "ignore" => Some(Self::Ignore),
+            "tracking" => Some(Self::Tracking),
+            text => {
+                let names = text.strip_prefix("only:")?.split(',');
+                let names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+                let are_names = names.iter().all(|name| is_parameter(name));
+                are_names.then_some(Self::Only(names))
+            }
+        }
+    }
+}
+
+fn is_parameter(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && !b"&=;#?".contains(&byte))
+}
+
+/// What is done with answers that set a cookie.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CacheSetCookie {
+    /// They are not kept: one person's cookie would be handed to everybody.
+    #[default]
+    Refuse,
+    /// They are kept without the cookie.
+    Strip,
+    /// They are kept with it, as RFC 9111 allows.
+    Keep,
+}
+
+/// How copies of a route's answers are kept, beyond what the answers say themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Caching {
+    /// Least lifetime of a plain page.
+    pub ttl: Option<Duration>,
+    /// Greatest lifetime.
+    pub max_ttl: Option<Duration>,
+    /// What of the query counts.
+    pub query: CacheQuery,
+    /// Whether parameters in another order ask for the same.
+    pub sorted: bool,
+    /// Cookies that change no answer.
+    pub ignore_cookies: Vec<String>,
+    /// Cookies with which a request passes the cache by.
+    pub bypass_cookies: Vec<String>,
+    /// Answers that set cookies.
+    pub set_cookie: CacheSetCookie,
+    /// Statuses that are kept; empty for all that may be.
+    pub statuses: Vec<u16>,
+    /// Lifetimes of answers that say none, by status.
+    pub by_status: Vec<(u16, Duration)>,
+    /// By which share a lifetime may be shortened by chance.
+    pub jitter: f64,
+    /// How long a stale copy is served while it is renewed.
+    pub stale_while_revalidate: Duration,
+    /// How long a stale copy is served when the origin fails.
+    pub stale_if_error: Duration,
+    /// From which age on a client's wish for something newer is granted; `None` never.
+    pub reload_after: Option<Duration>,
+}
+
+impl Default for Caching {
+    fn default() -> Self {
+        Self {
+            ttl: None,
+            max_ttl: None,
+            query: CacheQuery::default(),
+            sorted: false,
+            ignore_cookies: Vec::new(),
+            bypass_cookies: Vec::new(),
+            set_cookie: CacheSetCookie::default(),
+            statuses: Vec::new(),
+            by_status: Vec::new(),
+            jitter: 0.0,
+            stale_while_revalidate: Duration::ZERO,
+            stale_if_error: Duration::from_hours(1),
+            reload_after: None,
+        }
+    }
+}
+
+/// Reads `cache:` of the whole file: how many bytes of copies are kept, if any.
+pub(super) fn store(desk: &Desk<'_>, node: &Node) -> Option<u64> {
+    if is_off(node) {
+        return None;
+    }
+    let fields = desk.fields(node, &STORE)?;
+    let (least, most) = CACHE_LENS;
+    Some(size(desk, &fields, "size", least, most).unwrap_or(CACHE_LEN))
+}
+
+/// Reads `cache:` of a route; `off` is none.
+pub(super) fn caching(desk: &Desk<'_>, node: &Node) -> Option<Caching> {
+    if is_off(node) {
+        return None;
+    }
+    let fields = desk.fields(node, &CACHE)?;
+    let defaults = Caching::default();
+    let caching = Caching {
+        ttl: lifetime(desk, &fields, "ttl"),
+        max_ttl: lifetime(desk, &fields, "max_ttl"),
+        query: fields
+            .get("query")
+            .and_then(|node| query(desk, node))
+            .unwrap_or_default(),
+        sorted: switch(desk, &fields, "sorted"),
+        ignore_cookies: names(desk, &fields, "ignore_cookies"),
+        bypass_cookies: names(desk, &fields, "bypass_cookies"),
+        set_cookie: fields
+            .get("set_cookie")
+            .and_then(|node| {
+                let words = [
+                    ("refuse", CacheSetCookie::Refuse),
+                    ("strip", CacheSetCookie::Strip),
+                    ("keep", CacheSetCookie::Keep),
+                ];
+                desk.one_of(node, &words)
+            })
+            .unwrap_or_default(),
+        statuses: statuses(desk, &fields),
+        by_status: by_status(desk, &fields),
+        jitter: fields
+            .get("jitter")
+            .and_then(|node| desk.value(node, "a share such as 10%", units::share))
+            .unwrap_or(defaults.jitter),
+        stale_while_revalidate: lifetime(desk, &fields, "stale_while_revalidate")
+            .unwrap_or(defaults.stale_while_revalidate),
+        stale_if_error: lifetime(desk, &fields, "stale_if_error")
+            .unwrap_or(defaults.stale_if_error),
+        reload_after: lifetime(desk, &fields, "reload_after"),
+    };
+    if let (Some(least), Some(most)) = (caching.ttl, caching.max_ttl)
+        && least > most
+        && let Some(node) = fields.get("ttl")
+    {
+        let fault = "the least lifetime is longer than the greatest";
+        desk.fault(node, fault, "`ttl` of at most `max_ttl`");
+    }
+    Some(caching)
+}
+
+fn is_off(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Scalar { text, .. } if matches!(text.as_str(), "off" | "false"))
+}
+
+fn lifetime(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<Duration> {
+    fields.get(word).and_then(|node| desk.duration(node))
+}
+
+fn switch(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> bool {
+    fields.get(word).and_then(|node| desk.switch(node)) == Some(true)
+}
+
+fn query(desk: &Desk<'_>, node: &Node) -> Option<CacheQuery> {
+    let valid = "all, ignore, tracking, or { only: [page, id] }";
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        let text = desk.word(node, valid)?;
+        let query = CacheQuery::parse(&text);
+        if query.is_none() {
+            desk.fault(node, format!("`{text}` is no rule for queries"), valid);
+        }
+        return query;
+    }
+    let fields = desk.fields(node, &CACHE_QUERY)?;
+    let only = super::file::required(desk, &fields, "only")?;
+    let items = desk.one_or_more(only).iter();
+    let names: Vec<String> = items
+        .filter_map(|item| {
+            let name = desk.word(item, valid)?;
+            if !is_parameter(&name) {
+                desk.fault(item, format!("`{name}` is no parameter"), valid);
+            }
+            is_parameter(&name).then_some(name)
+        })
+        .collect();
+    Some(CacheQuery::Only(names))
+}
+
+fn names(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Vec<String> {
+    let valid = "the name of a cookie";
+    let items = fields
+        .get(word)
+        .map_or(&[][..], |node| desk.one_or_more(node));
+    items
+        .iter()
+        .filter_map(|item| {
+            let name = desk.word(item, valid)?;
+            let is_name = is_cookie(&name);
+            if !is_name {
+                desk.fault(item, format!("`{name}` is no cookie's name"), valid);
+            }
+            is_name.then_some(name)
+        })
+        .collect()
+}
+
+/// Whether it can be the name of a cookie.
+pub fn is_cookie(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && !b"=;,\"".contains(&byte))
+}
+
+fn statuses(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<u16> {
+    let items = fields
+        .get("statuses")
+        .map_or(&[][..], |node| desk.one_or_more(node));
+    items
+        .iter()
+        .filter_map(|item| desk.count(item, 200..=599))
+        .filter_map(|status| u16::try_from(status).ok())
+        .collect()
+}
+
+fn by_status(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<(u16, Duration)> {
+    let entries = fields
+        .get("by_status")
+        .and_then(|node| desk.entries(node, "lifetimes by status"))
+        .unwrap_or_default();
+    let mut lifetimes = Vec::new();
+    for (key, node) in entries {
+        let status = key.text.parse().ok();
+        let status = status.filter(|status| (200..600).contains(status));
+        let Some(status) = status else {
+            let fault = format!("`{}` is no status", key.text);
+            desk.note(key.span.start, fault, "200 to 599", None);
+            continue;
+        };
+        if let Some(lifetime) = desk.duration(node) {
+            lifetimes.push((status, lifetime));
+        }
+    }
+    lifetimes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<&CacheQuery>) {
+        assert_eq!(CacheQuery::parse(text).as_ref(), expected, "{text}");
+    }
+
+    #[test]
+    fn rules_for_queries_are_read() {
+        check("all", Some(&CacheQuery::All));
+        check("ignore", Some(&CacheQuery::Ignore));
+        check("tracking", Some(&CacheQuery::Tracking));
+        let only = CacheQuery::Only(vec!["page".to_owned(), "id".to_owned()]);
+        check("only:page,id", Some(&only));
+        for wrong in ["", "none", "only:", "only:a,,b", "only:a=b", "only:a&b"] {
+            check(wrong, None);
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Copies of answers, shared by all loops: what they are kept under, and what is known of them.
+//!
+//! The rules are those of `plimsoll_cache`; here they meet requests, routes and the clock. A copy belongs to a
+//! [`Space`]: routes that could answer the same URL differently never share one. Decision 0142 says how the cache
+//! stands in the road of a request.
+
+pub(crate) mod fetch;
+mod order;
+mod policy;
+pub(crate) mod subject;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use plimsoll_cache::store::{Limits, Lookup, Store, Weigh, allocated};
+use plimsoll_cache::vary::{Vary, write_selecting};
+use plimsoll_cache::{KeyRef, KeyRule, Moment, Policy, Seed, Stored};
+use plimsoll_config::edge::Route;
+use plimsoll_wire::head::Header;
+
+use crate::clock::Nanoseconds;
+use crate::pool::lock;
+
+pub(crate) use order::PurgeOrder;
+pub(crate) use policy::RouteCache;
+
+/// Renewals of one copy are tried at most this often.
+const RETRY_NS: Nanoseconds = 1_000_000_000;
+/// For how long a copy stands in at once after its origin has failed; then the origin is tried again.
+const ILL_NS: Nanoseconds = 1_000_000_000;
+
+/// How many reasons for which answers were not kept are remembered.
+const REFUSALS: u64 = 4096;
+
+/// All copies of an edge.
+#[derive(Debug)]
+pub(crate) struct Cache {
+    pub(crate) store: Arc<Store<Page, Told>>,
+    pub(crate) seed: Seed,
+    /// Bytes it may take.
+    pub(crate) size: u64,
+    /// When something was last purged softly, milliseconds since 1970; 0 for never.
+    purged_at: AtomicU64,
+    /// Orders to purge so far.
+    purges: AtomicU64,
+    /// How the routes make keys.
+    rules: Mutex<Vec<KeyRule>>,
+    /// Why answers were not kept, the last for each place; which place is a key's is said by its hash.
+    refusals: Box<[Mutex<Option<Refused>>]>,
+}
+
+/// An answer that was not kept.
+#[derive(Clone, Copy, Debug)]
+struct Refused {
+    hash: u64,
+    word: &'static str,
+    at: Moment,
+}
+
+impl Cache {
+    /// An empty one of so many bytes; `None` when the system gives no random numbers.
+    pub(crate) fn new(size: u64) -> Option<Self> {
+        let random = ring::rand::SystemRandom::new();
+        let bytes = ring::rand::generate::<[u8; 16]>(&random).ok()?.expose();
+        let (first, second) = bytes.split_at(8);
+        let number = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        };
+        let limits = Limits::of_bytes(usize::try_from(size).unwrap_or(usize::MAX));
+        Some(Self {
+            store: Arc::new(Store::new(limits)),
+            seed: Seed(number(first), number(second)),
+            size,
+            purged_at: AtomicU64::new(0),
+            purges: AtomicU64::new(0),
+            rules: Mutex::default(),
+            refusals: (0..REFUSALS).map(|_| Mutex::default()).collect(),
+        })
+    }
+
+    /// Routes make keys so from now on.
+    pub(crate) fn follow(&self, routes: &[Route]) {
+        let mut rules = lock(&self.rules);
+        rules.clear();
+        for caching in routes.iter().filter_map(|route| route.cache.as_ref()) {
+            let rule = policy::key_rule(caching);
+            if !rules.contains(&rule) {
+                rules.push(rule);
+            }
+        }
+    }
+
+    fn rules(&self) -> Vec<KeyRule> {
+        lock(&self.rules).clone()
+    }
+
+    /// An answer was not kept.
+    pub(crate) fn note_refusal(&self, hash: u64, word: &'static str, at: Moment) {
+        *lock(self.place(hash)) = Some(Refused { hash, word, at });
+    }
+
+    /// Why the last answer was not kept, and when.
+    fn refusal(&self, hash: u64) -> Option<(&'static str, Moment)> {
+        let refused = (*lock(self.place(hash)))?;
+        (refused.hash == hash).then_some((refused.word, refused.at))
+    }
+
+    fn place(&self, hash: u64) -> &Mutex<Option<Refused>> {
+        &self.refusals[usize::try_from(hash % REFUSALS).unwrap_or_default()]
+    }
+
+    /// When copies that are marked as purged were purged, at the latest.
+    pub(crate) fn purged_at(&self) -> Moment {
+        Moment::from_ms(self.purged_at.load(Ordering::Relaxed))
+    }
+
+    /// The longest body that is kept.
+    pub(crate) fn body_len_max(&self) -> u64 {
+        self.store.limits().object_bytes as u64
+    }
+}
+
+/// What a request asks the store for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted<'a> {
+    key: KeyRef<'a>,
+    hash: u64,
+}
+
+impl<'a> Wanted<'a> {
+    pub(crate) fn new(key: KeyRef<'a>, seed: Seed) -> Self {
+        Self {
+            key,
+            hash: key.hash(seed),
+        }
+    }
+
+    /// One whose hash is known.
+    pub(crate) fn hashed(key: KeyRef<'a>, hash: u64) -> Self {
+        Self { key, hash }
+    }
+}
+
+impl Lookup for Wanted<'_> {
+    fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    fn is(&self, key: &[u8]) -> bool {
+        self.key.is_written(key)
+    }
+
+    fn to_key(&self) -> Box<[u8]> {
+        self.key.to_key().into_bytes()
+    }
+}
+
+/// Routes that answer alike: where requests go, and what is done to them and to their answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Space(pub(crate) u64);
+
+/// Whom a copy is for, and its head.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) stored: Stored,
+    space: Space,
+    /// The fields it varies by, and what they said.
+    names: Box<str>,
+    values: Box<[u8]>,
+    /// Length of the body, as far as it is known when the head comes.
+    pub(crate) len: Option<u64>,
+}
+
+impl Told {
+    /// For the requests that say the same as this one; `None` when it says too much to be told apart.
+    pub(crate) fn new(
+        stored: Stored,
+        vary: &Vary,
+        space: Space,
+        request: &[Header<'_>],
+        policy: &Policy,
+        len: Option<u64>,
+    ) -> Option<Self> {
+        let names = match vary {
+            Vary::Nothing => Box::default(),
+            Vary::Fields(names) => names.clone(),
+            Vary::Everything => return None,
+        };
+        let mut values = Vec::new();
+        if !names.is_empty() && !write_selecting(&mut values, &names, request, policy) {
+            return None;
+        }
+        Some(Self {
+            stored,
+            space,
+            names,
+            values: values.into_boxed_slice(),
+            len,
+        })
+    }
+
+    /// The same copy with a new head, which may vary by something else now.
+    pub(crate) fn renewed(
+        &self,
+        stored: Stored,
+        vary: &Vary,
+        request: &[Header<'_>],
+        policy: &Policy,
+    ) -> Self {
+        let (space, len) = (self.space, self.len);
+        let mut values = Vec::new();
+        match vary {
+            Vary::Fields(names)
+                if *names != self.names && write_selecting(&mut values, names, request, policy) =>
+            {
+                Self {
+                    stored,
+                    space,
+                    names: names.clone(),
+                    values: values.into_boxed_slice(),
+                    len,
+                }
+            }
+            _ => self.with_head(stored),
+        }
+    }
+
+    /// The same copy with a new head, for the same requests.
+    pub(crate) fn with_head(&self, stored: Stored) -> Self {
+        Self {
+            stored,
+            space: self.space,
+            names: self.names.clone(),
+            values: self.values.clone(),
+            len: self.len,
+        }
+    }
+
+    /// The fields it varies by.
+    pub(crate) fn names(&self) -> &str {
+        &self.names
+    }
+
+    pub(crate) fn is_in(&self, space: Space) -> bool {
+        self.space == space
+    }
+
+    /// Whether it is for this request. `room` is written over.
+    #[inline]
+    pub(crate) fn is_for(
+        &self,
+        space: Space,
+        request: &[Header<'_>],
+        policy: &Policy,
+        room: &mut Vec<u8>,
+    ) -> bool {
+        self.space == space
+            && (self.names.is_empty()
+                || (write_selecting(room, &self.names, request, policy) && **room == *self.values))
+    }
+
+    /// Whether it stands for all the requests that another one does.
+    pub(crate) fn supersedes(&self, other: &Self) -> bool {
+        self.space == other.space
+            && (self.names.is_empty() || (self.names == other.names && self.values == other.values))
+    }
+}
+
+/// A copy.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) told: Arc<Told>,
+    pub(crate) body: Bytes,
+    /// When it was last tried to renew it, and when its origin last failed; 0 for never.
+    tried: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl Page {
+    pub(crate) fn new(told: Arc<Told>, body: Bytes) -> Self {
+        Self {
+            told,
+            body,
+            tried: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// Length of its body.
+    pub(crate) fn len(&self) -> u64 {
+        self.body.len() as u64
+    }
+
+    /// Whether it is time to try to renew it; whoever is told so tries.
+    pub(crate) fn is_to_be_tried(&self, now: Nanoseconds) -> bool {
+        let before = self.tried.load(Ordering::Relaxed);
+        if before != 0 && now.saturating_sub(before) < RETRY_NS {
+            return false;
+        }
+        let exchanged =
+            self.tried
+                .compare_exchange(before, now.max(1), Ordering::Relaxed, Ordering::Relaxed);
+        exchanged.is_ok()
+    }
+
+    /// Its origin has failed.
+    pub(crate) fn note_failure(&self, now: Nanoseconds) {
+        self.failed.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// Whether its origin has failed just now.
+    pub(crate) fn has_just_failed(&self, now: Nanoseconds) -> bool {
+        let failed = self.failed.load(Ordering::Relaxed);
+        failed != 0 && now.saturating_sub(failed) < ILL_NS
+    }
+}
+
+impl Weigh for Page {
+    fn heap_bytes(&self) -> usize {
+        let told = &*self.told;
+        let stored = told.stored.weight() - size_of::<Stored>();
+        // The two counts of an `Arc` stand before it.
+        allocated(size_of::<Told>() + 2 * size_of::<usize>())
+            + allocated(stored)
+            + allocated(told.names.len())
+            + allocated(told.values.len())
+            + allocated(self.body.len())
+    }
+}

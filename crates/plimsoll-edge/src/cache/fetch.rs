@@ -1,0 +1,99 @@
+//! A request on its way to a server whose answer the cache has a part in.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use plimsoll_cache::store::{self, Follower, Hit, Leader, Object};
+use plimsoll_cache::{CacheStatus, Moment};
+
+use super::subject::Subject;
+use super::{Cache, Page, Told};
+use crate::exchange::Pace;
+
+/// What the cache wants of an exchange.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    pub(crate) cache: Arc<Cache>,
+    pub(crate) subject: Subject,
+    pub(crate) role: Role,
+    /// The copy that is renewed, or that answers when the servers fail.
+    pub(crate) copy: Option<Hit<Page>>,
+    /// Whether the servers are asked if that copy has changed.
+    pub(crate) is_conditional: bool,
+    pub(crate) asked_at: Moment,
+    /// Purges up to then do not meet the answer.
+    pub(crate) begun: store::Asked,
+    /// What is said of the answer.
+    pub(crate) status: CacheStatus,
+}
+
+impl Fetch {
+    /// Whether its answer may become a copy: all of it is wanted then.
+    pub(crate) fn fills(&self) -> bool {
+        matches!(self.role, Role::Lead(_) | Role::Solo(_))
+    }
+
+    /// Header lines that ask the server whether the copy has changed.
+    pub(crate) fn conditions(&self) -> Vec<u8> {
+        let mut lines = Vec::new();
+        if let Some(copy) = self.copy.as_ref().filter(|_| self.is_conditional) {
+            let stored = &copy.object.value().told.stored;
+            stored.write_conditions(&mut lines);
+        }
+        lines
+    }
+
+    /// There is no answer: whoever waits for it is told so. Gives what may stand in for it.
+    pub(crate) fn fail(self) -> (Option<Hit<Page>>, Subject) {
+        if let Role::Lead(leader) = self.role {
+            leader.fail();
+        }
+        (self.copy, self.subject)
+    }
+}
+
+/// Whom an exchange fetches for.
+#[derive(Debug)]
+pub(crate) enum Role {
+    /// Everybody who asks for the same.
+    Lead(Leader<Page, Told>),
+    /// The one who asked, of so many kinds of requests for the same; the answer may be kept all the same.
+    Solo(u64),
+    /// The one who asked, for something that is no copy's: what its answer means for copies is looked at.
+    Watch,
+}
+
+/// What becomes of an exchange whose answer does not go on to the client as it comes.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    /// It is kept, and read along.
+    Following(Follower<Told>, Rc<Pace>, CacheStatus),
+    /// A copy answers.
+    Page(Arc<Object<Page>>, CacheStatus),
+    /// A copy that is not kept any longer answers, once.
+    Once(Arc<Page>, CacheStatus),
+    /// The server is ill, by its own word; there is a copy for that.
+    Ill(u16),
+    /// What it said is about something else: it is asked again without a condition.
+    Again,
+    /// It is not kept, and nobody asked for it.
+    Nothing,
+}
+
+/// An answer that is kept while it comes.
+#[derive(Debug)]
+pub(crate) struct Filling {
+    pub(crate) leader: Leader<Page, Told>,
+    pub(crate) told: Arc<Told>,
+    pub(crate) labels: Box<[u64]>,
+    pub(crate) cache: Arc<Cache>,
+    /// Hash and kind of requests that shall not wait for each other, for nobody else may be given it.
+    pub(crate) passes: Option<(u64, u64)>,
+    /// Bytes of its body so far.
+    pub(crate) len: u64,
+    /// Whether it can still be kept whole.
+    pub(crate) fits: bool,
+    pub(crate) status: CacheStatus,
+    /// How far the one who asked is.
+    pub(crate) pace: Rc<Pace>,
+}

@@ -1,0 +1,284 @@
+//! Orders about copies, and questions about them, as the admin address takes them.
+
+use plimsoll_cache::invalidate::Label;
+use plimsoll_cache::store::How;
+use plimsoll_cache::{KeyRef, KeyRule, Moment};
+use serde_json::{Value, json};
+
+use super::{Cache, Page, Wanted};
+use crate::overview::CacheView;
+
+/// What is purged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Url(Url),
+    Prefix(Url),
+    Tag(String),
+    All,
+}
+
+/// A URL, apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Url {
+    host: String,
+    /// Path and query, with a slash at the start.
+    target: String,
+}
+
+impl Url {
+    fn parse(text: &str) -> Result<Self, String> {
+        let valid = "a URL such as https://www.example/news?page=2";
+        let rest = text
+            .strip_prefix("https://")
+            .or_else(|| text.strip_prefix("http://"))
+            .ok_or_else(|| {
+                format!("`{text}` does not begin with http:// or https://; valid: {valid}")
+            })?;
+        let at = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, target) = rest.split_at(at);
+        let is_visible = text.bytes().all(|byte| (0x21..0x7f).contains(&byte));
+        if host.is_empty() || host.contains('@') || !is_visible {
+            return Err(format!("`{text}` names no page; valid: {valid}"));
+        }
+        let slash = if target.starts_with('/') { "" } else { "/" };
+        Ok(Self {
+            host: host.to_owned(),
+            target: format!("{slash}{target}"),
+        })
+    }
+
+    /// Its key with each scheme: who ends TLS before the edge does not know what was asked for.
+    fn keys<'a>(&'a self, rule: &'a KeyRule) -> [KeyRef<'a>; 2] {
+        [false, true].map(|secure| KeyRef::new(secure, &self.host, &self.target, rule))
+    }
+}
+
+/// An order to purge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PurgeOrder {
+    what: What,
+    how: How,
+}
+
+impl PurgeOrder {
+    /// Reads `{"url": …}`, `{"prefix": …}`, `{"tag": …}` or `{"all": true}`, with `"hard": true` or without.
+    ///
+    /// # Errors
+    /// What is wrong, with the remedy.
+    pub(crate) fn read(body: &[u8]) -> Result<Self, String> {
+        let valid = "one of \"url\", \"prefix\", \"tag\" and \"all\": true; besides \"hard\": true";
+        let fault = |what: &str| format!("{what}; valid: {valid}");
+        let order: Value = serde_json::from_slice(body).unwrap_or_default();
+        let order = order.as_object().ok_or_else(|| fault("this is no order"))?;
+        let mut what = None;
+        let mut how = How::Soft;
+        for (word, value) in order {
+            let text = value.as_str().filter(|text| !text.is_empty());
+            let named = match (word.as_str(), text, value.as_bool()) {
+                ("url", Some(url), _) => What::Url(Url::parse(url)?),
+                ("prefix", Some(url), _) => What::Prefix(Url::parse(url)?),
+                ("tag", Some(tag), _) => What::Tag(tag.to_owned()),
+                ("all", _, Some(true)) => What::All,
+                ("hard", _, Some(hard)) => {
+                    how = if hard { How::Hard } else { How::Soft };
+                    continue;
+                }
+                _ => return Err(fault(&format!("`{word}` is not known, or says nothing"))),
+            };
+            if what.replace(named).is_some() {
+                return Err(fault("it is said twice what is purged"));
+            }
+        }
+        let what = what.ok_or_else(|| fault("it is not said what is purged"))?;
+        Ok(Self { what, how })
+    }
+}
+
+impl Cache {
+    /// Purges. When this returns, no loop answers with what was purged, or only while it is renewed.
+    pub(crate) fn purge(&self, order: &PurgeOrder, now: Moment) -> String {
+        use std::sync::atomic::Ordering::Relaxed;
+        self.purges.fetch_add(1, Relaxed);
+        if order.how == How::Soft {
+            self.purged_at.store(now.ms(), Relaxed);
+        }
+        let rules = self.rules();
+        let told = match &order.what {
+            What::Url(url) => {
+                for key in rules.iter().flat_map(|rule| url.keys(rule)) {
+                    self.store.purge(&Wanted::new(key, self.seed), order.how);
+                }
+                format!("copies of {}{}", url.host, url.target)
+            }
+            What::Prefix(url) => {
+                for key in url.keys(&KeyRule::default()) {
+                    self.store.purge_prefix(key.to_key().as_bytes(), order.how);
+                }
+                format!("copies below {}{}", url.host, url.target)
+            }
+            What::Tag(tag) => {
+                let label = Label::tag(self.seed, tag.as_bytes());
+                self.store.purge_tag(label.0, order.how);
+                format!("copies with the tag `{tag}`")
+            }
+            What::All => {
+                self.store.purge_everything(order.how);
+                "all copies".to_owned()
+            }
+        };
+        match order.how {
+            How::Soft => format!("{told} are stale; each is served while it is renewed"),
+            How::Hard => format!("{told} are gone"),
+        }
+    }
+
+    /// What is known of a URL: its key, its copies, and why there is none.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub(crate) fn why(&self, url: &str, now: Moment) -> Result<Value, String> {
+        let url = Url::parse(url)?;
+        let mut found = Vec::new();
+        let mut keys = Vec::new();
+        let mut refused = Vec::new();
+        for rule in &self.rules() {
+            for key in url.keys(rule) {
+                let text = String::from_utf8_lossy(key.to_key().as_bytes()).into_owned();
+                if keys.contains(&text) {
+                    continue;
+                }
+                let wanted = Wanted::new(key, self.seed);
+                self.store.get(&wanted, |page| {
+                    found.push((text.clone(), view(page, now)));
+                    false
+                });
+                if let Some((word, at)) = self.refusal(wanted.hash) {
+                    let ago = now.since(at) / 1000;
+                    refused.push(json!({ "key": text, "rule": word, "seconds_ago": ago }));
+                }
+                keys.push(text);
+            }
+        }
+        let verdict = match (found.is_empty(), refused.is_empty()) {
+            (false, _) => "there is a copy",
+            (true, false) => "the last answer was not kept",
+            (true, true) => "nobody has asked for it lately, or its copy has left for want of room",
+        };
+        let copies = found.into_iter().map(|(key, mut copy)| {
+            copy["key"] = key.into();
+            copy
+        });
+        Ok(json!({
+            "format_version": "1.0",
+            "keys": keys,
+            "verdict": verdict,
+            "copies": copies.collect::<Vec<_>>(),
+            "refused": refused,
+        }))
+    }
+
+    /// How much it holds.
+    pub(crate) fn figures(&self) -> CacheView {
+        let figures = self.store.figures();
+        CacheView {
+            size: self.size,
+            bytes: figures.bytes as u64,
+            objects: figures.objects as u64,
+            evicted: figures.evicted_total,
+            fetches: figures.fills as u64,
+            purges: self.purges.load(std::sync::atomic::Ordering::Relaxed),
+        }
+    }
+
+    /// What it holds.
+    pub(crate) fn view(&self, now: Moment) -> Value {
+        let figures = self.store.figures();
+        let most = self.store.most_asked(10).into_iter().map(|asks| {
+            let mut one = view(asks.object.value(), now);
+            one["key"] = String::from_utf8_lossy(asks.object.key()).into();
+            one["hits"] = asks.hits.into();
+            one
+        });
+        json!({
+            "size": self.size,
+            "bytes": figures.bytes,
+            "objects": figures.objects,
+            "evicted": figures.evicted_total,
+            "fetches": figures.fills,
+            "passes": figures.passes,
+            "purges": self.purges.load(std::sync::atomic::Ordering::Relaxed),
+            "most_asked": most.collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// One copy.
+fn view(page: &Page, now: Moment) -> Value {
+    let stored = &page.told.stored;
+    let terms = stored.terms();
+    let seconds = |until: Moment| {
+        i64::try_from(until.since(now) / 1000).unwrap_or_default()
+            - i64::try_from(now.since(until) / 1000).unwrap_or_default()
+    };
+    let ttl = seconds(terms.plain_until.max(terms.fresh_until));
+    json!({
+        "status": stored.status(),
+        "bytes": page.len(),
+        "age": stored.age(now),
+        "ttl": ttl,
+        "state": if terms.no_cache { "asked for every time" } else if ttl > 0 { "fresh" } else { "stale" },
+        "lifetime": terms.plain.seconds.max(terms.said.seconds),
+        "lifetime_from": terms.plain.source.word(),
+        "stale_while_revalidate": terms.stale_while_revalidate,
+        "stale_if_error": terms.stale_if_error,
+        "varies_by": page.told.names(),
+        "etag": stored.etag().map(|tag| String::from_utf8_lossy(tag).into_owned()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_read() {
+        let read = |text: &str| PurgeOrder::read(text.as_bytes());
+        let all = read(r#"{"all": true, "hard": true}"#).unwrap();
+        assert_eq!(
+            all,
+            PurgeOrder {
+                what: What::All,
+                how: How::Hard
+            }
+        );
+        let page = read(r#"{"url": "https://A.example?x"}"#).unwrap();
+        let url = Url {
+            host: "A.example".to_owned(),
+            target: "/?x".to_owned(),
+        };
+        assert_eq!(
+            page,
+            PurgeOrder {
+                what: What::Url(url),
+                how: How::Soft
+            }
+        );
+        assert!(read(r#"{"tag": "news"}"#).is_ok());
+        for wrong in [
+            "",
+            "[]",
+            "{}",
+            r#"{"all": false}"#,
+            r#"{"tag": ""}"#,
+            r#"{"url": "/news"}"#,
+            r#"{"url": "https://"}"#,
+            r#"{"url": "https://a b"}"#,
+            r#"{"tag": "a", "all": true}"#,
+            r#"{"hard": true}"#,
+            r#"{"everything": true}"#,
+        ] {
+            let why = read(wrong).unwrap_err();
+            assert!(why.contains("valid:"), "{wrong}: {why}");
+        }
+    }
+}

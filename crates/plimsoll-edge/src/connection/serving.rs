@@ -1,0 +1,203 @@
+//! A copy goes out: its head is written once, its body is the store's own bytes.
+
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf as _, Bytes};
+use plimsoll_cache::{CacheStatus, Shape, Stored};
+
+use super::own_answer::{Own, after};
+use super::{After, Connection, Stage};
+use crate::client::Outgoing;
+use crate::clock::{self, Nanoseconds};
+use crate::deadline::TICK_MS;
+use crate::event_loop::EventLoop;
+use crate::exchange::SLOWEST;
+use crate::record::Outcome;
+
+/// A copy that answers.
+pub(super) struct Served<'a> {
+    /// What is still to go out before it.
+    pub(super) early: &'a [u8],
+    pub(super) stored: &'a Stored,
+    pub(super) body: &'a Bytes,
+    pub(super) shape: Shape,
+    pub(super) status: CacheStatus,
+    pub(super) own: &'a Own,
+    /// The beginning of its line in the log.
+    pub(super) line: &'a [u8],
+    /// Who was asked about it.
+    pub(super) server: Option<&'a str>,
+    pub(super) reason: Option<&'static str>,
+    /// A cookie that lets the client past the line.
+    pub(super) pass: Option<&'a str>,
+}
+
+/// An answer on its way out.
+#[derive(Debug)]
+pub(super) struct Serving {
+    head: Outgoing,
+    body: Bytes,
+    sent: u64,
+    after: After,
+    slowness: Slowness,
+}
+
+impl Serving {
+    pub(super) fn memory(&self) -> usize {
+        self.head.memory()
+    }
+}
+
+/// How long a client has been waited for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Slowness {
+    since: Nanoseconds,
+    waited: Nanoseconds,
+}
+
+impl Slowness {
+    /// It did something.
+    pub(super) fn moved(&mut self, now: Nanoseconds) {
+        if self.since > 0 {
+            self.waited += now.saturating_sub(self.since);
+            self.since = 0;
+        }
+    }
+
+    /// It is waited for; how much longer, in ticks, when it has taken so many bytes.
+    pub(super) fn patience(&mut self, sent: u64, event_loop: &EventLoop) -> u64 {
+        let now = event_loop.clock.now();
+        self.moved(now);
+        self.since = now;
+        let piece = event_loop.settings().ticks.write;
+        let earned = sent * 1000 / (SLOWEST * TICK_MS);
+        let lasted = self.waited / (TICK_MS * 1_000_000);
+        piece.min((piece + earned).saturating_sub(lasted)).max(1)
+    }
+}
+
+impl Connection {
+    /// Answers with a copy.
+    pub(super) fn serve(&mut self, served: &Served<'_>) {
+        let own = served.own;
+        let after = after(own);
+        let mut head = self.event_loop.spare_bytes();
+        head.extend_from_slice(served.early);
+        let len = served.body.len();
+        let now = self.event_loop.moment();
+        let body_len = Some(len as u64);
+        served
+            .stored
+            .write_head(&mut head, served.shape, body_len, now);
+        served.status.write(&mut head);
+        end_served_head(&mut head, own, after, served.pass, "");
+        let body = match served.shape {
+            _ if own.facts.is_head => Bytes::new(),
+            Shape::Whole => served.body.clone(),
+            Shape::NotModified | Shape::Unsatisfiable => Bytes::new(),
+            Shape::Part { first, last } => {
+                let place = |at: u64| usize::try_from(at).unwrap_or(len).min(len);
+                served.body.slice(place(first)..place(last + 1))
+            }
+        };
+        let sent = (head.len() + body.len()) as u64;
+        let status = status_of(served.shape, served.stored);
+        self.tell_of_served(served, status, sent);
+        self.stage = Stage::Serving(Serving {
+            head: head.into(),
+            body,
+            sent: 0,
+            after,
+            slowness: Slowness::default(),
+        });
+    }
+
+    fn tell_of_served(&mut self, served: &Served<'_>, status: u16, bytes: u64) {
+        let event_loop = Rc::clone(&self.event_loop);
+        let figures = &event_loop.figures;
+        figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
+        figures.bytes_out.add(bytes);
+        let ended = event_loop.clock.now();
+        let lasted = ended.saturating_sub(served.own.moments.began);
+        figures.answer_times.record(lasted);
+        if served.line.is_empty() && self.particulars.is_none() {
+            return;
+        }
+        let outcome = Outcome {
+            status,
+            bytes,
+            reason: served.reason,
+            server: served.server,
+            moments: served.own.moments,
+            ended,
+            wall: clock::wall(),
+        };
+        self.write_line(served.line, &outcome);
+        self.end_trace(&outcome);
+    }
+
+    pub(super) fn poll_serving(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Stage::Serving(serving) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        while !(serving.head.is_empty() && serving.body.is_empty()) {
+            let first = serving.head.left();
+            let first_len = first.len();
+            match self.client.poll_write(cx, first, &serving.body) {
+                Poll::Ready(Ok(count)) if count > 0 => {
+                    serving.head.advance(count.min(first_len));
+                    serving.body.advance(count.saturating_sub(first_len));
+                    serving.sent += count as u64;
+                }
+                Poll::Ready(_) => {
+                    self.stage = Stage::Over;
+                    return Poll::Ready(());
+                }
+                Poll::Pending => {
+                    let wait = serving.slowness.patience(serving.sent, &self.event_loop);
+                    self.event_loop.set_deadline(self.deadline, wait);
+                    return Poll::Pending;
+                }
+            }
+        }
+        if ready!(self.client.poll_flush(cx)).is_err() {
+            self.stage = Stage::Over;
+            return Poll::Ready(());
+        }
+        let after = serving.after;
+        let bytes = std::mem::take(&mut serving.head.bytes);
+        self.event_loop.return_bytes(bytes);
+        self.follow_answer(after);
+        Poll::Ready(())
+    }
+}
+
+/// The status that a copy in this shape is sent with.
+pub(super) fn status_of(shape: Shape, stored: &Stored) -> u16 {
+    match shape {
+        Shape::Whole => stored.status(),
+        Shape::NotModified => 304,
+        Shape::Part { .. } => 206,
+        Shape::Unsatisfiable => 416,
+    }
+}
+
+/// The lines that belong to this client and this connection, and the end of the head.
+pub(super) fn end_served_head(
+    head: &mut Vec<u8>,
+    own: &Own,
+    after: After,
+    pass: Option<&str>,
+    framing: &str,
+) {
+    let connection = match (after, own.facts.is_1_1) {
+        (After::Close, _) => "Connection: close\r\n",
+        (After::NextRequest, true) => "",
+        (After::NextRequest, false) => "Connection: keep-alive\r\n",
+    };
+    let cookie = pass.map_or(["", "", ""], |pass| ["Set-Cookie: ", pass, "\r\n"]);
+    for part in cookie.into_iter().chain([framing, connection, "\r\n"]) {
+        head.extend_from_slice(part.as_bytes());
+    }
+}

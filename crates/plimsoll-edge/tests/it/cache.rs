@@ -1,0 +1,94 @@
+//! The cache in the road of a request: what copies answer, what goes on, and what becomes of it.
+
+mod collapse;
+mod plain;
+mod purge;
+mod stale;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll_config::edge::{Admin, CACHE_LEN, Edge};
+
+use crate::support::{Afloat, Scripted, ask, parts, plain, pool, start};
+
+/// A server that answers by what it is asked, and how often it was before.
+fn origin(answer: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Scripted {
+    let asked = Arc::new(AtomicUsize::new(0));
+    Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            let number = asked.fetch_add(1, Ordering::SeqCst);
+            heard.say(answer(&head, number));
+        }
+    })
+}
+
+/// An answer with these lines.
+fn page(lines: &str, body: &str) -> String {
+    let lines = lines.replace('\n', "\r\n");
+    format!(
+        "HTTP/1.1 200 OK\r\n{lines}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Everything to one server, with what copies there are.
+fn cached(server: SocketAddr) -> Edge {
+    Edge {
+        cache: Some(CACHE_LEN),
+        // Loops share the copies.
+        cores: Some(2),
+        ..plain(pool(&[server]))
+    }
+}
+
+/// An edge with the defaults of everything before one server.
+fn before(server: SocketAddr) -> Afloat {
+    start(&cached(server))
+}
+
+/// An edge with an admin address before one server.
+fn with_admin(server: SocketAddr) -> Afloat {
+    start(&Edge {
+        admin: Some(Admin {
+            address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            must_bind: true,
+            token: None,
+        }),
+        ..cached(server)
+    })
+}
+
+/// A request on a connection of its own.
+fn request(address: SocketAddr, line: &str, headers: &str) -> String {
+    let headers = headers.replace('\n', "\r\n");
+    let end = if headers.is_empty() { "" } else { "\r\n" };
+    let bytes =
+        format!("{line} HTTP/1.1\r\nHost: a.example\r\n{headers}{end}Connection: close\r\n\r\n");
+    ask(address, bytes)
+}
+
+/// The value of a header; empty when it is not there.
+fn value<'a>(answer: &'a str, name: &str) -> &'a str {
+    let head = answer
+        .split_once("\r\n\r\n")
+        .map_or(answer, |(head, _)| head);
+    head.lines()
+        .filter_map(|line| line.split_once(": "))
+        .find(|(one, _)| one.eq_ignore_ascii_case(name))
+        .map_or("", |(_, value)| value)
+}
+
+/// What an answer says of the cache, without how long it stays fresh.
+fn status(answer: &str) -> String {
+    let status = value(answer, "cache-status").split("; ");
+    let parts: Vec<&str> = status.filter(|part| !part.starts_with("ttl=")).collect();
+    parts.join("; ")
+}
+
+#[track_caller]
+fn check(answer: &str, expected: (u16, &str), of_cache: &str) {
+    assert_eq!(parts(answer), expected, "{answer}");
+    assert_eq!(status(answer), of_cache, "{answer}");
+}

@@ -1,0 +1,143 @@
+//! One fetch for all who ask for the same at once.
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use super::{page, with_admin};
+use crate::support::{Patience, Scripted, ask, connect, get, parts, read_all, read_until};
+
+/// A server that answers each request when it is told how.
+fn told() -> (Scripted, SyncSender<String>) {
+    let (tell, told) = sync_channel::<String>(1000);
+    let told: Arc<Mutex<Receiver<String>>> = Arc::new(Mutex::new(told));
+    let origin = Scripted::start(move |mut heard| {
+        while heard.head().is_some() {
+            let Ok(answer) = told.lock().unwrap().recv() else {
+                return;
+            };
+            heard.say(answer);
+        }
+    });
+    (origin, tell)
+}
+
+fn send(address: SocketAddr, path: &str) -> TcpStream {
+    let mut stream = connect(address);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    stream
+}
+
+/// Waits until a figure of the edge has this value.
+fn until(admin: SocketAddr, pointer: &str, expected: u64) {
+    let patience = Patience::start();
+    loop {
+        let figures = ask(
+            admin,
+            format!("GET /figures HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
+        );
+        let figures: serde_json::Value = serde_json::from_str(parts(&figures).1).unwrap();
+        if figures.pointer(pointer).and_then(serde_json::Value::as_u64) == Some(expected) {
+            return;
+        }
+        patience.check(pointer);
+    }
+}
+
+#[test]
+fn two_hundred_clients_are_one_fetch() {
+    let (origin, tell) = told();
+    let edge = with_admin(origin.address);
+    let clients: Vec<TcpStream> = (0..200).map(|_| send(edge.address, "/")).collect();
+    until(edge.admin(), "/cache/collapsed", 199);
+    tell.send(page("Cache-Control: max-age=60", "hello"))
+        .unwrap();
+    for mut client in clients {
+        assert_eq!(parts(&read_all(&mut client)), (200, "hello"));
+    }
+    assert_eq!(origin.heard().len(), 1);
+}
+
+#[test]
+fn bytes_reach_all_who_wait_while_they_come() {
+    let (origin, tell) = told();
+    let edge = with_admin(origin.address);
+    let mut clients: Vec<TcpStream> = (0..3).map(|_| send(edge.address, "/")).collect();
+    until(edge.admin(), "/cache/collapsed", 2);
+    let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello";
+    tell.send(head.to_owned()).unwrap();
+    for client in &mut clients {
+        read_until(client, "hello");
+    }
+    // Whoever asked first leaves; the others get the rest all the same.
+    clients.remove(0);
+    drop(tell);
+}
+
+#[test]
+fn the_first_to_ask_may_leave() {
+    let (release, wait) = sync_channel::<()>(1);
+    let wait = Mutex::new(wait);
+    let origin = Scripted::start(move |mut heard| {
+        while heard.head().is_some() {
+            heard.say(
+                "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 10\r\n\r\nhello",
+            );
+            let _ = wait.lock().unwrap().recv();
+            heard.say("world");
+        }
+    });
+    let edge = with_admin(origin.address);
+    let mut first = send(edge.address, "/");
+    read_until(&mut first, "hello");
+    let mut second = send(edge.address, "/");
+    read_until(&mut second, "hello");
+    drop(first);
+    release.send(()).unwrap();
+    assert_eq!(read_all(&mut second), "world");
+    assert_eq!(parts(&get(edge.address, "/")), (200, "helloworld"));
+    assert_eq!(origin.heard().len(), 1);
+}
+
+#[test]
+fn what_is_private_releases_everybody() {
+    let (origin, tell) = told();
+    let edge = with_admin(origin.address);
+    let clients: Vec<TcpStream> = (0..20).map(|_| send(edge.address, "/")).collect();
+    until(edge.admin(), "/cache/collapsed", 19);
+    for number in 0..21 {
+        tell.send(page("Cache-Control: private", &format!("{number:02}")))
+            .unwrap();
+    }
+    let mut bodies: Vec<String> = Vec::new();
+    for mut client in clients {
+        let answer = read_all(&mut client);
+        let (status, body) = parts(&answer);
+        assert_eq!(status, 200, "{answer}");
+        bodies.push(body.to_owned());
+    }
+    bodies.sort();
+    bodies.dedup();
+    assert_eq!(bodies.len(), 20, "nobody gets another's page: {bodies:?}");
+    assert_eq!(origin.heard().len(), 20);
+    // It is remembered: nobody waits any more.
+    get(edge.address, "/");
+    until(edge.admin(), "/cache/collapsed", 19);
+}
+
+#[test]
+fn a_failed_fetch_fails_all_who_wait() {
+    let (origin, tell) = told();
+    let edge = with_admin(origin.address);
+    let clients: Vec<TcpStream> = (0..10).map(|_| send(edge.address, "/")).collect();
+    until(edge.admin(), "/cache/collapsed", 9);
+    for _ in 0..2 {
+        tell.send("nonsense\r\n\r\n".to_owned()).unwrap();
+    }
+    for mut client in clients {
+        let status = parts(&read_all(&mut client)).0;
+        assert!(matches!(status, 502 | 503), "{status}");
+    }
+}

@@ -1,0 +1,116 @@
+//! Stale copies: served while they are renewed, and when no server answers.
+
+use std::io::Write as _;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+
+use super::{before, check, origin, page, request, status};
+use crate::support::{Patience, Scripted, connect, get, parts, read_all, read_until};
+
+#[test]
+fn a_stale_page_is_served_at_once_and_renewed_without_its_client() {
+    let (release, wait) = sync_channel::<()>(10);
+    let wait = Arc::new(Mutex::new(wait));
+    let origin = origin(move |_, number| {
+        if number == 0 {
+            return page(
+                "Cache-Control: max-age=1, stale-while-revalidate=600\nAge: 9",
+                "old",
+            );
+        }
+        let _ = wait.lock().unwrap().recv();
+        page("Cache-Control: max-age=600", "new")
+    });
+    let edge = before(origin.address);
+    get(edge.address, "/");
+    // The server does not answer yet: the client has its page, and is gone before the new one comes.
+    let stale = get(edge.address, "/");
+    let said = "plimsoll; hit; detail=stale-while-revalidate";
+    check(&stale, (200, "old"), said);
+    for _ in 0..10 {
+        check(&get(edge.address, "/"), (200, "old"), said);
+    }
+    release.send(()).unwrap();
+    let patience = Patience::start();
+    while parts(&get(edge.address, "/")).1 != "new" {
+        patience.check("the new page");
+    }
+    assert_eq!(origin.heard().len(), 2);
+}
+
+#[test]
+fn a_stale_page_is_written_once() {
+    let origin = origin(|head, number| {
+        if head.starts_with("GET /b") {
+            return page("Cache-Control: no-store", "b");
+        }
+        let lines = "Cache-Control: max-age=1, stale-while-revalidate=600\nAge: 9";
+        page(lines, &format!("a{number}"))
+    });
+    let edge = before(origin.address);
+    get(edge.address, "/a");
+    let mut stream = connect(edge.address);
+    stream
+        .write_all(b"GET /a HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        .unwrap();
+    read_until(&mut stream, "a0");
+    let last = "GET /b HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n";
+    stream.write_all(last.as_bytes()).unwrap();
+    let rest = read_all(&mut stream);
+    assert_eq!(parts(&rest), (200, "b"), "{rest}");
+    assert_eq!(rest.matches("HTTP/1.1").count(), 1, "{rest}");
+}
+
+#[test]
+fn a_page_outlives_its_server() {
+    let origin = Scripted::start(|mut heard| {
+        if heard.number == 0 && heard.head().is_some() {
+            heard.say(page("Cache-Control: max-age=1\nAge: 9", "hello"));
+        }
+    });
+    let edge = before(origin.address);
+    get(edge.address, "/");
+    for _ in 0..20 {
+        let answer = get(edge.address, "/");
+        check(
+            &answer,
+            (200, "hello"),
+            "plimsoll; hit; detail=stale-if-error",
+        );
+    }
+    let never = request(edge.address, "GET /other", "");
+    assert_eq!(parts(&never).0 / 100, 5, "{never}");
+}
+
+#[test]
+fn a_server_that_says_it_is_ill_is_stood_in_for() {
+    let origin = origin(|_, number| match number {
+        0 => page("Cache-Control: max-age=1\nAge: 9", "hello"),
+        _ => "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nsick".to_owned(),
+    });
+    let edge = before(origin.address);
+    get(edge.address, "/");
+    let answer = get(edge.address, "/");
+    let said = "plimsoll; fwd=stale; fwd-status=503; detail=stale-if-error";
+    check(&answer, (200, "hello"), said);
+    // For a moment it is not asked again.
+    let answer = get(edge.address, "/");
+    check(
+        &answer,
+        (200, "hello"),
+        "plimsoll; hit; detail=stale-if-error",
+    );
+    assert_eq!(origin.heard().len(), 2);
+}
+
+#[test]
+fn a_page_that_must_be_asked_about_is_never_served_stale() {
+    let origin = origin(|_, number| match number {
+        0 => page("Cache-Control: max-age=1, must-revalidate\nAge: 9", "hello"),
+        _ => "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nsick".to_owned(),
+    });
+    let edge = before(origin.address);
+    get(edge.address, "/");
+    let answer = get(edge.address, "/");
+    assert_eq!(parts(&answer), (503, "sick"), "{}", status(&answer));
+}
