@@ -65,9 +65,8 @@ fn with_admin(server: SocketAddr) -> Afloat {
 fn request(address: SocketAddr, line: &str, headers: &str) -> String {
     let headers = headers.replace('\n', "\r\n");
     let end = if headers.is_empty() { "" } else { "\r\n" };
-    let bytes = format!(
-        "{line} HTTP/1.1\r\nHost: a.example\r\n{headers}{end}Connection: close\r\n\r\n"
-    );
+    let bytes =
+        format!("{line} HTTP/1.1\r\nHost: a.example\r\n{headers}{end}Connection: close\r\n\r\n");
     ask(address, bytes)
 }
 

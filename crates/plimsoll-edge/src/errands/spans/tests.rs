@@ -77,6 +77,7 @@ fn of_no_loops() -> Watch {
         loops: Vec::new(),
         pools: Mutex::default(),
         routes: Mutex::default(),
+        cache: Mutex::default(),
         alarms: Mutex::default(),
         told: Told::default(),
     }
