@@ -18,7 +18,7 @@ use crate::event_loop::EventLoop;
 use crate::forward;
 use crate::fragments::head::{self, Joined, Lifetime};
 use crate::fragments::incoming::Incoming;
-use crate::fragments::{Served, Mosaic};
+use crate::fragments::{Mosaic, Served};
 use crate::settings::Settings;
 
 /// Fragments of one page that are asked for at once.
@@ -178,7 +178,7 @@ impl Joining {
     ) -> Produced {
         self.advance(asker, cx);
         if self.framing.is_none() {
-            return self.write_head(&mut out.bytes);
+            return self.write_head(&mut out.bytes, &asker.event_loop.date.borrow());
         }
         let produced = match self.mosaic.parts.pieces().get(self.piece) {
             None if self.is_over => return Produced::End,
@@ -248,7 +248,7 @@ impl Joining {
     }
 
     /// Says what is known when the first bytes can go out: nobody waits for a fragment before its turn.
-    fn write_head(&mut self, out: &mut Vec<u8>) -> Produced {
+    fn write_head(&mut self, out: &mut Vec<u8>, date: &str) -> Produced {
         let mut counts = [0; Served::COUNT];
         let mut awaited = 0;
         for fragment in &self.fragments {
@@ -275,6 +275,7 @@ impl Joining {
             let all = lifetimes.map(|all| all.into_iter().fold(own, Lifetime::and));
             let joined = Joined {
                 lifetime: (!is_plain).then(|| all.unwrap_or(Lifetime::UNKNOWN)),
+                date,
                 fragments: &told,
                 coding: self.packing.as_ref().map(|packing| packing.coding),
                 varies: self.varies,

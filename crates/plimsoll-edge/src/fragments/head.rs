@@ -79,6 +79,8 @@ impl Lifetime {
 pub(crate) struct Joined<'a> {
     /// `None` when nothing was put in: it is only sent in another coding.
     pub(crate) lifetime: Option<Lifetime>,
+    /// The time of day: what was put together was made now, and its lifetime counts from now.
+    pub(crate) date: &'a str,
     /// What became of its fragments, for `Cache-Status`.
     pub(crate) fragments: &'a str,
     pub(crate) coding: Option<Coding>,
@@ -106,15 +108,16 @@ const OF_ITS_BYTES: [&str; 13] = [
 ];
 
 /// What is said of when the page alone changes, or is to be forgotten.
-const OF_ITS_LIFE: [&str; 8] = [
+const OF_ITS_LIFE: [&str; 9] = [
     "age",
     "cache-control",
     "cdn-cache-control",
+    "content-location",
+    "date",
     "expires",
     "last-modified",
     "pragma",
     "warning",
-    "content-location",
 ];
 
 /// Writes the head of an answer of which `bytes` is what the page alone said.
@@ -149,6 +152,7 @@ pub(crate) fn write(out: &mut Vec<u8>, bytes: &[u8], headers: &[Header<'_>], joi
         ]);
     }
     if let Some(lifetime) = joined.lifetime {
+        put(&[b"Date: ", joined.date.as_bytes(), b"\r\n"]);
         put(&[b"Cache-Control: ", lifetime.line().as_bytes(), b"\r\n"]);
     }
     if let Some(coding) = joined.coding {
@@ -248,6 +252,7 @@ mod tests {
         counts[Served::Failed as usize] = 1;
         let joined = Joined {
             lifetime: Some(lifetime("Cache-Control: max-age=60\r\nAge: 5\r\n")),
+            date: "now",
             fragments: &told(&counts, 1),
             coding: Some(Coding::Gzip),
             varies: true,
@@ -256,9 +261,9 @@ mod tests {
         check(
             head,
             &joined,
-            "HTTP/1.1 404 Gone Home\r\nDate: x\r\nVary: Accept\r\n\
+            "HTTP/1.1 404 Gone Home\r\nVary: Accept\r\n\
              Cache-Status: plimsoll; hit; ttl=55; fragments=\"2 hit, 1 failed, 1 awaited\"\r\nX-Other: z\r\n\
-             Cache-Control: max-age=55\r\nContent-Encoding: gzip\r\nVary: Accept-Encoding\r\n\
+             Date: now\r\nCache-Control: max-age=55\r\nContent-Encoding: gzip\r\nVary: Accept-Encoding\r\n\
              Transfer-Encoding: chunked\r\n\r\n",
         );
         let plain = Joined {
