@@ -76,6 +76,7 @@ pub mod date;
 pub mod directives;
 pub mod etag;
 pub mod fields;
+pub mod fragments;
 pub mod freshness;
 pub mod invalidate;
 pub mod key;

@@ -7,6 +7,8 @@ use crate::answer::{Answer, Exchange};
 use crate::date;
 use crate::directives::{Directives, Wishes};
 use crate::fields::{has, lines, only};
+use crate::fragments::address::Address;
+use crate::fragments::{Parts, Piece, TAG_LEN_MAX, TAGS_MAX};
 use crate::key::{KeyRef, KeyRule, Query, Seed};
 use crate::moment::Moment;
 use crate::policy::Policy;
@@ -221,6 +223,42 @@ fn check_head(stored: &Stored, shape: crate::response::Shape, now: Moment) {
     }
 }
 
+/// The pieces of a page stand in its order and do not overlap; what lies between them is tags and what they remove, and
+/// without tags nothing does. What a reference leads to can be asked for.
+///
+/// # Panics
+/// When it does not hold.
+pub fn pages_come_apart_safely(page: &[u8], reference: &str) {
+    let parts = Parts::parse(page);
+    let (mut at, mut kept, mut wanted) = (0, 0, 0);
+    for piece in parts.pieces() {
+        match piece {
+            Piece::Text(range) => {
+                assert!(at <= range.start && range.start < range.end && range.end <= page.len());
+                let gap = &page[at..range.start];
+                assert!(gap.is_empty() || gap.starts_with(b"<") || gap.starts_with(b"-->"));
+                at = range.end;
+                kept += range.len();
+            }
+            Piece::Include(include) => {
+                assert!(!include.src.is_empty() && include.src.len() <= TAG_LEN_MAX);
+                wanted += 1;
+            }
+        }
+    }
+    assert_eq!(wanted, parts.includes());
+    assert!(wanted <= TAGS_MAX);
+    assert!(!parts.is_plain() || kept == page.len());
+    // A page without the beginning of a tag has none.
+    let has_tag = |tag: &[u8]| page.windows(tag.len()).any(|window| window == tag);
+    assert!(parts.is_plain() || has_tag(b"<esi:") || has_tag(b"<!--esi"));
+    if let Some(address) = Address::resolve("a.example", "/page?x", reference) {
+        let line = ["http://", &address.host, &address.target].concat();
+        assert!(line.bytes().all(|byte| byte.is_ascii_graphic()));
+        assert!(!address.is_same_host || &*address.host == "a.example");
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -310,6 +348,23 @@ mod tests {
                 part_lies_within(value, len);
                 selecting_depends_on_what_is_named(b"foo, accept-encoding", value, b"x");
             }
+        }
+
+        #[test]
+        fn pages_come_apart(
+            words in prop::collection::vec(
+                prop::sample::select(vec![
+                    "<esi:include src=\"/b\"", "<esi:include", " src='c'", " alt=\"d\"", "/>", ">", "</esi:include>",
+                    "<esi:remove>", "</esi:remove>", "<esi:comment", " text=\"e\"", "<!--esi", "<!--", "-->", "text",
+                    "<", "-", "\"", "\u{e9}",
+                ]),
+                0..24,
+            ),
+            bytes: Vec<u8>,
+            reference in "(http:|https:|//|/)?[a-z@:/?#. \u{e9}\\[\\]]{0,20}",
+        ) {
+            pages_come_apart_safely(words.concat().as_bytes(), &reference);
+            pages_come_apart_safely(&bytes, &words.concat());
         }
 
         #[test]

@@ -6,6 +6,7 @@ mod answers;
 mod caching;
 mod defaults;
 mod file;
+mod fragments;
 mod network;
 mod outward;
 mod pools;
@@ -20,6 +21,7 @@ use std::time::Duration;
 
 pub use caching::{CACHE_LEN, CACHE_LENS, CacheQuery, CacheSetCookie, Caching, is_cookie};
 pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
+pub use fragments::{FragmentPages, Fragments};
 pub use network::Network;
 pub use server::UrlFault;
 
@@ -318,6 +320,8 @@ pub struct Route {
     pub rate: Option<Rate>,
     /// What is kept of its answers; `None` is nothing.
     pub cache: Option<Caching>,
+    /// How pages are put together from fragments; `None` leaves them as they are.
+    pub fragments: Option<Fragments>,
 }
 
 /// What a request must be like; everything that is said must hold.

@@ -20,6 +20,7 @@ use plimsoll_config::edge::Route;
 use plimsoll_wire::head::Header;
 
 use crate::clock::Nanoseconds;
+use crate::fragments::{Draft, Mosaic};
 use crate::pool::lock;
 
 pub(crate) use order::PurgeOrder;
@@ -172,6 +173,8 @@ pub(crate) struct Told {
     values: Box<[u8]>,
     /// Length of the body, as far as it is known when the head comes.
     pub(crate) len: Option<u64>,
+    /// Its body may hold tags of fragments.
+    pub(crate) draft: Option<Box<Draft>>,
 }
 
 impl Told {
@@ -199,6 +202,7 @@ impl Told {
             names,
             values: values.into_boxed_slice(),
             len,
+            draft: None,
         })
     }
 
@@ -222,6 +226,7 @@ impl Told {
                     names: names.clone(),
                     values: values.into_boxed_slice(),
                     len,
+                    draft: self.draft.clone(),
                 }
             }
             _ => self.with_head(stored),
@@ -236,6 +241,7 @@ impl Told {
             names: self.names.clone(),
             values: self.values.clone(),
             len: self.len,
+            draft: self.draft.clone(),
         }
     }
 
@@ -274,6 +280,8 @@ impl Told {
 pub(crate) struct Page {
     pub(crate) told: Arc<Told>,
     pub(crate) body: Bytes,
+    /// Its body taken apart, where fragments may be put in.
+    pub(crate) mosaic: Option<Arc<Mosaic>>,
     /// When it was last tried to renew it, and when its origin last failed; 0 for never.
     tried: AtomicU64,
     failed: AtomicU64,
@@ -281,9 +289,22 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn new(told: Arc<Told>, body: Bytes) -> Self {
+        let draft = told.draft.as_ref();
         Self {
+            mosaic: draft.and_then(|draft| draft.mosaic(&body)).map(Arc::new),
             told,
             body,
+            tried: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+
+    /// The same copy with a new head.
+    pub(crate) fn with_head(&self, told: Arc<Told>) -> Self {
+        Self {
+            told,
+            body: self.body.clone(),
+            mosaic: self.mosaic.clone(),
             tried: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         }
@@ -328,5 +349,9 @@ impl Weigh for Page {
             + allocated(told.names.len())
             + allocated(told.values.len())
             + allocated(self.body.len())
+            + self
+                .mosaic
+                .as_ref()
+                .map_or(0, |mosaic| allocated(mosaic.heap_bytes(&self.body)))
     }
 }

@@ -8,6 +8,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
+use crate::fragments::pipe::Inner;
 use crate::http2::ClientStream;
 
 /// A connection to a client.
@@ -18,6 +19,8 @@ pub(crate) enum Client {
     Stream(Box<ClientStream>),
     /// It was handed to whoever speaks its protocol.
     Gone,
+    /// A request of the edge's own, for a page that is put together.
+    Inner(Box<Inner>),
     /// There is none: what is fetched is for the cache. It takes all and says nothing.
     Nobody,
 }
@@ -34,6 +37,7 @@ impl Client {
             Self::Plain(stream) => poll_read(stream, cx, buffer),
             Self::Tls(stream) => poll_read(stream.as_mut(), cx, buffer),
             Self::Stream(stream) => stream.poll_read(cx, buffer),
+            Self::Inner(inner) => inner.poll_read(cx, buffer),
             Self::Gone => Poll::Ready(Ok(0)),
             Self::Nobody => Poll::Pending,
         }
@@ -54,6 +58,7 @@ impl Client {
                 let bytes = if first.is_empty() { second } else { first };
                 stream.poll_write(cx, bytes)
             }
+            Self::Inner(inner) => inner.poll_write(cx, first, second),
             Self::Gone => Poll::Ready(Ok(0)),
             Self::Nobody => Poll::Ready(Ok(first.len() + second.len())),
         }
@@ -64,7 +69,9 @@ impl Client {
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_flush(cx),
-            Self::Plain(_) | Self::Stream(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
+            Self::Plain(_) | Self::Stream(_) | Self::Inner(_) | Self::Gone | Self::Nobody => {
+                Poll::Ready(Ok(()))
+            }
         }
     }
 
@@ -74,7 +81,7 @@ impl Client {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
             Self::Tls(stream) => Pin::new(stream.as_mut()).poll_shutdown(cx),
             // Its end was said with the last byte of its answer.
-            Self::Stream(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
+            Self::Stream(_) | Self::Inner(_) | Self::Gone | Self::Nobody => Poll::Ready(Ok(())),
         }
     }
 }

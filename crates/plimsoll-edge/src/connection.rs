@@ -3,9 +3,12 @@
 //! A connection that waits for its next request holds no buffer. Everything a request needs is made when its head is
 //! complete and given back when its answer is with the client.
 
+mod assembling;
 mod begin;
 mod cached;
 mod following;
+mod including;
+mod joining;
 mod kept;
 mod own_answer;
 mod particulars;
@@ -27,6 +30,7 @@ use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
 use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
+use assembling::Assembling;
 use following::Following;
 use particulars::Particulars;
 use prior::Frames;
@@ -99,6 +103,8 @@ enum Stage {
     Serving(Serving),
     /// It reads along with a fetch.
     Following(Box<Following>),
+    /// It is put together from what the edge asks itself.
+    Assembling(Box<Assembling>),
     Tunnel(Box<Tunnel>),
     /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
     Frames(Frames),
@@ -170,6 +176,7 @@ impl Connection {
             Stage::Answering(out, _) => out.memory(),
             Stage::Serving(serving) => serving.memory(),
             Stage::Following(following) => following.memory(),
+            Stage::Assembling(assembling) => assembling.memory(),
             Stage::Tunnel(tunnel) => tunnel.memory(),
             Stage::Head | Stage::Frames(_) | Stage::Lingering(_) | Stage::Over => 0,
         };
@@ -184,6 +191,7 @@ impl Connection {
             Stage::Answering(..) => self.poll_answering(cx),
             Stage::Serving(_) => self.poll_serving(cx),
             Stage::Following(_) => self.poll_following(cx),
+            Stage::Assembling(_) => self.poll_assembling(cx),
             Stage::Tunnel(tunnel) => {
                 let event_loop = &self.event_loop;
                 ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
@@ -245,7 +253,7 @@ impl Connection {
 
     fn poll_waiting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.client_left(cx) {
-            self.event_loop.figures.clients_gone.increment();
+            self.count_gone();
             // Dropped with its ticket: whoever left keeps nobody waiting.
             self.leave_queue();
             return Poll::Ready(());
@@ -293,8 +301,8 @@ impl Connection {
         let end = ready!(exchange.poll(cx, &mut side));
         if end == End::ClientGone && exchange.leads() {
             // Others wait for it: it goes on without the one who asked first.
-            self.event_loop.figures.clients_gone.increment();
             exchange.detach();
+            self.count_gone();
             self.client = Client::Nobody;
             return Poll::Ready(());
         }
@@ -351,6 +359,9 @@ impl Connection {
     }
 
     fn next_request(&mut self) {
+        if self.end_inner() {
+            return;
+        }
         let settings = self.event_loop.settings();
         self.event_loop
             .set_deadline(self.deadline, settings.ticks.idle);
@@ -358,7 +369,20 @@ impl Connection {
         self.stage = Stage::Head;
     }
 
+    /// A request within the edge is one: its answer was given to its end.
+    fn end_inner(&mut self) -> bool {
+        let Client::Inner(inner) = &self.client else {
+            return false;
+        };
+        inner.end();
+        self.stage = Stage::Over;
+        true
+    }
+
     fn linger(&mut self) {
+        if self.end_inner() {
+            return;
+        }
         self.held = Vec::new();
         self.event_loop.set_deadline(self.deadline, LINGER_TICKS);
         self.stage = Stage::Lingering(0);
@@ -439,6 +463,7 @@ impl Connection {
                 self.stage = Stage::Over;
             }
             Stage::Following(_) => self.following_expired(),
+            Stage::Assembling(_) => self.assembling_expired(),
             // Their time is kept with them.
             Stage::Frames(_) => {}
             _ => self.stage = Stage::Over,

@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Nanoseconds;
+use crate::fragments::Served;
 use crate::own::Reason;
 
 /// A number that only its loop changes.
@@ -184,6 +185,8 @@ pub(crate) struct Figures {
     pub(crate) cache_passed: Counter,
     /// Copies that a server said are still right.
     pub(crate) cache_renewed: Counter,
+    /// Fragments by what became of them.
+    pub(crate) fragments: [Counter; Served::COUNT],
     /// From the head of a request to the last byte of its answer.
     pub(crate) answer_times: Times,
     /// Of requests that waited in line.

@@ -22,6 +22,7 @@ mod event_loop;
 mod exchange;
 mod figures;
 mod forward;
+mod fragments;
 mod http2;
 mod listen;
 mod log;

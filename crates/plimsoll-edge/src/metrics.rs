@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::figures::TimesSum;
+use crate::fragments::Served;
 use crate::overview::{CacheView, Overview, ServerView};
 use crate::own::Reason;
 
@@ -315,6 +316,14 @@ fn cache(page: &mut Page, seen: &Overview) {
             let labels = [("route", route.name.as_str()), ("result", result)];
             page.line("route_cache_requests_total", &labels, count);
         }
+    }
+    page.family(
+        "fragments",
+        "counter",
+        "Fragments of pages by what became of them",
+    );
+    for (served, count) in Served::ALL.iter().zip(seen.fragments) {
+        page.line("fragments_total", &[("result", served.name())], count);
     }
     if let Some(held) = &seen.cache {
         store(page, held);

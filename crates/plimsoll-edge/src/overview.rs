@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::cache::Cache;
 use crate::clock::Clock;
 use crate::figures::{Counter, Figures, TimesSum};
+use crate::fragments::Served;
 use crate::own::Reason;
 use crate::pool::{Pool, lock};
 use crate::route::shared::RouteShared;
@@ -66,6 +67,7 @@ pub(crate) struct Overview {
     pub(crate) cache_collapsed: u64,
     pub(crate) cache_passed: u64,
     pub(crate) cache_renewed: u64,
+    pub(crate) fragments: [u64; Served::COUNT],
     pub(crate) cache: Option<CacheView>,
     pub(crate) routes: Vec<RouteView>,
     pub(crate) alarms: Vec<AlarmView>,
@@ -192,6 +194,9 @@ impl Overview {
             *sum += counter.get();
         }
         for (sum, counter) in self.own.iter_mut().zip(&figures.own) {
+            *sum += counter.get();
+        }
+        for (sum, counter) in self.fragments.iter_mut().zip(&figures.fragments) {
             *sum += counter.get();
         }
         figures.answer_times.add_to(&mut self.answer_times);

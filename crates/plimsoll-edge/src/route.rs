@@ -9,12 +9,13 @@ pub(crate) mod shared;
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_config::edge::{self, Action, Match, PathMatch, Rewrite};
+use plimsoll_config::edge::{self, Action, HeaderEdit, Match, PathMatch, Rewrite};
 use plimsoll_wire::request_head::RequestHead;
 use regex::Regex;
 
 use crate::cache::RouteCache;
 use crate::compress::weighed;
+use crate::fragments::CAPABILITY;
 use crate::own::Page;
 use crate::shell;
 use shared::RouteShared;
@@ -198,6 +199,30 @@ fn without_dots(path: &[u8]) -> Result<String, Confused> {
     Ok(String::from_utf8_lossy(path).into_owned())
 }
 
+/// The route as it is carried out: servers are told that pages are put together here (Edge Architecture Specification
+/// 1.0), and what they say to the edge about that ends here.
+fn with_capability(config: &edge::Route) -> edge::Route {
+    let mut config = config.clone();
+    if config.fragments.is_none() {
+        return config;
+    }
+    let edit = |edits: &mut Vec<HeaderEdit>, name: &str, value: Option<&str>| {
+        if !edits.iter().any(|one| one.name.eq_ignore_ascii_case(name)) {
+            edits.push(HeaderEdit {
+                name: name.to_owned(),
+                value: value.map(str::to_owned),
+            });
+        }
+    };
+    edit(
+        &mut config.request_headers,
+        "Surrogate-Capability",
+        Some(CAPABILITY),
+    );
+    edit(&mut config.answer_headers, "Surrogate-Control", None);
+    config
+}
+
 impl Route {
     fn new(
         config: &edge::Route,
@@ -215,7 +240,7 @@ impl Route {
             _ => None,
         };
         Ok(Self {
-            config: config.clone(),
+            config: with_capability(config),
             page: shared.page.clone(),
             shared,
             seen: Mutex::default(),

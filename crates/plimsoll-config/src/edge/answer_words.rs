@@ -81,6 +81,39 @@ pub(crate) static COMPRESS: Table = Table {
     ],
 };
 
+/// Fragments.
+pub(crate) static FRAGMENTS: Table = Table {
+    name: "fragments",
+    meaning: "How pages are put together from fragments (edge-side includes). `true` is all defaults.",
+    words: &[
+        word!(
+            "pages",
+            OneOf(&["html", "said"]),
+            "Pages that are looked through: all of HTML, or those that say `Surrogate-Control: content=\"ESI/1.0\"`; html, and others that say so."
+        ),
+        word!(
+            "most",
+            Count(1, 1000),
+            "Fragments for one request of a client, those in fragments included; 64."
+        ),
+        word!(
+            "depth",
+            Count(1, 10),
+            "How deep fragments may lie in fragments; 3."
+        ),
+        word!(
+            "size",
+            Size,
+            "Longest page that is looked through, 1KiB to 64MiB; a longer one stays as it is; 1MiB."
+        ),
+        word!(
+            "timeout",
+            Duration,
+            "How long a fragment may take until the page goes on without it; 10s."
+        ),
+    ],
+};
+
 /// Who is let in.
 pub(crate) static ACCESS: Table = Table {
     name: "access",

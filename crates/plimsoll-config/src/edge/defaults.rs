@@ -164,6 +164,7 @@ impl Route {
             answer_headers: Vec::new(),
             rate: None,
             cache: Some(Caching::default()),
+            fragments: None,
         }
     }
 }

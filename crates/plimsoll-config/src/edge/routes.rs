@@ -5,7 +5,7 @@ use regex::Regex;
 use super::file::required;
 use super::words::{MATCH, RATE, REDIRECT, REWRITE, ROUTE};
 use super::{Action, Caching, Class, HeaderEdit, Match, PathMatch, Pool, Rate, Rewrite, Route};
-use super::{answers, caching, outward};
+use super::{answers, caching, fragments, outward};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::Node;
 use crate::units;
@@ -81,6 +81,9 @@ fn route(desk: &Desk<'_>, node: &Node, pools: &[Pool]) -> Option<Route> {
         answer_headers: edits("answer_headers"),
         rate: fields.get("rate").and_then(|node| rate(desk, node)),
         cache,
+        fragments: fields
+            .get("fragments")
+            .and_then(|node| fragments::fragments(desk, node)),
     };
     Some(Route {
         action: action(desk, &fields, pools)?,

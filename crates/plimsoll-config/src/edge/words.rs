@@ -3,7 +3,9 @@
 mod caching;
 mod encryption;
 
-use super::answer_words::{ACCESS, ALARM, COMPRESS, COUNTRIES, FALLBACK, TRACES, WAITING};
+use super::answer_words::{
+    ACCESS, ALARM, COMPRESS, COUNTRIES, FALLBACK, FRAGMENTS, TRACES, WAITING,
+};
 use crate::plan::words::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
@@ -334,6 +336,11 @@ pub(crate) static ROUTE: Table = Table {
             "What is kept of its answers; what they allow themselves."
         ),
         word!(
+            "fragments",
+            Either(&[Switch, Of(&FRAGMENTS)]),
+            "Whether and how pages are put together from fragments (edge-side includes); false."
+        ),
+        word!(
             "class",
             OneOf(CLASSES),
             "Who goes first when not all can; `critical`."
@@ -486,7 +493,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 29] = [
+pub(crate) static TABLES: [&Table; 30] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
@@ -502,6 +509,7 @@ pub(crate) static TABLES: [&Table; 29] = [
     &FALLBACK,
     &WAITING,
     &COMPRESS,
+    &FRAGMENTS,
     &MATCH,
     &REDIRECT,
     &REWRITE,

@@ -109,8 +109,8 @@ fn space(route: &Route, pool: &str) -> Space {
         Some(Rewrite::Regex(expression, new)) => format!("~{expression} {new}"),
     };
     let said = format!(
-        "{pool}\n{rewrite}\n{:?}\n{:?}\n{:?}",
-        route.request_headers, route.answer_headers, route.compress
+        "{pool}\n{rewrite}\n{:?}\n{:?}\n{:?}\n{:?}",
+        route.request_headers, route.answer_headers, route.compress, route.fragments
     );
     Space(said.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte))))
 }

@@ -65,7 +65,10 @@ impl Connection {
     fn begin(&mut self, bytes: &[u8]) {
         let event_loop = Rc::clone(&self.event_loop);
         let settings = event_loop.settings();
-        event_loop.figures.requests.increment();
+        let is_fragment = self.is_fragment();
+        if !is_fragment {
+            event_loop.figures.requests.increment();
+        }
         self.requests = self.requests.saturating_add(1);
         let mut room = header_room();
         let head = match parse(bytes, &mut room) {
@@ -85,7 +88,7 @@ impl Connection {
             },
         };
         let client = client_of(&self.peer, &head, &settings);
-        if let Some(traces) = &settings.traces {
+        if let Some(traces) = settings.traces.as_ref().filter(|_| !is_fragment) {
             self.begin_trace(&head, client, traces);
         }
         let address = client.unwrap_or(self.peer.address);
@@ -102,11 +105,15 @@ impl Connection {
         };
         let route = settings.routes.get(index);
         own.facts.route = index;
-        if let Some(count) = settings.count_of(index) {
+        if let Some(count) = settings.count_of(index).filter(|_| !is_fragment) {
             count.increment();
         }
         self.look_closer(&head, &mut own.facts, &settings);
-        if let Some((status, reason)) = refusal(route, &settings, &head, &own, address) {
+        // A page with many fragments is one request of its client, and no page stands in for a part of one.
+        own.facts.takes_page &= !is_fragment;
+        if let Some((status, reason)) =
+            refusal(route, &settings, &head, &own, address, !is_fragment)
+        {
             return self.refuse_head(&head, client, &own, status, reason);
         }
         if matches!(route.config.action, Action::Redirect { .. }) {
@@ -119,6 +126,9 @@ impl Connection {
             own,
             settings: &settings,
         };
+        if route.config.fragments.is_some() && !head.upgrade {
+            return self.assemble(request);
+        }
         self.look_up(request, Seeking::default());
     }
 
@@ -240,7 +250,7 @@ impl Connection {
             self.begin_line(&mut exchange.line, head, client);
         }
         exchange.settings = Some(Rc::clone(settings));
-        exchange.is_told_of = !exchange.line.is_empty() || self.trace().is_some();
+        exchange.is_told_of = self.is_told_of(&exchange.line);
         exchange.fetch = fetch;
         exchange.cache_status = status;
         self.hand_over(&mut exchange);
@@ -255,7 +265,8 @@ impl Connection {
         client: Option<IpAddr>,
     ) {
         let log = self.event_loop.log.borrow();
-        if !log.are_wanted() {
+        // What the edge asks itself is told of with the page that it is for.
+        if !log.are_wanted() || matches!(self.client, Client::Inner(_)) {
             return;
         }
         match client {
@@ -288,6 +299,7 @@ fn refusal(
     head: &RequestHead<'_, '_>,
     own: &Own,
     address: IpAddr,
+    is_counted: bool,
 ) -> Option<(u16, Reason)> {
     if let Some(gate) = &route.shared.gate
         && !gate.lets_in(address)
@@ -299,6 +311,7 @@ fn refusal(
         return Some((413, Reason::BadRequest));
     }
     if let Some(buckets) = &route.shared.buckets
+        && is_counted
         && !buckets.take(address, own.moments.began)
     {
         return Some((429, Reason::RateLimited));
@@ -335,7 +348,7 @@ fn has_body(head: &RequestHead<'_, '_>) -> bool {
     !matches!(head.length, Length::Unsaid | Length::Sized(0))
 }
 
-fn length(head: &RequestHead<'_, '_>) -> Length {
+pub(super) fn length(head: &RequestHead<'_, '_>) -> Length {
     match head.length {
         Length::Unsaid => Length::Sized(0),
         length => length,

@@ -220,6 +220,7 @@ impl Connection {
             early: &[],
             stored: &page.told.stored,
             body: &page.body,
+            mosaic: page.mosaic.as_ref(),
             shape: serve.shape,
             status: CacheStatus {
                 ttl: Some(serve.ttl_ms.div_euclid(1000)),
@@ -477,6 +478,7 @@ impl Connection {
             early: &[],
             stored,
             body: &page.body,
+            mosaic: page.mosaic.as_ref(),
             shape,
             status: CacheStatus {
                 forward: ill.map(|_| Forward::Stale),

@@ -19,7 +19,7 @@ use super::serving::{Slowness, end_served_head, status_of};
 use super::{After, Connection, Stage};
 use crate::cache::subject::Subject;
 use crate::cache::{Page, Told};
-use crate::client::Outgoing;
+use crate::client::{Client, Outgoing};
 use crate::clock;
 use crate::event_loop::EventLoop;
 use crate::exchange::{Exchange, Pace};
@@ -232,7 +232,7 @@ impl Connection {
         match following.follower.turn(cx.waker()) {
             Turn::Wait => {
                 if self.client_left(cx) {
-                    self.event_loop.figures.clients_gone.increment();
+                    self.count_gone();
                     self.stage = Stage::Over;
                     return Poll::Ready(());
                 }
@@ -292,6 +292,12 @@ impl Connection {
             return;
         };
         let own = following.own;
+        let mut shape = shape;
+        if let (Client::Inner(inner), Some(draft)) = (&self.client, &told.draft) {
+            // What is put together has no parts, and nobody has it already.
+            shape = Shape::Whole;
+            inner.mark((**draft).clone());
+        }
         let (at, end) = match shape {
             _ if own.facts.is_head => (0, Some(0)),
             Shape::Whole => (0, told.len),
@@ -340,7 +346,7 @@ impl Connection {
                     return Poll::Ready(());
                 }
                 Step::Left => {
-                    self.event_loop.figures.clients_gone.increment();
+                    self.count_gone();
                     self.end_following(false);
                     return Poll::Ready(());
                 }
@@ -406,16 +412,10 @@ impl Connection {
         let Some(reading) = following.reading else {
             return;
         };
-        let event_loop = Rc::clone(&self.event_loop);
-        let figures = &event_loop.figures;
-        figures.statuses[usize::from(reading.status / 100 - 1).min(4)].increment();
-        figures.bytes_out.add(reading.bytes_out);
-        let ended = event_loop.clock.now();
+        let ended = self.event_loop.clock.now();
         let moments = following.own.moments;
-        figures
-            .answer_times
-            .record(ended.saturating_sub(moments.began));
-        if following.line.is_empty() && self.particulars.is_none() {
+        self.count(reading.status, reading.bytes_out, moments.began, ended);
+        if !self.is_told_of(&following.line) {
             return;
         }
         let is_own = following.pace.is_some();
@@ -491,7 +491,7 @@ impl Connection {
                 self.following_failed(504, Reason::NoServer);
             }
             Stage::Following(following) if following.is_for_client => {
-                self.event_loop.figures.clients_gone.increment();
+                self.count_gone();
                 self.end_following(false);
             }
             _ => self.following_broke(),

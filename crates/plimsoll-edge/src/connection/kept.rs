@@ -114,6 +114,7 @@ impl Connection {
             early: early.left(),
             stored,
             body: &page.body,
+            mosaic: page.mosaic.as_ref(),
             shape: shape.unwrap_or(Shape::Whole),
             status,
             own,

@@ -7,8 +7,9 @@ use plimsoll_wire::request_head::RequestHead;
 
 use super::{After, Connection, Stage};
 use crate::client::Client;
-use crate::clock;
+use crate::clock::{self, Nanoseconds};
 use crate::exchange::{End, Exchange, Facts, Moments};
+use crate::fragments::pipe::Report;
 use crate::own::{self, Manner, Reason};
 use crate::record::{self, Outcome};
 use crate::settings::Settings;
@@ -39,7 +40,7 @@ impl Connection {
         };
         let mut line = Vec::new();
         let log = self.event_loop.log.borrow();
-        if log.are_wanted() {
+        if log.are_wanted() && !matches!(self.client, Client::Inner(_)) {
             record::begin_unread(&mut line, log.format, &self.peer.text);
         }
         drop(log);
@@ -167,8 +168,10 @@ impl Connection {
         let event_loop = Rc::clone(&self.event_loop);
         let figures = &event_loop.figures;
         figures.own[reason as usize].increment();
-        figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
-        figures.bytes_out.add(bytes.len() as u64);
+        if !matches!(self.client, Client::Inner(_)) {
+            figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
+            figures.bytes_out.add(bytes.len() as u64);
+        }
         let outcome = Outcome {
             status,
             bytes: bytes.len() as u64,
@@ -191,19 +194,13 @@ impl Connection {
         if is_for_nobody || matches!(end, End::Failed(_) | End::Refused(_) | End::Kept) {
             return;
         }
-        let event_loop = Rc::clone(&self.event_loop);
-        let figures = &event_loop.figures;
-        let ended = event_loop.clock.now();
+        let ended = self.event_loop.clock.now();
         if end == End::ClientGone {
-            figures.clients_gone.increment();
+            self.count_gone();
         }
-        if let Some(status) = exchange.status() {
-            figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
-        }
-        figures.bytes_out.add(exchange.bytes_out);
-        let lasted = ended.saturating_sub(exchange.moments.began);
-        figures.answer_times.record(lasted);
-        if exchange.line.is_empty() && self.particulars.is_none() {
+        let status = exchange.status().unwrap_or(0);
+        self.count(status, exchange.bytes_out, exchange.moments.began, ended);
+        if !self.is_told_of(&exchange.line) {
             return;
         }
         let outcome = Outcome {
@@ -223,7 +220,44 @@ impl Connection {
         self.end_trace(&outcome);
     }
 
+    /// A fragment of a page, that the edge asks for itself.
+    pub(super) fn is_fragment(&self) -> bool {
+        matches!(&self.client, Client::Inner(inner) if inner.fragment.is_some())
+    }
+
+    /// Whether anybody is told of an answer.
+    pub(super) fn is_told_of(&self, line: &[u8]) -> bool {
+        !line.is_empty() || self.particulars.is_some() || matches!(self.client, Client::Inner(_))
+    }
+
+    /// Counts an answer of which a client has got so much; 0 is the status of one that has not begun.
+    pub(super) fn count(&self, status: u16, bytes: u64, began: Nanoseconds, ended: Nanoseconds) {
+        if matches!(self.client, Client::Inner(_)) {
+            return;
+        }
+        let figures = &self.event_loop.figures;
+        if status > 0 {
+            figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
+        }
+        figures.bytes_out.add(bytes);
+        figures.answer_times.record(ended.saturating_sub(began));
+    }
+
+    /// Counts a client that has left.
+    pub(super) fn count_gone(&self) {
+        if !matches!(self.client, Client::Inner(_)) {
+            self.event_loop.figures.clients_gone.increment();
+        }
+    }
+
     pub(super) fn write_line(&self, begun: &[u8], outcome: &Outcome<'_>) {
+        if let Client::Inner(inner) = &self.client {
+            inner.report(Report {
+                reason: outcome.reason,
+                server: outcome.server.map(str::to_owned),
+                moments: outcome.moments,
+            });
+        }
         if begun.is_empty() {
             return;
         }

@@ -1,6 +1,6 @@
 //! A copy goes out: its head is written once, its body is the store's own bytes.
 
-use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf as _, Bytes};
@@ -8,11 +8,12 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 
 use super::own_answer::{Own, after};
 use super::{After, Connection, Stage};
-use crate::client::Outgoing;
+use crate::client::{Client, Outgoing};
 use crate::clock::{self, Nanoseconds};
 use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
 use crate::exchange::SLOWEST;
+use crate::fragments::Mosaic;
 use crate::record::Outcome;
 
 /// A copy that answers.
@@ -21,6 +22,8 @@ pub(super) struct Served<'a> {
     pub(super) early: &'a [u8],
     pub(super) stored: &'a Stored,
     pub(super) body: &'a Bytes,
+    /// It may be put together from fragments.
+    pub(super) mosaic: Option<&'a Arc<Mosaic>>,
     pub(super) shape: Shape,
     pub(super) status: CacheStatus,
     pub(super) own: &'a Own,
@@ -82,17 +85,18 @@ impl Connection {
     pub(super) fn serve(&mut self, served: &Served<'_>) {
         let own = served.own;
         let after = after(own);
+        let has_tags = served.mosaic.is_some_and(|one| !one.parts.is_plain());
+        // What is put together has no parts, and nobody has it already.
+        let shape = if has_tags { Shape::Whole } else { served.shape };
         let mut head = self.event_loop.spare_bytes();
         head.extend_from_slice(served.early);
         let len = served.body.len();
         let now = self.event_loop.moment();
         let body_len = Some(len as u64);
-        served
-            .stored
-            .write_head(&mut head, served.shape, body_len, now);
+        served.stored.write_head(&mut head, shape, body_len, now);
         served.status.write(&mut head);
         end_served_head(&mut head, own, after, served.pass, "");
-        let body = match served.shape {
+        let mut body = match shape {
             _ if own.facts.is_head => Bytes::new(),
             Shape::Whole => served.body.clone(),
             Shape::NotModified | Shape::Unsatisfiable => Bytes::new(),
@@ -102,8 +106,12 @@ impl Connection {
             }
         };
         let sent = (head.len() + body.len()) as u64;
-        let status = status_of(served.shape, served.stored);
+        let status = status_of(shape, served.stored);
         self.tell_of_served(served, status, sent);
+        if let Client::Inner(inner) = &self.client {
+            let mosaic = served.mosaic.filter(|_| shape == Shape::Whole);
+            inner.hand_over(std::mem::take(&mut body), mosaic.cloned());
+        }
         self.stage = Stage::Serving(Serving {
             head: head.into(),
             body,
@@ -114,14 +122,9 @@ impl Connection {
     }
 
     fn tell_of_served(&mut self, served: &Served<'_>, status: u16, bytes: u64) {
-        let event_loop = Rc::clone(&self.event_loop);
-        let figures = &event_loop.figures;
-        figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
-        figures.bytes_out.add(bytes);
-        let ended = event_loop.clock.now();
-        let lasted = ended.saturating_sub(served.own.moments.began);
-        figures.answer_times.record(lasted);
-        if served.line.is_empty() && self.particulars.is_none() {
+        let ended = self.event_loop.clock.now();
+        self.count(status, bytes, served.own.moments.began, ended);
+        if !self.is_told_of(served.line) {
             return;
         }
         let outcome = Outcome {

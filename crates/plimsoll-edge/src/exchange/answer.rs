@@ -10,6 +10,7 @@ use plimsoll_wire::head::{self, HEAD_LEN_MAX, Head, Header, Length};
 use super::coding::Coding;
 use super::keeping::Course;
 use super::{End, Exchange, Facts, Failure, Side};
+use crate::client::Client;
 use crate::compress::Coded;
 use crate::forward::{self, Answering, Connection, Framing};
 use crate::pool::limit::Sample;
@@ -269,6 +270,11 @@ impl Exchange {
                 let course = self.course(bytes, head, headers, coded, way.length, side);
                 let is_for_client = matches!(course, Course::ToClient);
                 if is_for_client {
+                    if let (Client::Inner(inner), Some(draft)) =
+                        (&*side.client, self.draft(head, headers))
+                    {
+                        inner.mark(draft);
+                    }
                     let (framing, connection) = (way.framing, way.connection);
                     self.write_head(bytes, head, headers, framing, connection, coded, side);
                 }

@@ -8,6 +8,7 @@ use super::{End, Exchange, Side};
 use crate::compress::{self, Coded, Coder};
 use crate::event_loop::EventLoop;
 use crate::forward;
+use crate::fragments::Draft;
 use crate::shell::{Candidate, Scope};
 
 /// Less than this waits for more, or for the server to have nothing more at the moment.
@@ -41,6 +42,10 @@ impl Exchange {
         let Some(config) = route.and_then(|route| route.compress.as_ref()) else {
             return (Coded::Plain, None);
         };
+        if self.draft(head, headers).is_some() {
+            // It is compressed when it has been put together.
+            return (Coded::Plain, None);
+        }
         if head.status == 304 {
             return (Coded::Weakened, None);
         }
@@ -75,6 +80,13 @@ impl Exchange {
             event_loop: Rc::clone(event_loop),
         };
         (Coded::As(coding), Some(Box::new(coding_now)))
+    }
+
+    /// How an answer is read whose body may hold tags of fragments.
+    pub(super) fn draft(&self, head: &Head, headers: &[Header<'_>]) -> Option<Draft> {
+        let settings = self.settings.as_ref()?;
+        let route = settings.routes.get(self.facts.route);
+        Draft::of(route.config.fragments.as_ref()?, head.status, headers)
     }
 
     /// Whether an answer says that it is the shell, and may be kept.

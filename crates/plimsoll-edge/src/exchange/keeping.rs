@@ -270,6 +270,10 @@ impl Exchange {
                 len,
             )
         });
+        let told = told.map(|mut told| {
+            told.draft = self.draft(said.head, said.headers).map(Box::new);
+            told
+        });
         let Some(told) = told.map(Arc::new) else {
             return Err((Box::new(fetch), "vary"));
         };

@@ -67,7 +67,7 @@ impl Exchange {
                     detail: Some(refusal.word()),
                     ..status
                 };
-                Kept::Once(Arc::new(Page::new(told, page.body.clone())), status)
+                Kept::Once(Arc::new(page.with_head(told)), status)
             }
             Ok(Renewed::Mismatch) | Err(_) => {
                 store.purge(&named, How::Hard);
@@ -91,7 +91,7 @@ fn put_renewed(
     let store = Arc::clone(&fetch.cache.store);
     let is_fresh = is_fresh(parts, told.stored.terms());
     let (told, tags) = (Arc::new(told), copy.object.tags());
-    let new = || Page::new(Arc::clone(&told), copy.object.value().body.clone());
+    let new = || copy.object.value().with_head(Arc::clone(&told));
     let supersedes = |other: &Page| told.supersedes(&other.told);
     let put = match fetch.role {
         Role::Lead(leader) if is_fresh => leader.store(tags, supersedes, |_| new()),
@@ -135,7 +135,7 @@ pub(super) fn compare(
                 .told
                 .renewed(*stored, &vary, parts.head.headers, policy);
             let told = Arc::new(told);
-            let new = Page::new(Arc::clone(&told), page.body.clone());
+            let new = page.with_head(Arc::clone(&told));
             let supersedes = |other: &Page| told.supersedes(&other.told);
             store.put(
                 &parts.wanted,

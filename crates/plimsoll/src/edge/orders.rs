@@ -123,6 +123,9 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, Fault> {
         ] {
             line(&mut text, &format!("  {word}"), &copy[word]);
         }
+        for fragment in copy["fragments"].as_array().into_iter().flatten() {
+            line(&mut text, "  fragment", fragment);
+        }
     }
     for refused in said["refused"].as_array().into_iter().flatten() {
         line(&mut text, "not kept", &refused["key"]);

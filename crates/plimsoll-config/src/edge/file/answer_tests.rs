@@ -63,6 +63,31 @@ fn answers_are_told_in_short_and_at_length() {
 }
 
 #[test]
+fn fragments_are_told_in_short_and_at_length() {
+    use crate::edge::{FragmentPages, Fragments};
+    let edge = read_with(
+        "routes:\n\
+         - { pool: app, match: { path: /a }, fragments: true }\n\
+         - { pool: app, match: { path: /b }, fragments: { pages: said, most: 5, depth: 1, size: 2KiB, timeout: 800ms } }\n\
+         - { pool: app, fragments: false }\n",
+    )
+    .unwrap();
+    let [short, long, none] = edge.routes.as_slice() else {
+        panic!("{:?}", edge.routes);
+    };
+    assert_eq!(short.fragments, Some(Fragments::default()));
+    assert_eq!(none.fragments, None);
+    let expected = Fragments {
+        pages: FragmentPages::Said,
+        most: 5,
+        depth: 1,
+        len_max: 2048,
+        timeout: Duration::from_millis(800),
+    };
+    assert_eq!(long.fragments, Some(expected));
+}
+
+#[test]
 fn who_is_let_in_and_who_is_told() {
     let edge = read_with(
         "access: { allow: 10.0.0.0/8, deny: [all], deny_files: good.txt }\n\
@@ -150,6 +175,16 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "routes: [{ pool: app, compress: { types: html } }]",
         "2:42",
         "`html` is no media type",
+    ),
+    (
+        "routes: [{ pool: app, fragments: { depth: 11 } }]",
+        "2:43",
+        "`11` is out of range",
+    ),
+    (
+        "routes: [{ pool: app, fragments: { timeout: 2h } }]",
+        "2:45",
+        "is out of range",
     ),
     (
         "access: { deny: ten }",

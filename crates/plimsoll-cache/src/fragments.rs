@@ -1,0 +1,236 @@
+//! Edge-side includes: the tags of a page that stand for fragments with lifetimes of their own.
+//!
+//! The language is the part of the ESI Language Specification 1.0 (W3C note, August 2001) that Varnish, Fastly and
+//! Akamai share: `<esi:include src alt onerror="continue"/>`, `<esi:remove>…</esi:remove>`, `<esi:comment/>` and
+//! `<!--esi … -->`. A page is read once, when it is stored; what is not one of these tags is text and stays as it is,
+//! byte for byte, and so does a tag that is not closed, too long or without an address. As with Varnish, tags in
+//! ordinary comments are text. Decision 0163 says why.
+
+pub mod address;
+mod tag;
+
+use std::ops::Range;
+
+use httparse::Header;
+use memchr::memmem::Finder;
+
+use crate::fields::{lines, members};
+use tag::Tag;
+
+/// Most tags that are read in one page; what comes behind is text.
+pub const TAGS_MAX: usize = 1024;
+/// Longest tag, bytes.
+pub const TAG_LEN_MAX: usize = 4096;
+
+const OPEN: &[u8] = b"<!--esi";
+const CLOSE: &[u8] = b"-->";
+const REMOVED: &[u8] = b"</esi:remove>";
+
+/// A fragment that a page asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Include {
+    /// Its address, as the page writes it, with entities resolved.
+    pub src: Box<str>,
+    /// Where else it is to be had.
+    pub alt: Option<Box<str>>,
+    /// The page says that it is right without it: `onerror="continue"`.
+    pub may_fail: bool,
+}
+
+/// A piece of a page, in its order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Piece {
+    /// Bytes of the page.
+    Text(Range<usize>),
+    /// What a fragment says.
+    Include(Include),
+}
+
+/// A page taken apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    pieces: Box<[Piece]>,
+    includes: usize,
+    tags: usize,
+}
+
+impl Parts {
+    /// Takes a page apart.
+    pub fn parse(page: &[u8]) -> Self {
+        let mut reader = Reader::new(page);
+        reader.read();
+        reader.parts()
+    }
+
+    /// Its pieces.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// How many fragments it asks for.
+    pub fn includes(&self) -> usize {
+        self.includes
+    }
+
+    /// Whether it holds no tag at all: its text is all of it.
+    pub fn is_plain(&self) -> bool {
+        self.tags == 0
+    }
+
+    /// The fragments it asks for.
+    pub fn wanted(&self) -> impl Iterator<Item = &Include> {
+        self.pieces.iter().filter_map(|piece| match piece {
+            Piece::Include(include) => Some(include),
+            Piece::Text(_) => None,
+        })
+    }
+
+    /// Memory that it takes besides itself, bytes.
+    pub fn heap_bytes(&self) -> usize {
+        let texts = self
+            .wanted()
+            .map(|one| one.src.len() + one.alt.as_ref().map_or(0, |alt| alt.len()));
+        size_of_val(&*self.pieces) + texts.sum::<usize>()
+    }
+}
+
+/// Walks a page from tag to tag.
+struct Reader<'a> {
+    page: &'a [u8],
+    at: usize,
+    /// Where the text begins that has not become a piece.
+    text: usize,
+    pieces: Vec<Piece>,
+    includes: usize,
+    tags: usize,
+    /// Within `<!--esi … -->`.
+    is_open: bool,
+    /// Where the last `-->` and the last `</esi:remove>` stand: what is opened behind is never closed. Looked for once,
+    /// so that a page of nothing but openings costs no more than any other.
+    last_close: Option<usize>,
+    last_removed: Option<usize>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(page: &'a [u8]) -> Self {
+        Self {
+            page,
+            at: 0,
+            text: 0,
+            pieces: Vec::new(),
+            includes: 0,
+            tags: 0,
+            is_open: false,
+            last_close: memchr::memmem::rfind(page, CLOSE),
+            last_removed: memchr::memmem::rfind(page, REMOVED),
+        }
+    }
+
+    fn read(&mut self) {
+        let close = Finder::new(CLOSE);
+        let removed = Finder::new(REMOVED);
+        while self.tags < TAGS_MAX {
+            let rest = &self.page[self.at..];
+            let found = if self.is_open {
+                memchr::memchr2(b'<', b'-', rest)
+            } else {
+                memchr::memchr(b'<', rest)
+            };
+            let Some(found) = found else {
+                return;
+            };
+            self.at += found;
+            self.look(&close, &removed);
+        }
+    }
+
+    /// What stands here; afterwards it stands behind that.
+    fn look(&mut self, close: &Finder<'_>, removed: &Finder<'_>) {
+        let rest = &self.page[self.at..];
+        if self.is_open && rest.starts_with(CLOSE) {
+            self.is_open = false;
+            return self.drop_to(self.at + CLOSE.len());
+        }
+        if !self.is_open && rest.starts_with(b"<!--") {
+            return self.comment(rest, close);
+        }
+        match Tag::parse(&rest[..rest.len().min(TAG_LEN_MAX)]) {
+            Some((Tag::Include(include), len)) => {
+                self.drop_to(self.at + len);
+                self.pieces.push(Piece::Include(include));
+                self.includes += 1;
+            }
+            Some((Tag::Comment, len)) => self.drop_to(self.at + len),
+            Some((Tag::Remove, _)) if self.last_removed.is_some_and(|last| last > self.at) => {
+                let end = removed.find(rest).map_or(1, |at| at + REMOVED.len());
+                self.drop_to(self.at + end);
+            }
+            Some((Tag::Remove, _)) | None => self.at += 1,
+        }
+    }
+
+    fn comment(&mut self, rest: &[u8], close: &Finder<'_>) {
+        if self.last_close.is_none_or(|last| last < self.at + 2) {
+            self.at += 1;
+        } else if rest.starts_with(OPEN) && self.last_close > Some(self.at + OPEN.len() - 1) {
+            self.is_open = true;
+            self.drop_to(self.at + OPEN.len());
+        } else {
+            // `<!-->` is a whole comment in HTML.
+            let end = close.find(&rest[2..]).map_or(1, |at| 2 + at + CLOSE.len());
+            self.at += end;
+        }
+    }
+
+    /// Leaves out what stands between here and there.
+    fn drop_to(&mut self, end: usize) {
+        self.put_text();
+        self.tags += 1;
+        self.at = end;
+        self.text = end;
+    }
+
+    fn put_text(&mut self) {
+        if self.text < self.at {
+            self.pieces.push(Piece::Text(self.text..self.at));
+        }
+    }
+
+    fn parts(mut self) -> Parts {
+        self.at = self.page.len();
+        self.put_text();
+        Parts {
+            pieces: self.pieces.into_boxed_slice(),
+            includes: self.includes,
+            tags: self.tags,
+        }
+    }
+}
+
+/// Whether an answer asks for assembly: `Surrogate-Control: content="ESI/1.0"` (Edge Architecture Specification 1.0,
+/// W3C note, August 2001), for everybody or by this name.
+pub fn are_ordered(answer: &[Header<'_>], device: &str) -> bool {
+    lines(answer, "surrogate-control")
+        .flat_map(members)
+        .any(|directive| {
+            let mut parts = directive
+                .split(|&byte| byte == b';')
+                .map(<[u8]>::trim_ascii);
+            let Some(content) = parts.next().and_then(|part| argument(part, b"content=")) else {
+                return false;
+            };
+            let content = content.strip_prefix(b"\"").unwrap_or(content);
+            let content = content.strip_suffix(b"\"").unwrap_or(content);
+            let mut languages = content.split(u8::is_ascii_whitespace);
+            languages.any(|one| one.eq_ignore_ascii_case(b"ESI/1.0"))
+                && parts.next().is_none_or(|named| named == device.as_bytes())
+        })
+}
+
+fn argument<'a>(directive: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    let (said, value) = directive.split_at_checked(name.len())?;
+    said.eq_ignore_ascii_case(name).then_some(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Fragments: which pages a route puts together, and how much one page may ask for.
+
+use std::time::Duration;
+
+use super::answer_words::FRAGMENTS;
+use super::answers::size;
+use crate::plan::desk::Desk;
+use crate::plan::tree::{Kind, Node};
+
+/// Which pages are put together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FragmentPages {
+    /// All of HTML, and others that say so.
+    #[default]
+    Html,
+    /// Those whose `Surrogate-Control` says so.
+    Said,
+}
+
+/// How a route puts pages together from fragments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fragments {
+    /// Which pages.
+    pub pages: FragmentPages,
+    /// Most fragments that one request of a client asks for, those of fragments included.
+    pub most: u32,
+    /// How deep fragments may lie in fragments.
+    pub depth: u32,
+    /// Longest page, or compressed fragment, that is looked through, bytes.
+    pub len_max: u64,
+    /// How long a fragment may take until the page goes on without it.
+    pub timeout: Duration,
+}
+
+impl Default for Fragments {
+    fn default() -> Self {
+        Self {
+            pages: FragmentPages::default(),
+            most: 64,
+            depth: 3,
+            len_max: 1 << 20,
+            timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Reads `fragments:`; `false` is none.
+pub(super) fn fragments(desk: &Desk<'_>, node: &Node) -> Option<Fragments> {
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        return desk.switch(node)?.then(Fragments::default);
+    }
+    let fields = desk.fields(node, &FRAGMENTS)?;
+    let defaults = Fragments::default();
+    let pages = [("html", FragmentPages::Html), ("said", FragmentPages::Said)];
+    let count = |word: &str, most: u32| {
+        fields
+            .get(word)
+            .and_then(|node| desk.count32(node, 1..=most))
+    };
+    let timeout = fields.get("timeout").and_then(|node| {
+        let time = desk.duration_above_zero(node)?;
+        if time > Duration::from_hours(1) {
+            desk.fault(node, format!("{time:?} is out of range"), "1ms to 1h");
+        }
+        Some(time)
+    });
+    Some(Fragments {
+        pages: fields
+            .get("pages")
+            .and_then(|node| desk.one_of(node, &pages))
+            .unwrap_or_default(),
+        most: count("most", 1000).unwrap_or(defaults.most),
+        depth: count("depth", 10).unwrap_or(defaults.depth),
+        len_max: size(desk, &fields, "size", 1024, 64 << 20).unwrap_or(defaults.len_max),
+        timeout: timeout.unwrap_or(defaults.timeout),
+    })
+}

@@ -1,0 +1,282 @@
+//! The head of a page that was put together: what was true of its own bytes is not true of all. Pure.
+
+use plimsoll_cache::directives::Directives;
+use plimsoll_cache::fields::{has, lines, members, only};
+use plimsoll_config::edge::Coding;
+use plimsoll_wire::head::Header;
+
+use super::Served;
+use crate::compress;
+
+/// For how long, and by whom, an answer may be kept behind the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lifetime {
+    /// Not even by the client.
+    no_store: bool,
+    /// Seconds; `None` when it is for one client, or must be asked for every time.
+    left: Option<u32>,
+    must_revalidate: bool,
+}
+
+impl Lifetime {
+    /// Nothing is known: it may be anybody's.
+    pub(crate) const UNKNOWN: Self = Self {
+        no_store: false,
+        left: None,
+        must_revalidate: false,
+    };
+
+    /// Of an answer, as clients are told. What only shared caches are told counts for nothing here.
+    pub(crate) fn of(headers: &[Header<'_>]) -> Self {
+        let said: Vec<Header<'_>> = headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case("cache-control"))
+            .copied()
+            .collect();
+        let said = Directives::of(&said);
+        let is_somebodys = said.private
+            || said.no_cache
+            || said.malformed
+            || !said.withheld.is_empty()
+            || has(headers, "set-cookie")
+            || lines(headers, "vary").flat_map(members).any(|name| {
+                [&b"*"[..], b"cookie", b"authorization"]
+                    .iter()
+                    .any(|one| name.eq_ignore_ascii_case(one))
+            });
+        let age = only(headers, "age").and_then(|age| std::str::from_utf8(age).ok()?.parse().ok());
+        let left = said
+            .max_age
+            .map(|max_age| max_age.saturating_sub(age.unwrap_or(0)));
+        Self {
+            no_store: said.no_store,
+            left: left.filter(|_| !is_somebodys && !said.no_store),
+            must_revalidate: said.must_revalidate || said.proxy_revalidate,
+        }
+    }
+
+    /// Of both together.
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self {
+            no_store: self.no_store || other.no_store,
+            left: self.left.zip(other.left).map(|(one, other)| one.min(other)),
+            must_revalidate: self.must_revalidate || other.must_revalidate,
+        }
+    }
+
+    fn line(self) -> String {
+        match self.left {
+            _ if self.no_store => "private, no-store".to_owned(),
+            None => "private, no-cache".to_owned(),
+            Some(left) if self.must_revalidate => format!("max-age={left}, must-revalidate"),
+            Some(left) => format!("max-age={left}"),
+        }
+    }
+}
+
+/// What is said of a page besides its own lines.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Joined<'a> {
+    /// `None` when nothing was put in: it is only sent in another coding.
+    pub(crate) lifetime: Option<Lifetime>,
+    /// The time of day: what was put together was made now, and its lifetime counts from now.
+    pub(crate) date: &'a str,
+    /// What became of its fragments, for `Cache-Status`.
+    pub(crate) fragments: &'a str,
+    pub(crate) coding: Option<Coding>,
+    /// Other clients may get it in a coding.
+    pub(crate) varies: bool,
+    /// Whole lines: length or framing, and what is said of the connection.
+    pub(crate) framing: &'a str,
+}
+
+/// What belongs to the bytes that the server sent, or to one connection.
+const OF_ITS_BYTES: [&str; 13] = [
+    "accept-ranges",
+    "connection",
+    "content-digest",
+    "content-encoding",
+    "content-length",
+    "content-md5",
+    "digest",
+    "etag",
+    "keep-alive",
+    "repr-digest",
+    "surrogate-control",
+    "transfer-encoding",
+    "trailer",
+];
+
+/// What is said of when the page alone changes, or is to be forgotten.
+const OF_ITS_LIFE: [&str; 9] = [
+    "age",
+    "cache-control",
+    "cdn-cache-control",
+    "content-location",
+    "date",
+    "expires",
+    "last-modified",
+    "pragma",
+    "warning",
+];
+
+/// Writes the head of an answer of which `bytes` is what the page alone said.
+pub(crate) fn write(out: &mut Vec<u8>, bytes: &[u8], headers: &[Header<'_>], joined: &Joined<'_>) {
+    let line_end = memchr::memchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1);
+    out.extend_from_slice(&bytes[..line_end]);
+    let is_of = |names: &[&str], name: &str| names.iter().any(|one| name.eq_ignore_ascii_case(one));
+    let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
+    let stays = |header: &Header<'_>| {
+        !is_of(&OF_ITS_BYTES, header.name)
+            && !(joined.lifetime.is_some() && is_of(&OF_ITS_LIFE, header.name))
+    };
+    // The edge's own is the last.
+    let ours = headers
+        .iter()
+        .rposition(|header| header.name.eq_ignore_ascii_case("cache-status"));
+    let ours = ours.filter(|_| !joined.fragments.is_empty());
+    let all = headers.iter().enumerate();
+    for (at, header) in all.filter(|(_, header)| stays(header)) {
+        put(&[header.name.as_bytes(), b": ", header.value.trim_ascii()]);
+        if ours == Some(at) {
+            put(&[b"; fragments=\"", joined.fragments.as_bytes(), b"\""]);
+        }
+        put(&[b"\r\n"]);
+    }
+    if ours.is_none() && !joined.fragments.is_empty() {
+        let fragments = joined.fragments.as_bytes();
+        put(&[
+            b"Cache-Status: plimsoll; fwd=bypass; fragments=\"",
+            fragments,
+            b"\"\r\n",
+        ]);
+    }
+    if let Some(lifetime) = joined.lifetime {
+        put(&[b"Date: ", joined.date.as_bytes(), b"\r\n"]);
+        put(&[b"Cache-Control: ", lifetime.line().as_bytes(), b"\r\n"]);
+    }
+    if let Some(coding) = joined.coding {
+        put(&[
+            b"Content-Encoding: ",
+            compress::name(coding).as_bytes(),
+            b"\r\n",
+        ]);
+    }
+    let says_so = lines(headers, "vary").any(|line| {
+        compress::holds_token(line, b"accept-encoding") || compress::holds_token(line, b"*")
+    });
+    if joined.varies && !says_so {
+        put(&[b"Vary: Accept-Encoding\r\n"]);
+    }
+    put(&[joined.framing.as_bytes(), b"\r\n"]);
+}
+
+/// What became of fragments, in words: `2 hit, 1 fetched`.
+pub(crate) fn told(counts: &[u32; Served::COUNT], awaited: u32) -> String {
+    let known = Served::ALL.iter().zip(counts);
+    let known = known.map(|(served, count)| (served.name(), *count));
+    let parts = known.chain([("awaited", awaited)]);
+    let parts: Vec<String> = parts
+        .filter(|(_, count)| *count > 0)
+        .map(|(name, count)| format!("{count} {name}"))
+        .collect();
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_wire::head::parse_with;
+
+    use super::*;
+
+    fn lifetime(lines: &str) -> Lifetime {
+        let head = format!("HTTP/1.1 200 OK\r\n{lines}\r\n");
+        parse_with(head.as_bytes(), |_, headers| Lifetime::of(headers)).unwrap()
+    }
+
+    #[track_caller]
+    fn check_lifetime(lines: &[&str], expected: &str) {
+        let all = lines.iter().map(|lines| lifetime(lines));
+        let joined = all.reduce(Lifetime::and).unwrap();
+        assert_eq!(joined.line(), expected, "{lines:?}");
+    }
+
+    #[test]
+    fn the_most_restrictive_holds() {
+        let minute = "Cache-Control: max-age=60\r\nAge: 20\r\n";
+        check_lifetime(&[minute], "max-age=40");
+        check_lifetime(
+            &[minute, "Cache-Control: max-age=10, public\r\n"],
+            "max-age=10",
+        );
+        let checked = "Cache-Control: max-age=50, must-revalidate\r\n";
+        check_lifetime(&[minute, checked], "max-age=40, must-revalidate");
+        for somebodys in [
+            "",
+            "Cache-Control: private, max-age=60\r\n",
+            "Cache-Control: no-cache\r\n",
+            "Cache-Control: s-maxage=60\r\n",
+            "Cache-Control: max-age=60\r\nVary: Accept, Cookie\r\n",
+            "Cache-Control: max-age=60\r\nSet-Cookie: a=b\r\n",
+            "Cache-Control: max-age=60, private=\"x\"\r\n",
+        ] {
+            check_lifetime(&[minute, somebodys], "private, no-cache");
+        }
+        check_lifetime(
+            &[minute, "Cache-Control: no-store\r\n", ""],
+            "private, no-store",
+        );
+        assert_eq!(
+            lifetime(minute).and(Lifetime::UNKNOWN).line(),
+            "private, no-cache"
+        );
+    }
+
+    #[track_caller]
+    fn check(head: &str, joined: &Joined<'_>, expected: &str) {
+        let mut out = Vec::new();
+        parse_with(head.as_bytes(), |_, headers| {
+            write(&mut out, head.as_bytes(), headers, joined);
+        })
+        .unwrap();
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_was_true_of_the_page_alone_is_gone() {
+        let head = "HTTP/1.1 404 Gone Home\r\nDate: x\r\nETag: \"a\"\r\nLast-Modified: y\r\nAge: 5\r\n\
+                    Content-Length: 7\r\nContent-Encoding: gzip\r\nCache-Control: max-age=60\r\nVary: Accept\r\n\
+                    CDN-Cache-Control: max-age=9\r\nCache-Status: plimsoll; hit; ttl=55\r\nX-Other: z\r\n\r\n";
+        let mut counts = [0; Served::COUNT];
+        counts[Served::Hit as usize] = 2;
+        counts[Served::Failed as usize] = 1;
+        let joined = Joined {
+            lifetime: Some(lifetime("Cache-Control: max-age=60\r\nAge: 5\r\n")),
+            date: "now",
+            fragments: &told(&counts, 1),
+            coding: Some(Coding::Gzip),
+            varies: true,
+            framing: "Transfer-Encoding: chunked\r\n",
+        };
+        check(
+            head,
+            &joined,
+            "HTTP/1.1 404 Gone Home\r\nVary: Accept\r\n\
+             Cache-Status: plimsoll; hit; ttl=55; fragments=\"2 hit, 1 failed, 1 awaited\"\r\nX-Other: z\r\n\
+             Date: now\r\nCache-Control: max-age=55\r\nContent-Encoding: gzip\r\nVary: Accept-Encoding\r\n\
+             Transfer-Encoding: chunked\r\n\r\n",
+        );
+        let plain = Joined {
+            lifetime: None,
+            fragments: "",
+            coding: None,
+            ..joined
+        };
+        check(
+            "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nCache-Control: max-age=60\r\n\r\n",
+            &plain,
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nVary: Accept-Encoding\r\n\
+             Transfer-Encoding: chunked\r\n\r\n",
+        );
+    }
+}

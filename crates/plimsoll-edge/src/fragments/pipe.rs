@@ -1,0 +1,188 @@
+//! Between a request within the edge and the assembly that asks it: bytes both ways, bounded, on one loop.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+
+use super::lineage::Lineage;
+use super::{Draft, Mosaic};
+use crate::client::Outgoing;
+use crate::exchange::Moments;
+
+/// Most bytes that wait in each direction.
+pub(crate) const WAITING_MAX: usize = 64 * 1024;
+
+/// What both ends share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Bytes of the answer: a head, and the body in its framing.
+    pub(crate) answer: Outgoing,
+    /// A body that is handed over whole instead.
+    pub(crate) body: Option<Bytes>,
+    /// It was taken apart when it was stored.
+    pub(crate) mosaic: Option<Arc<Mosaic>>,
+    /// It may hold tags.
+    pub(crate) draft: Option<Draft>,
+    /// Bytes of the request's body.
+    pub(crate) asked: Outgoing,
+    pub(crate) report: Report,
+    /// The answer was given to its end.
+    pub(crate) is_whole: bool,
+    /// Nothing more comes.
+    pub(crate) is_closed: bool,
+    /// Nobody reads any more.
+    has_left: bool,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+impl Shared {
+    /// Wakes whoever answers: there is room, or more of the request.
+    pub(crate) fn wake_writer(&mut self) {
+        if let Some(waker) = self.writer.take() {
+            waker.wake();
+        }
+    }
+
+    fn wake_reader(&mut self) {
+        if let Some(waker) = self.reader.take() {
+            waker.wake();
+        }
+    }
+
+    /// Who asks wants to know of more.
+    pub(crate) fn file_reader(&mut self, cx: &Context<'_>) {
+        self.reader = Some(cx.waker().clone());
+    }
+}
+
+/// What would be told of the request, were it a client's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    pub(crate) reason: Option<&'static str>,
+    pub(crate) server: Option<String>,
+    pub(crate) moments: Moments,
+}
+
+/// The end of whoever answers; it is the client of its connection.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    shared: Rc<RefCell<Shared>>,
+    /// A fragment; otherwise the page itself, in the name of a client that was let in.
+    pub(crate) fragment: Option<Rc<Lineage>>,
+}
+
+/// The end of whoever asks.
+#[derive(Debug)]
+pub(crate) struct ReadEnd(Rc<RefCell<Shared>>);
+
+/// Both ends.
+pub(crate) fn pipe(fragment: Option<Rc<Lineage>>) -> (Box<Inner>, ReadEnd) {
+    let shared = Rc::new(RefCell::new(Shared::default()));
+    let inner = Inner {
+        shared: Rc::clone(&shared),
+        fragment,
+    };
+    (Box::new(inner), ReadEnd(shared))
+}
+
+impl Inner {
+    /// Takes as much of the answer as there is room for.
+    pub(crate) fn poll_write(
+        &self,
+        cx: &Context<'_>,
+        first: &[u8],
+        second: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        let mut shared = self.shared.borrow_mut();
+        if shared.has_left {
+            return Poll::Ready(Err(std::io::ErrorKind::BrokenPipe.into()));
+        }
+        let room = WAITING_MAX.saturating_sub(shared.answer.left().len());
+        if room == 0 {
+            shared.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        shared.answer.clear_if_written();
+        let mut count = 0;
+        for part in [first, second] {
+            let part = &part[..part.len().min(room - count)];
+            shared.answer.bytes.extend_from_slice(part);
+            count += part.len();
+        }
+        shared.wake_reader();
+        Poll::Ready(Ok(count))
+    }
+
+    /// Reads what there is of the request's body; 0 when nobody asks any more.
+    pub(crate) fn poll_read(
+        &self,
+        cx: &Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<std::io::Result<usize>> {
+        let mut shared = self.shared.borrow_mut();
+        if shared.has_left {
+            return Poll::Ready(Ok(0));
+        }
+        let left = shared.asked.left();
+        if left.is_empty() || buffer.is_empty() {
+            shared.writer = Some(cx.waker().clone());
+            return Poll::Pending;
+        }
+        let count = left.len().min(buffer.len());
+        buffer[..count].copy_from_slice(&left[..count]);
+        shared.asked.advance(count);
+        shared.asked.clear_if_written();
+        shared.wake_reader();
+        Poll::Ready(Ok(count))
+    }
+
+    /// The body is a copy's: it goes over without being copied, behind the head.
+    pub(crate) fn hand_over(&self, body: Bytes, mosaic: Option<Arc<Mosaic>>) {
+        let mut shared = self.shared.borrow_mut();
+        shared.body = Some(body);
+        shared.mosaic = mosaic;
+        shared.wake_reader();
+    }
+
+    /// The body that comes may hold tags.
+    pub(crate) fn mark(&self, draft: Draft) {
+        self.shared.borrow_mut().draft = Some(draft);
+    }
+
+    /// Told of it instead of the log.
+    pub(crate) fn report(&self, report: Report) {
+        self.shared.borrow_mut().report = report;
+    }
+
+    /// The answer was given to its end.
+    pub(crate) fn end(&self) {
+        self.shared.borrow_mut().is_whole = true;
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let mut shared = self.shared.borrow_mut();
+        shared.is_closed = true;
+        shared.wake_reader();
+    }
+}
+
+impl ReadEnd {
+    /// Looks at what both ends share.
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut Shared) -> T) -> T {
+        look(&mut self.0.borrow_mut())
+    }
+}
+
+impl Drop for ReadEnd {
+    fn drop(&mut self) {
+        let mut shared = self.0.borrow_mut();
+        shared.has_left = true;
+        shared.wake_writer();
+    }
+}

@@ -1,0 +1,417 @@
+//! Pages that are put together from fragments: each with a lifetime of its own, and nobody with another's.
+
+mod ill;
+mod packed;
+
+use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll_config::edge::{Edge, FragmentPages, Fragments, Route};
+
+use super::{cached, page, request, value};
+use crate::programs::curl;
+use crate::support::{
+    Afloat, Patience, Scripted, ask, connect, get, metric, open_admin, parts, read_until, start,
+};
+
+const HTML: &str = "Content-Type: text/html\nCache-Control: max-age=60";
+
+/// Everything to one server, pages put together.
+fn joining(server: SocketAddr) -> Edge {
+    let mut edge = cached(server);
+    edge.routes[0].fragments = Some(Fragments::default());
+    edge.admin = Some(open_admin());
+    edge
+}
+
+/// A server that answers by path.
+fn site(answer: impl Fn(&str, &str) -> Vec<u8> + Send + Sync + 'static) -> Scripted {
+    Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+            heard.say(answer(&path, &head));
+        }
+    })
+}
+
+fn html(body: &str) -> Vec<u8> {
+    page(HTML, body).into_bytes()
+}
+
+fn none() -> Vec<u8> {
+    b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone".to_vec()
+}
+
+/// How often a path was asked for.
+fn asked(site: &Scripted, path: &str) -> usize {
+    let start = format!("GET {path} ");
+    let heard = site.heard();
+    heard.iter().filter(|head| head.starts_with(&start)).count()
+}
+
+/// What is said of the fragments of an answer.
+fn fragments(answer: &str) -> &str {
+    let status = value(answer, "cache-status");
+    status
+        .split_once("fragments=\"")
+        .and_then(|(_, rest)| rest.split_once('"'))
+        .map_or("", |(said, _)| said)
+}
+
+/// The name in a cookie `user`.
+fn user(head: &str) -> &str {
+    head.split_once("user=")
+        .and_then(|(_, rest)| rest.split(|char: char| !char.is_alphanumeric()).next())
+        .unwrap_or("nobody")
+}
+
+/// A page for a minute, with a clock for a second and a box for whoever asks.
+fn platform() -> Scripted {
+    let ticks = AtomicUsize::new(0);
+    site(move |path, head| match path {
+        "/" => html("<p><esi:include src=\"/clock\"/> <esi:include src=\"box?a=1&amp;b=2\"/></p>"),
+        "/clock" => {
+            let tick = ticks.fetch_add(1, Ordering::SeqCst);
+            page("Cache-Control: max-age=1", &tick.to_string()).into_bytes()
+        }
+        "/box?a=1&b=2" => page("Cache-Control: private", user(head)).into_bytes(),
+        _ => none(),
+    })
+}
+
+fn as_user(edge: &Afloat, name: &str) -> String {
+    request(edge.address, "GET /", &format!("Cookie: user={name}"))
+}
+
+#[test]
+fn each_part_has_its_own_lifetime() {
+    let origin = platform();
+    let edge = start(&joining(origin.address));
+    let first = as_user(&edge, "anna");
+    assert_eq!(body(&first), "<p>0 anna</p>", "{first}");
+    let second = as_user(&edge, "bert");
+    assert!(body(&second).ends_with(" bert</p>"), "{second}");
+    assert_eq!(value(&second, "cache-control"), "private, no-cache");
+    assert!(
+        value(&second, "cache-status").starts_with("plimsoll; hit"),
+        "{second}"
+    );
+    // The clock is asked for again when its second is over, the page is not.
+    let patience = Patience::start();
+    while body(&as_user(&edge, "anna")) == "<p>0 anna</p>" {
+        patience.check("the clock");
+    }
+    assert_eq!(asked(&origin, "/"), 1);
+    assert!(asked(&origin, "/clock") >= 2);
+    assert!(asked(&origin, "/box?a=1&b=2") >= 3);
+    assert!(metric(&edge, "plimsoll_edge_fragments_total{result=\"fetched\"}") >= Some(4.0));
+    assert!(origin.heard()[0].contains("Surrogate-Capability: plimsoll=\"ESI/1.0\"\r\n"));
+}
+
+/// The content of an answer, without chunks.
+fn body(answer: &str) -> String {
+    let content = parts(answer).1;
+    if !value(answer, "transfer-encoding").eq_ignore_ascii_case("chunked") {
+        return content.to_owned();
+    }
+    let (mut rest, mut whole) = (content, String::new());
+    while let Some((len, behind)) = rest.split_once("\r\n") {
+        let len = usize::from_str_radix(len, 16).unwrap();
+        whole.push_str(&behind[..len]);
+        rest = &behind[len + 2..];
+        if len == 0 {
+            break;
+        }
+    }
+    whole
+}
+
+#[test]
+fn nobody_sees_the_box_of_another() {
+    let origin = platform();
+    let edge = start(&joining(origin.address));
+    let address = edge.address;
+    let users: Vec<_> = (0..8)
+        .map(|number| {
+            std::thread::spawn(move || {
+                let name = format!("user{number}x");
+                for _ in 0..40 {
+                    let answer = request(address, "GET /", &format!("Cookie: user={name}"));
+                    let body = body(&answer);
+                    assert!(body.ends_with(&format!(" {name}</p>")), "{name}: {answer}");
+                }
+            })
+        })
+        .collect();
+    for user in users {
+        user.join().unwrap();
+    }
+    assert_eq!(asked(&origin, "/"), 1);
+    assert_eq!(asked(&origin, "/box?a=1&b=2"), 8 * 40);
+}
+
+#[test]
+fn what_all_may_have_says_for_how_long() {
+    let origin = site(|path, _| match path {
+        "/" => html("a<esi:include src=\"/b\"/>c"),
+        _ => page("Cache-Control: max-age=20", "b").into_bytes(),
+    });
+    let edge = start(&joining(origin.address));
+    get(edge.address, "/");
+    let answer = get(edge.address, "/");
+    assert_eq!(parts(&answer), (200, "abc"), "{answer}");
+    assert_eq!(value(&answer, "content-length"), "3");
+    let lifetime = value(&answer, "cache-control");
+    let lifetime: u32 = lifetime.strip_prefix("max-age=").unwrap().parse().unwrap();
+    assert!((1..=20).contains(&lifetime), "{answer}");
+    assert_eq!(fragments(&answer), "1 hit");
+    assert_eq!((asked(&origin, "/"), asked(&origin, "/b")), (1, 1));
+}
+
+#[test]
+fn a_fragment_is_purged_alone() {
+    let number = AtomicUsize::new(0);
+    let origin = site(move |path, _| {
+        let number = number.fetch_add(1, Ordering::SeqCst);
+        match path {
+            "/" => html(&format!("{number}<esi:include src=\"/b\"/>")),
+            _ => page("Cache-Control: max-age=60", &format!("-{number}")).into_bytes(),
+        }
+    });
+    let edge = start(&joining(origin.address));
+    assert_eq!(body(&get(edge.address, "/")), "0-1");
+    assert_eq!(body(&get(edge.address, "/")), "0-1");
+    tell(
+        &edge,
+        "/purge",
+        r#"{"url": "http://a.example/b", "hard": true}"#,
+    );
+    assert_eq!(body(&get(edge.address, "/")), "0-2");
+}
+
+/// What the admin address says to an order.
+fn tell(edge: &Afloat, path: &str, order: &str) -> String {
+    let (admin, len) = (edge.admin(), order.len());
+    let told = ask(
+        admin,
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\n\
+             Content-Length: {len}\r\nConnection: close\r\n\r\n{order}"
+        ),
+    );
+    assert_eq!(parts(&told).0, 200, "{told}");
+    told
+}
+
+#[test]
+fn nothing_is_said_that_is_true_of_the_page_alone() {
+    let origin = site(|path, _| {
+        match path {
+        "/" => page(
+            "Content-Type: text/html\nCache-Control: max-age=60\nETag: \"a\"\nLast-Modified: Sun, 22 Nov 2026 11:00:00 GMT",
+            "a<esi:include src=\"/b\"/>c",
+        )
+        .into_bytes(),
+        "/plain" => page(
+            "Content-Type: text/html\nCache-Control: max-age=60\nETag: \"a\"",
+            "plain",
+        )
+        .into_bytes(),
+        _ => page("Cache-Control: max-age=60", "b").into_bytes(),
+    }
+    });
+    let edge = start(&joining(origin.address));
+    for headers in [
+        "",
+        "If-None-Match: \"a\"",
+        "Range: bytes=0-0",
+        "Range: bytes=0-0",
+    ] {
+        let answer = request(edge.address, "GET /", headers);
+        assert_eq!(
+            (parts(&answer).0, body(&answer)),
+            (200, "abc".to_owned()),
+            "{answer}"
+        );
+        for gone in ["etag", "last-modified", "age", "accept-ranges"] {
+            assert_eq!(value(&answer, gone), "", "{answer}");
+        }
+    }
+    let head = request(edge.address, "HEAD /", "");
+    assert_eq!(parts(&head), (200, ""), "{head}");
+    assert_eq!(value(&head, "content-length"), "", "{head}");
+    assert_eq!(value(&head, "etag"), "", "{head}");
+    // A page without tags is a page as any other.
+    get(edge.address, "/plain");
+    let same = request(edge.address, "GET /plain", "If-None-Match: \"a\"");
+    assert_eq!(parts(&same).0, 304, "{same}");
+    let part = request(edge.address, "GET /plain", "Range: bytes=1-2");
+    assert_eq!(parts(&part), (206, "la"), "{part}");
+}
+
+#[test]
+fn parts_of_what_is_not_kept_are_whole_too() {
+    let origin = site(|path, head| {
+        match path {
+        "/" if head.contains("Range: ") => {
+            b"HTTP/1.1 206 Part\r\nContent-Type: text/html\r\nContent-Range: bytes 0-0/9\r\nContent-Length: 1\r\n\r\n<".to_vec()
+        }
+        "/" => page("Content-Type: text/html\nCache-Control: no-store", "a<esi:include src=\"/b\"/>c").into_bytes(),
+        _ => page("Cache-Control: max-age=60", "b").into_bytes(),
+    }
+    });
+    let edge = start(&joining(origin.address));
+    let answer = request(edge.address, "GET /", "Range: bytes=0-0");
+    assert_eq!(
+        (parts(&answer).0, body(&answer)),
+        (200, "abc".to_owned()),
+        "{answer}"
+    );
+    assert_eq!(value(&answer, "cache-control"), "private, no-store");
+}
+
+#[test]
+fn clients_of_every_version_get_it() {
+    let origin = platform();
+    let edge = start(&joining(origin.address));
+    let old = ask(
+        edge.address,
+        "GET / HTTP/1.0\r\nHost: a.example\r\nCookie: user=anna\r\n\r\n",
+    );
+    assert!(parts(&old).1.ends_with(" anna</p>"), "{old}");
+    assert_eq!(value(&old, "transfer-encoding"), "");
+    let url = format!("http://{}/", edge.address);
+    let new = curl(&["-s", "--http2-prior-knowledge", "-b", "user=bert", &url]);
+    assert!(new.ends_with(" bert</p>"), "{new}");
+    // Several on one connection.
+    let mut client = connect(edge.address);
+    let line = "GET / HTTP/1.1\r\nHost: a.example\r\nCookie: user=carl\r\n\r\n";
+    client.write_all(line.repeat(3).as_bytes()).unwrap();
+    for _ in 0..3 {
+        read_until(&mut client, "carl");
+        read_until(&mut client, "</p>");
+    }
+}
+
+#[test]
+fn forms_are_answered_with_whole_pages() {
+    let origin = Scripted::start(|mut heard| {
+        while let Some(head) = heard.head() {
+            if head.starts_with("POST ") {
+                let mut content = [0; 5];
+                heard.stream.read_exact(&mut content).unwrap();
+                assert_eq!(&content, b"a=b&c");
+                heard.say(page(
+                    "Content-Type: text/html",
+                    "a<esi:include src=\"/b\"/>c",
+                ));
+            } else {
+                assert!(!head.contains("ontent-"), "{head}");
+                heard.say(page("Cache-Control: max-age=60", "b"));
+            }
+        }
+    });
+    let edge = start(&joining(origin.address));
+    let mut client = connect(edge.address);
+    let post =
+        "POST /form HTTP/1.1\r\nHost: a.example\r\nContent-Length: 5\r\nContent-Type: x/y\r\n\r\n";
+    client.write_all(post.as_bytes()).unwrap();
+    client.write_all(b"a=b").unwrap();
+    client
+        .write_all(format!("&c{post}a=b&c").as_bytes())
+        .unwrap();
+    for _ in 0..2 {
+        let head = read_until(&mut client, "\r\n\r\n");
+        assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+        read_until(&mut client, "c\r\n0\r\n\r\n");
+    }
+}
+
+#[test]
+fn only_hosts_of_the_configuration_are_asked() {
+    let origin = site(|path, head| match path {
+        "/" => {
+            html("a<esi:include src=\"http://b.example/x\"/><esi:include src=\"//c.example/x\"/>d")
+        }
+        _ => {
+            assert!(!head.contains("secret"), "{head}");
+            page(
+                "Cache-Control: max-age=60",
+                if head.contains("b.example") { "b" } else { "c" },
+            )
+            .into_bytes()
+        }
+    });
+    let mut config = joining(origin.address);
+    let mut named = Route::everything(0);
+    named.matches.hosts = vec!["b.example".to_owned()];
+    config.routes.insert(0, named);
+    let edge = start(&config);
+    let answer = request(
+        edge.address,
+        "GET /",
+        "Cookie: user=secret\nAuthorization: secret",
+    );
+    assert_eq!(body(&answer), "abd", "{answer}");
+}
+
+#[test]
+fn pages_are_left_alone_where_nothing_is_said() {
+    let tag = "a<esi:include src=\"/b\"/>";
+    let origin = site(move |path, _| {
+        match path {
+        "/said" => page(
+            "Content-Type: text/plain\nCache-Control: max-age=60\nSurrogate-Control: no-store, content=\"ESI/1.0\"",
+            tag,
+        )
+        .into_bytes(),
+        "/b" => page("Cache-Control: max-age=60", "b").into_bytes(),
+        _ => html(tag),
+    }
+    });
+    let off = start(&cached(origin.address));
+    let answer = get(off.address, "/");
+    assert_eq!(parts(&answer), (200, tag), "{answer}");
+    assert!(!origin.heard()[0].contains("Surrogate"));
+    let mut config = joining(origin.address);
+    config.routes[0].fragments = Some(Fragments {
+        pages: FragmentPages::Said,
+        ..Fragments::default()
+    });
+    let said = start(&config);
+    assert_eq!(parts(&get(said.address, "/")), (200, tag));
+    for _ in 0..2 {
+        let answer = get(said.address, "/said");
+        assert_eq!(body(&answer), "ab", "{answer}");
+        assert_eq!(value(&answer, "surrogate-control"), "");
+    }
+}
+
+#[test]
+fn it_can_be_asked_what_a_page_is_made_of() {
+    let origin = platform();
+    let edge = start(&joining(origin.address));
+    get(edge.address, "/");
+    let told = tell(&edge, "/why", r#"{"url": "http://a.example/"}"#);
+    assert!(told.contains("box?a=1&b=2"), "{told}");
+}
+
+#[test]
+fn long_pages_stay_as_they_are() {
+    let long = format!("<esi:include src=\"/b\"/>{}", "x".repeat(3000));
+    let sent = long.clone();
+    let origin = site(move |path, _| match path {
+        "/kept" => html(&sent),
+        _ => page("Content-Type: text/html\nCache-Control: no-store", &sent).into_bytes(),
+    });
+    let mut config = joining(origin.address);
+    config.routes[0].fragments = Some(Fragments {
+        len_max: 2048,
+        ..Fragments::default()
+    });
+    let edge = start(&config);
+    for path in ["/kept", "/kept", "/passed"] {
+        assert_eq!(parts(&get(edge.address, path)), (200, &*long), "{path}");
+    }
+}
