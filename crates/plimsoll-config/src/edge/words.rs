@@ -8,7 +8,7 @@ use crate::plan::words::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
 use crate::plan::words::{Table, word};
-pub(crate) use caching::{CACHE, CACHE_QUERY, STORE};
+pub(crate) use caching::{CACHE, CACHE_QUERY, DISK, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
 
 /// The whole file.
@@ -486,7 +486,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 29] = [
+pub(crate) static TABLES: [&Table; 30] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
@@ -509,6 +509,7 @@ pub(crate) static TABLES: [&Table; 29] = [
     &CACHE,
     &CACHE_QUERY,
     &STORE,
+    &DISK,
     &ACCESS,
     &COUNTRIES,
     &ALARM,
