@@ -71,6 +71,13 @@ impl Seed {
     pub(crate) fn hasher(self) -> SipHasher13 {
         SipHasher13::new_with_keys(self.0, self.1)
     }
+
+    /// The hash of a key's bytes: what [`KeyRef::hash`] gives for the key.
+    pub fn hash(self, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher();
+        hasher.write(key);
+        hasher.finish()
+    }
 }
 
 /// The key of a request, borrowed from it.

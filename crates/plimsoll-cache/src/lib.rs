@@ -74,6 +74,7 @@
 pub mod answer;
 pub mod date;
 pub mod directives;
+pub mod disk;
 pub mod etag;
 pub mod fields;
 pub mod fragments;

@@ -126,6 +126,53 @@ impl Stored {
         stored
     }
 
+    /// A copy's head as it was kept, with the terms it was stored on; `None` when no copy has such a head.
+    pub fn of_parts(head: Box<[u8]>, terms: Terms) -> Option<Self> {
+        let (line, fields) = split_line(&head)?;
+        let line_len = head.len() - fields.len();
+        let status = line.strip_prefix(b"HTTP/1.1 ")?;
+        let (status, reason) = status.split_at_checked(3)?;
+        let is_reason = reason.starts_with(b" ") && std::str::from_utf8(reason).is_ok();
+        let status = crate::fields::decimal(status)?;
+        if !is_reason || !(200..600).contains(&status) {
+            return None;
+        }
+        let received = terms.received_at.seconds();
+        let mut spans = [None; 3];
+        let mut rest = fields;
+        while !rest.is_empty() {
+            let at = head.len() - rest.len();
+            let (line, after) = split_line(rest)?;
+            let colon = line.iter().position(|&byte| byte == b':')?;
+            let value = line[colon..].strip_prefix(b": ")?;
+            let name = std::str::from_utf8(&line[..colon]).ok()?;
+            let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic());
+            if !is_name || value.trim_ascii().len() != value.len() {
+                return None;
+            }
+            let places = ["etag", "last-modified", "date"];
+            let place = places.iter().position(|one| is(name, one));
+            if let Some(span) = place.map(|place| &mut spans[place])
+                && span.is_none()
+            {
+                *span = Span::new(at + colon + 2, at + line.len());
+            }
+            rest = after;
+        }
+        let [etag, last_modified, date] = spans;
+        let read = |span: Option<Span>| date::parse(span?.of(&head), received);
+        Some(Self {
+            line_len,
+            status: u16::try_from(status).ok()?,
+            etag,
+            last_modified,
+            modified: read(last_modified),
+            made: read(date)?,
+            terms,
+            head,
+        })
+    }
+
     /// Its status.
     pub fn status(&self) -> u16 {
         self.status
@@ -283,6 +330,15 @@ impl Stored {
             put(out, &["\r\n"]);
         }
     }
+}
+
+/// The first line, without its end, and the rest; `None` when it does not end as it must.
+fn split_line(head: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = head.iter().position(|&byte| byte == b'\r')?;
+    let rest = head[end..].strip_prefix(b"\r\n")?;
+    let line = &head[..end];
+    let is_line = !line.iter().any(|byte| matches!(byte, b'\n' | 0));
+    is_line.then_some((line, rest))
 }
 
 /// Whether a field of an answer goes into its copy (RFC 9111, 3.1). Its length is that of the body that is kept, its

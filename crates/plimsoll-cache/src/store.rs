@@ -37,8 +37,8 @@
 //! assert!(store.get(&key, german).expect("it is there").purged);
 //! ```
 //!
-//! Not here yet: a tier on disk. Its room is between a miss and a fill: what `Shard::evict` lets go would be handed to
-//! it, and [`Store::begin`]'s leader would ask it before the origin.
+//! What is kept on disk stands in files of its own ([`crate::disk`]), and comes back by [`Store::recall`] before a miss
+//! becomes a fetch.
 
 mod budget;
 mod fill;
@@ -252,6 +252,29 @@ impl<V: Weigh, H> Store<V, H> {
             begun: asked.0,
             variant: 0,
             tags,
+            recalled: None,
+        };
+        self.insert(entry, value, supersedes, None)
+    }
+
+    /// Takes back a value that was kept elsewhere, `purged` softly meanwhile or not. One that it would supersede came
+    /// later, and stays. `asked` is asked for before it is looked whether the value was purged.
+    pub fn recall(
+        &self,
+        key: &impl Lookup,
+        asked: Asked,
+        tags: &[u64],
+        purged: bool,
+        supersedes: impl FnMut(&V) -> bool,
+        value: V,
+    ) -> Put<V> {
+        let entry = Entry {
+            hash: key.hash(),
+            key: key.to_key(),
+            begun: asked.0,
+            variant: 0,
+            tags,
+            recalled: Some(purged),
         };
         self.insert(entry, value, supersedes, None)
     }

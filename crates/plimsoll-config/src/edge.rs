@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use caching::{CACHE_LEN, CACHE_LENS, CacheQuery, CacheSetCookie, Caching, is_cookie};
+pub use caching::{
+    CACHE_LEN, CACHE_LENS, CacheQuery, CacheSetCookie, Caching, DISK_LEN, DISK_LENS, is_cookie,
+};
 pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
 pub use fragments::{FragmentPages, Fragments};
 pub use network::Network;
@@ -64,6 +66,17 @@ pub struct Edge {
     pub acme: Option<Acme>,
     /// Bytes of memory for copies of answers; `None` keeps none.
     pub cache: Option<u64>,
+    /// Where copies are kept on disk too; `None` keeps none there.
+    pub cache_disk: Option<CacheDisk>,
+}
+
+/// Where copies of answers are kept on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheDisk {
+    /// The folder, for one edge alone.
+    pub path: PathBuf,
+    /// Bytes that the copies may take.
+    pub size: u64,
 }
 
 /// How certificates are obtained by ACME.

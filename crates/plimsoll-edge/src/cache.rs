@@ -4,6 +4,7 @@
 //! [`Space`]: routes that could answer the same URL differently never share one. Decision 0142 says how the cache
 //! stands in the road of a request.
 
+pub(crate) mod disk;
 pub(crate) mod fetch;
 mod order;
 mod policy;
@@ -12,16 +13,19 @@ pub(crate) mod subject;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use bytes::Bytes;
-use plimsoll_cache::store::{Limits, Lookup, Store, Weigh, allocated};
+use plimsoll_cache::disk::{BLOCK_LEN, Copy as CopyOnDisk, CopyRef};
+use plimsoll_cache::store::{How, Limits, Lookup, Put, Store, Weigh, allocated};
 use plimsoll_cache::vary::{Vary, write_selecting};
-use plimsoll_cache::{KeyRef, KeyRule, Moment, Policy, Seed, Stored};
+use plimsoll_cache::{KeyRef, KeyRule, Moment, Policy, Seed, Stored, Terms};
 use plimsoll_config::edge::Route;
 use plimsoll_wire::head::Header;
 
-use crate::clock::Nanoseconds;
+use crate::clock::{self, Nanoseconds};
 use crate::fragments::{Draft, Mosaic};
 use crate::pool::lock;
+
+use self::disk::{Body, Disk, Spool};
+use self::fetch::Begun;
 
 pub(crate) use order::PurgeOrder;
 pub(crate) use policy::RouteCache;
@@ -31,6 +35,9 @@ const RETRY_NS: Nanoseconds = 1_000_000_000;
 /// For how long a copy stands in at once after its origin has failed; then the origin is tried again.
 const ILL_NS: Nanoseconds = 1_000_000_000;
 
+/// What a file that is held open takes, with what the kernel keeps for it, bytes.
+const OPEN_FILE: usize = 1024;
+
 /// How many reasons for which answers were not kept are remembered.
 const REFUSALS: u64 = 4096;
 
@@ -39,6 +46,8 @@ const REFUSALS: u64 = 4096;
 pub(crate) struct Cache {
     pub(crate) store: Arc<Store<Page, Told>>,
     pub(crate) seed: Seed,
+    /// Where copies are too, and outlive the process.
+    pub(crate) disk: Option<Arc<Disk>>,
     /// Bytes it may take.
     pub(crate) size: u64,
     /// When something was last purged softly, milliseconds since 1970; 0 for never.
@@ -60,22 +69,20 @@ struct Refused {
 }
 
 impl Cache {
-    /// An empty one of so many bytes; `None` when the system gives no random numbers.
-    pub(crate) fn new(size: u64) -> Option<Self> {
-        let random = ring::rand::SystemRandom::new();
-        let bytes = ring::rand::generate::<[u8; 16]>(&random).ok()?.expose();
-        let (first, second) = bytes.split_at(8);
-        let number = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+    /// An empty one of so many bytes, with what there is on disk; `None` when the system gives no random numbers.
+    pub(crate) fn new(size: u64, disk: Option<Arc<Disk>>) -> Option<Self> {
+        let seed = match &disk {
+            Some(disk) => disk.seed(),
+            None => disk::random_seed()?,
         };
+        let purged_at = disk.as_ref().map_or(0, |disk| disk.purged_at().ms());
         let limits = Limits::of_bytes(usize::try_from(size).unwrap_or(usize::MAX));
         Some(Self {
             store: Arc::new(Store::new(limits)),
-            seed: Seed(number(first), number(second)),
+            seed,
+            disk,
             size,
-            purged_at: AtomicU64::new(0),
+            purged_at: AtomicU64::new(purged_at),
             purges: AtomicU64::new(0),
             rules: Mutex::default(),
             refusals: (0..REFUSALS).map(|_| Mutex::default()).collect(),
@@ -118,9 +125,73 @@ impl Cache {
         Moment::from_ms(self.purged_at.load(Ordering::Relaxed))
     }
 
-    /// The longest body that is kept.
-    pub(crate) fn body_len_max(&self) -> u64 {
-        self.store.limits().object_bytes as u64
+    /// The longest body that is kept on such terms.
+    pub(crate) fn body_len_max(&self, terms: &Terms) -> u64 {
+        let disk = self.disk.as_ref();
+        let disk = disk.filter(|_| Disk::is_worth(terms, terms.received_at));
+        let on_disk = disk.map_or(0, |disk| disk.body_len_max());
+        on_disk.max(self.store.limits().object_bytes as u64)
+    }
+
+    /// To be asked before a request is sent whose answer may be kept.
+    pub(crate) fn begun(&self) -> Begun {
+        Begun {
+            // First, since a purge tells the disk first.
+            store: self.store.asked(),
+            disk: self.disk.as_ref().map_or(0, |disk| disk.purges()),
+        }
+    }
+
+    /// All copies of a key are wrong from now on.
+    pub(crate) fn drop_key(&self, key: &impl Lookup) {
+        if let Some(disk) = &self.disk {
+            disk.drop_key(key.hash(), clock::moment());
+        }
+        self.store.purge(key, How::Hard);
+    }
+
+    /// All copies with a tag are wrong from now on.
+    pub(crate) fn drop_tag(&self, tag: u64) {
+        if let Some(disk) = &self.disk {
+            disk.drop_tag(tag, clock::moment());
+        }
+        self.store.purge_tag(tag, How::Hard);
+    }
+
+    /// The way to the disk of an answer that is kept while it comes, when it may be long.
+    pub(crate) fn spool(
+        &self,
+        told: &Arc<Told>,
+        key: &[u8],
+        tags: &[u64],
+        begun: Begun,
+    ) -> Option<Spool> {
+        let disk = self.disk.as_ref()?;
+        let may_be_long = told.len.is_none_or(|len| len > BLOCK_LEN as u64);
+        let terms = told.stored.terms();
+        let is_worth = told.may_go_to_disk() && Disk::is_worth(terms, terms.received_at);
+        let is_wanted = may_be_long && is_worth;
+        is_wanted.then(|| Spool::new(disk, told, key.into(), tags.into(), begun.disk))
+    }
+
+    /// A copy came into memory, or is too large for it: it goes to the disk.
+    pub(crate) fn note_put(
+        &self,
+        put: &Put<Page>,
+        spool: Option<Spool>,
+        begun: Begun,
+        now: Moment,
+    ) {
+        let Some(disk) = &self.disk else {
+            return;
+        };
+        match (put, spool) {
+            (Put::Stored(hit), _) if hit.purged => {}
+            (Put::Stored(_), Some(spool)) if spool.has_begun() => spool.end(None),
+            (Put::Stored(hit), _) => disk.keep(&hit.object, begun.disk, now),
+            (Put::TooLarge | Put::Full, Some(spool)) => spool.end(Some(begun.store)),
+            (Put::TooLarge | Put::Full | Put::Purged, _) => {}
+        }
     }
 }
 
@@ -206,6 +277,46 @@ impl Told {
         })
     }
 
+    /// As it was read from the disk, with a body of so many bytes.
+    fn of_copy(copy: CopyOnDisk, len: u64) -> Self {
+        Self {
+            stored: copy.stored,
+            space: Space(copy.space),
+            names: copy.names,
+            values: copy.values,
+            len: Some(len),
+            draft: None,
+        }
+    }
+
+    /// Pages that are put together stay in memory, where they lie taken apart.
+    fn may_go_to_disk(&self) -> bool {
+        self.draft.is_none()
+    }
+
+    /// What is written of it.
+    fn copy_ref<'a>(&'a self, key: &'a [u8], tags: &'a [u64]) -> CopyRef<'a> {
+        CopyRef {
+            key,
+            tags,
+            space: self.space.0,
+            names: &self.names,
+            values: &self.values,
+            stored: &self.stored,
+        }
+    }
+
+    /// A hash of all that tells it apart from other copies of its key.
+    fn identity(&self, seed: Seed) -> u64 {
+        let parts = [
+            &self.space.0.to_le_bytes()[..],
+            self.names.as_bytes(),
+            b"\n",
+            &self.values,
+        ];
+        seed.hash(&parts.concat())
+    }
+
     /// The same copy with a new head, which may vary by something else now.
     pub(crate) fn renewed(
         &self,
@@ -279,7 +390,7 @@ impl Told {
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) told: Arc<Told>,
-    pub(crate) body: Bytes,
+    pub(crate) body: Body,
     /// Its body taken apart, where fragments may be put in.
     pub(crate) mosaic: Option<Arc<Mosaic>>,
     /// When it was last tried to renew it, and when its origin last failed; 0 for never.
@@ -288,10 +399,12 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    pub(crate) fn new(told: Arc<Told>, body: Bytes) -> Self {
+    pub(crate) fn new(told: Arc<Told>, body: impl Into<Body>) -> Self {
+        let body = body.into();
         let draft = told.draft.as_ref();
+        let mosaic = draft.and_then(|draft| draft.mosaic(body.in_memory()?));
         Self {
-            mosaic: draft.and_then(|draft| draft.mosaic(&body)).map(Arc::new),
+            mosaic: mosaic.map(Arc::new),
             told,
             body,
             tried: AtomicU64::new(0),
@@ -312,7 +425,7 @@ impl Page {
 
     /// Length of its body.
     pub(crate) fn len(&self) -> u64 {
-        self.body.len() as u64
+        self.body.len()
     }
 
     /// Whether it is time to try to renew it; whoever is told so tries.
@@ -348,10 +461,13 @@ impl Weigh for Page {
             + allocated(stored)
             + allocated(told.names.len())
             + allocated(told.values.len())
-            + allocated(self.body.len())
-            + self
-                .mosaic
-                .as_ref()
-                .map_or(0, |mosaic| allocated(mosaic.heap_bytes(&self.body)))
+            + match &self.body {
+                Body::Memory(bytes) => allocated(bytes.len()),
+                Body::Disk(_) => OPEN_FILE,
+            }
+            + match (&self.mosaic, self.body.in_memory()) {
+                (Some(mosaic), Some(body)) => allocated(mosaic.heap_bytes(body)),
+                _ => 0,
+            }
     }
 }

@@ -13,6 +13,7 @@ mod kept;
 mod own_answer;
 mod particulars;
 mod prior;
+mod recalling;
 mod serving;
 
 use std::future::Future;

@@ -1,5 +1,7 @@
 //! An overview in the text formats that monitoring systems collect. Pure.
 
+mod disk;
+
 use std::fmt::Write as _;
 
 use crate::figures::TimesSum;
@@ -357,6 +359,9 @@ fn store(page: &mut Page, held: &CacheView) {
     for (name, help, count) in counters {
         page.family(name, "counter", help);
         page.line(&format!("{name}_total"), &[], count);
+    }
+    if let Some(disk) = &held.disk {
+        disk::page(page, disk);
     }
 }
 

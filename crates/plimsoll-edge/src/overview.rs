@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::cache::Cache;
+use crate::cache::disk::DiskView;
 use crate::clock::Clock;
 use crate::figures::{Counter, Figures, TimesSum};
 use crate::fragments::Served;
@@ -89,6 +90,8 @@ pub(crate) struct CacheView {
     pub(crate) fetches: u64,
     /// Orders to purge, ever.
     pub(crate) purges: u64,
+    /// What is on disk.
+    pub(crate) disk: Option<DiskView>,
 }
 
 /// One route.

@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::acme;
 use crate::admin;
+use crate::cache;
 use crate::clock::Clock;
 use crate::errands::{self, Errands};
 use crate::figures::Figures;
@@ -207,8 +208,9 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         challenges: Some(&challenges),
         ..Before::default()
     };
-    let shared = Shared::new(edge, &roster.pools(), before, count, clock)?;
+    let mut shared = Shared::new(edge, &roster.pools(), before, count, clock)?;
     give_up_rights(edge)?;
+    shared.cache = settings::cache(edge, None, &hooks.tell)?;
     let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
     let Started {
         threads,
@@ -287,14 +289,18 @@ fn listen(
 /// becomes that user's.
 fn give_up_rights(edge: &Edge) -> Result<(), Fault> {
     let user = edge.user.as_deref().map(user::find).transpose()?;
+    let owner = user
+        .as_ref()
+        .map(|user| (user.uid.as_raw(), user.gid.as_raw()));
     if let Some(acme) = &edge.acme {
-        let owner = user
-            .as_ref()
-            .map(|user| (user.uid.as_raw(), user.gid.as_raw()));
         acme::prepare(acme, owner).map_err(|source| Fault::State {
             path: acme.state.clone(),
             source,
         })?;
+    }
+    if let Some(disk) = &edge.cache_disk {
+        // What fails here fails again when it is opened, and is told then.
+        let _ = cache::disk::prepare(&disk.path, owner);
     }
     user.as_ref().map_or(Ok(()), user::become_user)
 }
@@ -391,6 +397,10 @@ impl Running {
         if let Some(admin) = self.admin {
             let _ = admin.end.send(());
             let _ = admin.thread.join();
+        }
+        // After the last who might purge.
+        if let Some(disk) = self.control.disk() {
+            disk.close();
         }
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
 
 use crate::access::Gate;
-use crate::cache::Cache;
+use crate::cache::{Cache, disk};
 use crate::clock::{self, Clock};
 use crate::deadline::TICK_MS;
 use crate::figures::Counter;
@@ -86,7 +86,6 @@ pub(crate) struct Before<'a> {
     pub(crate) routes: &'a [Arc<RouteShared>],
     pub(crate) doors: &'a [Arc<DoorSettings>],
     pub(crate) challenges: Option<&'a Arc<Challenges>>,
-    pub(crate) cache: Option<&'a Arc<Cache>>,
 }
 
 impl Shared {
@@ -128,21 +127,36 @@ impl Shared {
             routes,
             gate: gate.map(Arc::new),
             traces: edge.traces.clone().map(Arc::new),
-            cache: cache(edge, before.cache)?,
+            cache: None,
             doors,
         })
     }
 }
 
-/// The copies: a reload keeps them unless it gives them another room.
-fn cache(edge: &Edge, before: Option<&Arc<Cache>>) -> Result<Option<Arc<Cache>>, Fault> {
+/// The copies: a reload keeps them unless it gives them another room. The disk is used by whoever the process becomes,
+/// so that this comes after that.
+pub(crate) fn cache(
+    edge: &Edge,
+    before: Option<&Arc<Cache>>,
+    tell: &Arc<dyn Fn(&str) + Send + Sync>,
+) -> Result<Option<Arc<Cache>>, Fault> {
     let Some(size) = edge.cache else {
         return Ok(None);
     };
-    let cache = match before {
-        Some(before) if before.size == size => Arc::clone(before),
-        _ => Arc::new(Cache::new(size).ok_or(Fault::NoRandom)?),
+    let disk_before = before.and_then(|before| before.disk.as_ref());
+    let config = edge.cache_disk.as_ref();
+    let disk = disk::follow(config, disk_before, tell);
+    let is_same = match (&disk, disk_before) {
+        (Some(disk), Some(before)) => Arc::ptr_eq(disk, before),
+        (disk, before) => disk.is_none() && before.is_none(),
     };
+    let cache = match before {
+        Some(before) if before.size == size && is_same => Arc::clone(before),
+        _ => Arc::new(Cache::new(size, disk).ok_or(Fault::NoRandom)?),
+    };
+    if let (Some(disk), Some(config)) = (&cache.disk, config) {
+        disk.attach(&cache.store, size, config.size);
+    }
     cache.follow(&edge.routes);
     Ok(Some(cache))
 }

@@ -97,6 +97,9 @@ pub(crate) fn read_edge(path: &Path, look_up: &LookUp<'_>) -> Result<Edge, Fault
     if let Some(ca) = edge.acme.as_mut().and_then(|acme| acme.ca.as_mut()) {
         *ca = folder.join(&*ca);
     }
+    if let Some(disk) = &mut edge.cache_disk {
+        disk.path = folder.join(&disk.path);
+    }
     Ok(edge)
 }
 

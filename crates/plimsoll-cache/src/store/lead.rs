@@ -198,6 +198,7 @@ impl<V: Weigh, H> Leader<V, H> {
                     begun: self.fill.begun,
                     variant: self.fill.variant,
                     tags,
+                    recalled: None,
                 };
                 self.store
                     .insert(entry, make(body), supersedes, Some(&self.fill))

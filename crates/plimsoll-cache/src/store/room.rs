@@ -16,6 +16,8 @@ pub(super) struct Entry<'a> {
     pub(super) begun: u64,
     pub(super) variant: u64,
     pub(super) tags: &'a [u64],
+    /// It was kept elsewhere and comes back; whether it was purged softly meanwhile.
+    pub(super) recalled: Option<bool>,
 }
 
 impl<V: Weigh, H> Store<V, H> {
@@ -30,6 +32,7 @@ impl<V: Weigh, H> Store<V, H> {
             hash,
             begun,
             variant,
+            recalled,
             ..
         } = entry;
         let object = self.object(entry, value);
@@ -51,13 +54,14 @@ impl<V: Weigh, H> Store<V, H> {
         let checked = self.purges.last();
         let key = &object.key;
         let met = self.purges.met(begun, Whom { hash, key }, &object.tags);
-        let found = if met == Some(How::Hard) {
+        let is_late = recalled.is_some() && Self::has_one(shard, key, hash, &mut supersedes);
+        let found = if met == Some(How::Hard) || is_late {
             None
         } else {
             let instead = self.clear_way(shard, key, hash, &mut supersedes, &mut gone);
             shard.put(hash, checked, Arc::clone(&object), instead, &mut gone)
         };
-        let purged = met == Some(How::Soft);
+        let purged = met == Some(How::Soft) || recalled == Some(true);
         if let Some(index) = found {
             shard.slots.slot_mut(index).purged = purged;
             shard.passes.forget(of_kind(hash, variant));
@@ -90,6 +94,18 @@ impl<V: Weigh, H> Store<V, H> {
             tags: entry.tags.into(),
             born: self.born.fetch_add(1, Ordering::Relaxed),
         })
+    }
+
+    /// Whether a variant is there that a newcomer would supersede.
+    fn has_one(
+        shard: &Shard<V, H>,
+        key: &[u8],
+        hash: u64,
+        supersedes: &mut impl FnMut(&V) -> bool,
+    ) -> bool {
+        let variants = shard.variants(hash, |other| other == key);
+        let mut variants = variants.into_iter();
+        variants.any(|index| supersedes(&shard.slots.object(index).value))
     }
 
     /// Takes out the variants that are superseded, but for one, whose place the newcomer gets; and the oldest if there

@@ -1,9 +1,11 @@
 //! Copies of answers: what a route keeps and for how long, and how a file writes it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use super::CacheDisk;
 use super::answers::size;
-use super::words::{CACHE, CACHE_QUERY, STORE};
+use super::words::{CACHE, CACHE_QUERY, DISK, STORE};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::{Kind, Node};
 use crate::units;
@@ -12,6 +14,10 @@ use crate::units;
 pub const CACHE_LEN: u64 = 64 << 20;
 /// Fewest and most bytes of copies.
 pub const CACHE_LENS: (u64, u64) = (1 << 20, 1 << 40);
+/// Bytes of copies on disk where nothing is said of them.
+pub const DISK_LEN: u64 = 1 << 30;
+/// Fewest and most bytes of copies on disk.
+pub const DISK_LENS: (u64, u64) = (1 << 20, 1 << 46);
 
 /// What of a query tells copies apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -114,14 +120,39 @@ impl Default for Caching {
     }
 }
 
-/// Reads `cache:` of the whole file: how many bytes of copies are kept, if any.
-pub(super) fn store(desk: &Desk<'_>, node: &Node) -> Option<u64> {
+/// Reads `cache:` of the whole file: how many bytes of copies are kept in memory, and what on disk, if any.
+pub(super) fn store(desk: &Desk<'_>, node: &Node) -> (Option<u64>, Option<CacheDisk>) {
+    if is_off(node) {
+        return (None, None);
+    }
+    let Some(fields) = desk.fields(node, &STORE) else {
+        return (None, None);
+    };
+    let (least, most) = CACHE_LENS;
+    let memory = size(desk, &fields, "size", least, most).unwrap_or(CACHE_LEN);
+    let disk = fields.get("disk").and_then(|node| disk(desk, node));
+    (Some(memory), disk)
+}
+
+/// Reads `disk:`; `off` is none.
+fn disk(desk: &Desk<'_>, node: &Node) -> Option<CacheDisk> {
     if is_off(node) {
         return None;
     }
-    let fields = desk.fields(node, &STORE)?;
-    let (least, most) = CACHE_LENS;
-    Some(size(desk, &fields, "size", least, most).unwrap_or(CACHE_LEN))
+    let fields = desk.fields(node, &DISK)?;
+    let (least, most) = DISK_LENS;
+    let size = size(desk, &fields, "size", least, most).unwrap_or(DISK_LEN);
+    let valid = "a folder for this edge alone, such as /var/cache/plimsoll";
+    let node = super::file::required(desk, &fields, "path")?;
+    let path = desk.word(node, valid)?;
+    if path.is_empty() {
+        desk.fault(node, "the folder has no name", valid);
+        return None;
+    }
+    Some(CacheDisk {
+        path: PathBuf::from(path),
+        size,
+    })
 }
 
 /// Reads `cache:` of a route; `off` is none.

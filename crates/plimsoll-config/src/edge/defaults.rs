@@ -195,6 +195,7 @@ impl Edge {
             zone: None,
             acme: None,
             cache: Some(CACHE_LEN),
+            cache_disk: None,
         }
     }
 }

@@ -98,6 +98,10 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         SocketAddr::from(([127, 0, 0, 1], 8080)),
         Pool::new("", Vec::new()),
     );
+    let (cache, cache_disk) = match fields.get("cache") {
+        Some(node) => caching::store(desk, node),
+        None => (defaults.cache, None),
+    };
     Some(Edge {
         listen,
         pools,
@@ -134,10 +138,8 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         resolvers,
         zone,
         acme,
-        cache: match fields.get("cache") {
-            Some(node) => caching::store(desk, node),
-            None => defaults.cache,
-        },
+        cache,
+        cache_disk,
     })
 }
 

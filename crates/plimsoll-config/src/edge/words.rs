@@ -10,7 +10,7 @@ use crate::plan::words::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
 use crate::plan::words::{Table, word};
-pub(crate) use caching::{CACHE, CACHE_QUERY, STORE};
+pub(crate) use caching::{CACHE, CACHE_QUERY, DISK, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
 
 /// The whole file.
@@ -517,6 +517,7 @@ pub(crate) static TABLES: [&Table; 30] = [
     &CACHE,
     &CACHE_QUERY,
     &STORE,
+    &DISK,
     &ACCESS,
     &COUNTRIES,
     &ALARM,

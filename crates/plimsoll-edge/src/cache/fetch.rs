@@ -6,9 +6,17 @@ use std::sync::Arc;
 use plimsoll_cache::store::{self, Follower, Hit, Leader, Object};
 use plimsoll_cache::{CacheStatus, Moment};
 
+use super::disk::Spool;
 use super::subject::Subject;
 use super::{Cache, Page, Told};
 use crate::exchange::Pace;
+
+/// The last purges when a request was sent, in memory and on disk.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    pub(crate) store: store::Asked,
+    pub(crate) disk: u64,
+}
 
 /// What the cache wants of an exchange.
 #[derive(Debug)]
@@ -22,7 +30,7 @@ pub(crate) struct Fetch {
     pub(crate) is_conditional: bool,
     pub(crate) asked_at: Moment,
     /// Purges up to then do not meet the answer.
-    pub(crate) begun: store::Asked,
+    pub(crate) begun: Begun,
     /// What is said of the answer.
     pub(crate) status: CacheStatus,
 }
@@ -86,6 +94,9 @@ pub(crate) struct Filling {
     pub(crate) leader: Leader<Page, Told>,
     pub(crate) told: Arc<Told>,
     pub(crate) labels: Box<[u64]>,
+    pub(crate) begun: Begun,
+    /// Its way to the disk, when it may be long.
+    pub(crate) spool: Option<Spool>,
     pub(crate) cache: Arc<Cache>,
     /// Hash and kind of requests that shall not wait for each other, for nobody else may be given it.
     pub(crate) passes: Option<(u64, u64)>,

@@ -1,5 +1,6 @@
 //! Orders about copies, and questions about them, as the admin address takes them.
 
+use plimsoll_cache::disk::About;
 use plimsoll_cache::invalidate::Label;
 use plimsoll_cache::store::How;
 use plimsoll_cache::{KeyRef, KeyRule, Moment};
@@ -103,6 +104,8 @@ impl Cache {
             self.purged_at.store(now.ms(), Relaxed);
         }
         let rules = self.rules();
+        // The disk goes first: what it brings back after that, it has held against the purge.
+        let is_written = self.purge_disk(order, &rules, now);
         let told = match &order.what {
             What::Url(url) => {
                 for key in rules.iter().flat_map(|rule| url.keys(rule)) {
@@ -126,9 +129,39 @@ impl Cache {
                 "all copies".to_owned()
             }
         };
+        let warning = if is_written {
+            ""
+        } else {
+            "; this could not be written to the disk: empty the folder of the copies before the next start"
+        };
         match order.how {
-            How::Soft => format!("{told} are stale; each is served while it is renewed"),
-            How::Hard => format!("{told} are gone"),
+            How::Soft => {
+                format!("{told} are stale; each is served while it is renewed{warning}")
+            }
+            How::Hard => format!("{told} are gone{warning}"),
+        }
+    }
+
+    /// Purges copies on disk. Whether that holds after a restart.
+    fn purge_disk(&self, order: &PurgeOrder, rules: &[KeyRule], now: Moment) -> bool {
+        let Some(disk) = &self.disk else {
+            return true;
+        };
+        let purge = |what: &[About<'_>]| disk.purge(what, order.how, now);
+        match &order.what {
+            What::Url(url) => {
+                let keys = rules.iter().flat_map(|rule| url.keys(rule));
+                let keys: Vec<_> = keys.map(|key| About::Key(key.hash(self.seed))).collect();
+                purge(&keys)
+            }
+            What::Prefix(url) => {
+                let whole = KeyRule::default();
+                let keys = url.keys(&whole).map(|key| key.to_key());
+                let prefixes = keys.each_ref().map(|key| About::Prefix(key.as_bytes()));
+                purge(&prefixes)
+            }
+            What::Tag(tag) => purge(&[About::Tag(Label::tag(self.seed, tag.as_bytes()).0)]),
+            What::All => purge(&[About::Everything]),
         }
     }
 
@@ -187,6 +220,7 @@ impl Cache {
             evicted: figures.evicted_total,
             fetches: figures.fills as u64,
             purges: self.purges.load(std::sync::atomic::Ordering::Relaxed),
+            disk: self.disk.as_ref().map(|disk| disk.view()),
         }
     }
 
@@ -208,6 +242,7 @@ impl Cache {
             "passes": figures.passes,
             "purges": self.purges.load(std::sync::atomic::Ordering::Relaxed),
             "most_asked": most.collect::<Vec<_>>(),
+            "disk": self.disk.as_ref().map(|disk| disk.view().json()),
         })
     }
 }

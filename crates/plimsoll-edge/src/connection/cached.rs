@@ -19,6 +19,7 @@ use plimsoll_wire::request_head::{RequestHead, header_room, parse};
 
 use super::begin::default_host;
 use super::own_answer::Own;
+use super::recalling::AskedDisk;
 use super::serving::Served;
 use super::{Connection, Stage};
 use crate::cache::fetch::{Fetch, Role};
@@ -52,30 +53,33 @@ pub(super) struct Seeking {
     pub(super) names: Option<Box<str>>,
     /// It waits for nobody any more.
     pub(super) alone: bool,
+    /// Whether the disk was asked.
+    pub(super) disk: AskedDisk,
 }
 
 impl Seeking {
     pub(super) fn again(&self) -> Self {
         Self {
             tries: self.tries + 1,
+            disk: self.disk.again(),
             ..self.clone()
         }
     }
 }
 
 /// All that a look-up is about.
-struct Look<'a> {
-    request: Admitted<'a>,
-    cache: &'a Arc<Cache>,
+pub(super) struct Look<'a> {
+    pub(super) request: Admitted<'a>,
+    pub(super) cache: &'a Arc<Cache>,
     route: &'a RouteCache,
     asked: Asked<'a, 'a>,
-    wanted: Wanted<'a>,
+    pub(super) wanted: Wanted<'a>,
     secure: bool,
-    seeking: Seeking,
+    pub(super) seeking: Seeking,
 }
 
 impl Look<'_> {
-    fn subject(&self) -> Subject {
+    pub(super) fn subject(&self) -> Subject {
         let settings = self.request.settings;
         let route = settings.routes.get(self.request.own.facts.route);
         Subject::new(
@@ -174,7 +178,10 @@ impl Connection {
         }
     }
 
-    fn missed(&mut self, mut look: Look<'_>) {
+    fn missed(&mut self, look: Look<'_>) {
+        let Some(mut look) = self.recall(look) else {
+            return;
+        };
         if is_refused_without(&look.asked) {
             return self.refuse_look(&look);
         }
@@ -348,7 +355,7 @@ impl Connection {
             role,
             copy,
             asked_at: self.event_loop.moment(),
-            begun: look.cache.store.asked(),
+            begun: look.cache.begun(),
             status,
         })
     }

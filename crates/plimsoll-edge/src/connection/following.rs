@@ -15,12 +15,14 @@ use plimsoll_wire::request_head::{header_room, parse};
 use super::begin::client_of;
 use super::cached::{Admitted, Seeking};
 use super::own_answer::{Own, after};
+use super::recalling::AskedDisk;
 use super::serving::{Slowness, end_served_head, status_of};
 use super::{After, Connection, Stage};
 use crate::cache::subject::Subject;
 use crate::cache::{Page, Told};
 use crate::client::{Client, Outgoing};
 use crate::clock;
+use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
 use crate::exchange::{Exchange, Pace};
 use crate::forward;
@@ -28,6 +30,9 @@ use crate::own::Reason;
 use crate::pool::server::Server;
 use crate::record::Outcome;
 use crate::settings::{Settings, ticks};
+
+/// How long copies from the disk are waited for, ticks; then a server is asked.
+const DISK_TICKS: u64 = 1000 / TICK_MS;
 
 /// A request that reads along.
 #[derive(Debug)]
@@ -201,8 +206,11 @@ impl Connection {
         let mut line = Vec::new();
         self.begin_line(&mut line, request.head, request.client);
         let settings = Rc::clone(request.settings);
-        self.event_loop
-            .set_deadline(self.deadline, longest_wait(&settings, &request.own));
+        let wait = match seeking.disk {
+            AskedDisk::Waits => DISK_TICKS,
+            AskedDisk::Not | AskedDisk::Done => longest_wait(&settings, &request.own),
+        };
+        self.event_loop.set_deadline(self.deadline, wait);
         self.stage = Stage::Following(Box::new(Following {
             follower,
             subject,
@@ -487,6 +495,11 @@ impl Connection {
     /// Its deadline has passed.
     pub(super) fn following_expired(&mut self) {
         match &self.stage {
+            // A disk that stands still is no reason to fail.
+            Stage::Following(following) if following.seeking.disk == AskedDisk::Waits => {
+                let seeking = following.seeking.again();
+                self.seek_again(seeking);
+            }
             Stage::Following(following) if following.reading.is_none() => {
                 self.following_failed(504, Reason::NoServer);
             }

@@ -8,6 +8,7 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 
 use super::own_answer::{Own, after};
 use super::{After, Connection, Stage};
+use crate::cache::disk::{Body, Next, Reading};
 use crate::client::{Client, Outgoing};
 use crate::clock::{self, Nanoseconds};
 use crate::deadline::TICK_MS;
@@ -16,12 +17,15 @@ use crate::exchange::SLOWEST;
 use crate::fragments::Mosaic;
 use crate::record::Outcome;
 
+/// How long the disk may take for a piece, ticks.
+const DISK_TICKS: u64 = 10_000 / TICK_MS;
+
 /// A copy that answers.
 pub(super) struct Served<'a> {
     /// What is still to go out before it.
     pub(super) early: &'a [u8],
     pub(super) stored: &'a Stored,
-    pub(super) body: &'a Bytes,
+    pub(super) body: &'a Body,
     /// It may be put together from fragments.
     pub(super) mosaic: Option<&'a Arc<Mosaic>>,
     pub(super) shape: Shape,
@@ -41,6 +45,8 @@ pub(super) struct Served<'a> {
 pub(super) struct Serving {
     head: Outgoing,
     body: Bytes,
+    /// What follows it, when it is on disk.
+    rest: Option<Reading>,
     sent: u64,
     after: After,
     slowness: Slowness,
@@ -48,7 +54,8 @@ pub(super) struct Serving {
 
 impl Serving {
     pub(super) fn memory(&self) -> usize {
-        self.head.memory()
+        let body = self.rest.as_ref().map_or(0, |_| self.body.len());
+        self.head.memory() + body
     }
 }
 
@@ -92,29 +99,28 @@ impl Connection {
         head.extend_from_slice(served.early);
         let len = served.body.len();
         let now = self.event_loop.moment();
-        let body_len = Some(len as u64);
+        let body_len = Some(len);
         served.stored.write_head(&mut head, shape, body_len, now);
         served.status.write(&mut head);
         end_served_head(&mut head, own, after, served.pass, "");
-        let mut body = match shape {
-            _ if own.facts.is_head => Bytes::new(),
-            Shape::Whole => served.body.clone(),
-            Shape::NotModified | Shape::Unsatisfiable => Bytes::new(),
-            Shape::Part { first, last } => {
-                let place = |at: u64| usize::try_from(at).unwrap_or(len).min(len);
-                served.body.slice(place(first)..place(last + 1))
-            }
+        let (from, to) = match shape {
+            _ if own.facts.is_head => (0, 0),
+            Shape::Whole => (0, len),
+            Shape::NotModified | Shape::Unsatisfiable => (0, 0),
+            Shape::Part { first, last } => (first, last + 1),
         };
-        let sent = (head.len() + body.len()) as u64;
+        let (mut body, rest) = served.body.part(from, to);
+        let sent = head.len() as u64 + body.len() as u64 + rest.as_ref().map_or(0, Reading::len);
         let status = status_of(shape, served.stored);
         self.tell_of_served(served, status, sent);
-        if let Client::Inner(inner) = &self.client {
+        if let (Client::Inner(inner), None) = (&self.client, &rest) {
             let mosaic = served.mosaic.filter(|_| shape == Shape::Whole);
             inner.hand_over(std::mem::take(&mut body), mosaic.cloned());
         }
         self.stage = Stage::Serving(Serving {
             head: head.into(),
             body,
+            rest,
             sent: 0,
             after,
             slowness: Slowness::default(),
@@ -144,7 +150,23 @@ impl Connection {
         let Stage::Serving(serving) = &mut self.stage else {
             return Poll::Ready(());
         };
-        while !(serving.head.is_empty() && serving.body.is_empty()) {
+        loop {
+            if serving.head.is_empty() && serving.body.is_empty() {
+                match serving.rest.as_mut().map(|rest| rest.poll_next(cx)) {
+                    None | Some(Poll::Ready(Next::End)) => break,
+                    Some(Poll::Ready(Next::Bytes(bytes))) => serving.body = bytes,
+                    // Whoever counts bytes sees that some are missing.
+                    Some(Poll::Ready(Next::Broken)) => {
+                        self.stage = Stage::Over;
+                        return Poll::Ready(());
+                    }
+                    Some(Poll::Pending) => {
+                        serving.slowness.moved(self.event_loop.clock.now());
+                        self.event_loop.set_deadline(self.deadline, DISK_TICKS);
+                        return Poll::Pending;
+                    }
+                }
+            }
             let first = serving.head.left();
             let first_len = first.len();
             match self.client.poll_write(cx, first, &serving.body) {

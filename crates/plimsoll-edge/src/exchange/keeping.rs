@@ -10,7 +10,7 @@ use std::task::{Context, Waker};
 
 use plimsoll_cache::invalidate::{invalidated, labels};
 use plimsoll_cache::stale::{self, Illness};
-use plimsoll_cache::store::{How, Named, Put};
+use plimsoll_cache::store::{Named, Put};
 use plimsoll_cache::storing::{Storable, Terms};
 use plimsoll_cache::vary::Vary;
 use plimsoll_cache::{Answer, Exchange as Times, KeyRef, Method, Policy, Stored, storing};
@@ -69,10 +69,22 @@ impl Pace {
 }
 
 impl Filling {
+    /// Whether it keeps to the pace of the one who asked, and how far it runs ahead. It does before it outgrows what
+    /// memory keeps of it: who is further behind than that breaks off.
+    fn pacing(&self) -> (bool, u64) {
+        let kept_max = self.cache.store.limits().object_bytes as u64;
+        let may_outgrow = self.told.len.is_none_or(|len| len > kept_max);
+        let is_paced = !self.fits || (may_outgrow && self.len > kept_max / 2);
+        (is_paced, AHEAD_MAX.min(kept_max / 4))
+    }
+
     fn append(&mut self, content: &[u8], now: u64) {
         self.len += content.len() as u64;
         if !content.is_empty() {
             self.fits = self.leader.append(content, now) && self.fits;
+            if let Some(spool) = &mut self.spool {
+                spool.append(content);
+            }
         }
     }
 }
@@ -163,7 +175,7 @@ impl Exchange {
         if parts.asked.method.invalidates() {
             invalidate(&fetch, parts, &answer, policy);
             // What this answer makes invalid was there before it.
-            fetch.begun = fetch.cache.store.asked();
+            fetch.begun = fetch.cache.begun();
         }
         if said.head.status == 304 && fetch.is_conditional {
             return self.renewed(fetch, parts, said, policy, &times, side);
@@ -223,7 +235,7 @@ impl Exchange {
         }
         // What the copy was of is not what is there now.
         if fetch.copy.is_some() && !is_ill && fetch.subject.is_get() {
-            fetch.cache.store.purge(&named, How::Hard);
+            fetch.cache.drop_key(&named);
         }
         self.cache_status = Some(plimsoll_cache::CacheStatus {
             detail: Some(word),
@@ -245,7 +257,7 @@ impl Exchange {
             Length::Sized(len) if !matches!(said.coded, Coded::As(_)) => Some(len),
             _ => None,
         };
-        if len.is_some_and(|len| len > fetch.cache.body_len_max()) {
+        if len.is_some_and(|len| len > fetch.cache.body_len_max(&storable.terms)) {
             return Err((Box::new(fetch), "too-large"));
         }
         let Some(labels) = labels(said.headers, &parts.key, fetch.cache.seed) else {
@@ -278,7 +290,7 @@ impl Exchange {
             return Err((Box::new(fetch), "vary"));
         };
         let now = side.event_loop.clock.now();
-        let (store, begun) = (&fetch.cache.store, fetch.begun);
+        let (store, begun) = (&fetch.cache.store, fetch.begun.store);
         let (leader, variant) = match fetch.role {
             Role::Lead(leader) if is_fresh => (leader, None),
             Role::Lead(leader) => {
@@ -301,11 +313,15 @@ impl Exchange {
         };
         let pace = Rc::new(Pace::default());
         self.kept = Some(Kept::Following(leader.follow(), Rc::clone(&pace), status));
+        let labels: Box<[u64]> = labels.iter().map(|label| label.0).collect();
+        let spool = fetch.cache.spool(&told, leader.key(), &labels, fetch.begun);
         Ok(Course::Kept(Box::new(Filling {
             leader,
             cache: fetch.cache,
             told,
-            labels: labels.iter().map(|label| label.0).collect(),
+            labels,
+            begun: fetch.begun,
+            spool,
             passes: variant.map(|variant| (fetch.subject.hash, variant)),
             len: 0,
             fits: true,
@@ -383,12 +399,15 @@ impl Exchange {
             labels,
             passes,
             status,
+            begun,
+            spool,
             ..
         } = *filling;
         let supersedes = |other: &Page| told.supersedes(&other.told);
         let put = leader.store(&labels, supersedes, |body| {
             Page::new(Arc::clone(&told), body)
         });
+        cache.note_put(&put, spool, begun, side.event_loop.moment());
         if let Some((hash, variant)) = passes {
             cache
                 .store
@@ -407,7 +426,8 @@ impl Exchange {
             return false;
         };
         let pace = &filling.pace;
-        if filling.fits || pace.has_left.get() || filling.len < pace.read.get() + AHEAD_MAX {
+        let (is_paced, ahead_max) = filling.pacing();
+        if !is_paced || pace.has_left.get() || filling.len < pace.read.get() + ahead_max {
             return false;
         }
         *pace.waker.borrow_mut() = Some(cx.waker().clone());
@@ -428,10 +448,10 @@ fn invalidate(fetch: &Fetch, parts: &Parts<'_, '_>, answer: &Answer<'_, '_>, pol
     let invalid = invalidated(parts.asked.method, key, target, answer, cache.seed);
     for target in &invalid.targets {
         let key = KeyRef::new(key.is_secure(), key.host(), target, &policy.key);
-        cache.store.purge(&Wanted::new(key, cache.seed), How::Hard);
+        cache.drop_key(&Wanted::new(key, cache.seed));
     }
     for group in &invalid.groups {
-        cache.store.purge_tag(group.0, How::Hard);
+        cache.drop_tag(group.0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_cache::store::{Hit, How, Put};
+use plimsoll_cache::store::{Hit, Put};
 use plimsoll_cache::update::{HeadEffect, Renewed, head_effect, renew};
 use plimsoll_cache::{Answer, CacheStatus, Exchange as Times, Policy};
 use plimsoll_wire::head;
@@ -12,7 +12,6 @@ use super::{Exchange, Side};
 use crate::cache::fetch::{Fetch, Kept, Role};
 use crate::cache::subject::Parts;
 use crate::cache::{Page, Told};
-use crate::clock::Nanoseconds;
 
 impl Exchange {
     /// The server says that the copy is still right.
@@ -46,7 +45,7 @@ impl Exchange {
             ..fetch.status
         };
         let now = side.event_loop.clock.now();
-        let store = Arc::clone(&fetch.cache.store);
+        let cache = Arc::clone(&fetch.cache);
         let named = fetch.subject.named();
         let kept = match renewed {
             Ok(Renewed::Copy(stored, vary)) => {
@@ -54,12 +53,12 @@ impl Exchange {
                     .told
                     .renewed(*stored, &vary, parts.head.headers, policy);
                 side.event_loop.figures.cache_renewed.increment();
-                put_renewed(fetch, parts, &copy, told, status, now)
+                put_renewed(fetch, parts, &copy, told, status, side)
             }
             Ok(Renewed::Once(stored, refusal)) => {
                 let told = page.told.with_head(*stored);
                 let told = Arc::new(told);
-                store.purge(&named, How::Hard);
+                cache.drop_key(&named);
                 if let Role::Lead(leader) = fetch.role {
                     leader.uncacheable(now);
                 }
@@ -70,7 +69,7 @@ impl Exchange {
                 Kept::Once(Arc::new(page.with_head(told)), status)
             }
             Ok(Renewed::Mismatch) | Err(_) => {
-                store.purge(&named, How::Hard);
+                cache.drop_key(&named);
                 Kept::Again
             }
         };
@@ -86,9 +85,10 @@ fn put_renewed(
     copy: &Hit<Page>,
     told: Told,
     status: CacheStatus,
-    now: Nanoseconds,
+    side: &Side<'_>,
 ) -> Kept {
-    let store = Arc::clone(&fetch.cache.store);
+    let (cache, begun) = (Arc::clone(&fetch.cache), fetch.begun);
+    let (store, now) = (&cache.store, side.event_loop.clock.now());
     let is_fresh = is_fresh(parts, told.stored.terms());
     let (told, tags) = (Arc::new(told), copy.object.tags());
     let new = || copy.object.value().with_head(Arc::clone(&told));
@@ -96,7 +96,7 @@ fn put_renewed(
     let put = match fetch.role {
         Role::Lead(leader) if is_fresh => leader.store(tags, supersedes, |_| new()),
         role => {
-            let put = store.put(&parts.wanted, fetch.begun, tags, supersedes, new());
+            let put = store.put(&parts.wanted, begun.store, tags, supersedes, new());
             match role {
                 // Each who wants it must ask anew: nobody waits for another.
                 Role::Lead(leader) => leader.uncacheable(now),
@@ -108,6 +108,7 @@ fn put_renewed(
             put
         }
     };
+    cache.note_put(&put, None, begun, side.event_loop.moment());
     match put {
         Put::Stored(hit) => Kept::Page(hit.object, status),
         Put::TooLarge | Put::Full | Put::Purged => Kept::Once(Arc::new(new()), status),
@@ -137,16 +138,18 @@ pub(super) fn compare(
             let told = Arc::new(told);
             let new = page.with_head(Arc::clone(&told));
             let supersedes = |other: &Page| told.supersedes(&other.told);
-            store.put(
+            let put = store.put(
                 &parts.wanted,
-                fetch.begun,
+                fetch.begun.store,
                 copy.object.tags(),
                 supersedes,
                 new,
             );
+            let now = times.received_at;
+            fetch.cache.note_put(&put, None, fetch.begun, now);
         }
         // Not even while it is renewed: it is known to be another.
-        HeadEffect::Stale => store.purge(&parts.wanted, How::Hard),
+        HeadEffect::Stale => fetch.cache.drop_key(&parts.wanted),
         HeadEffect::Nothing => {}
     }
 }

@@ -13,13 +13,14 @@ use tokio::sync::{Notify, mpsc};
 use super::event_loops::Order;
 use super::sockets::bind;
 use super::{Fault, Hooks, Phase};
+use crate::cache::disk::Disk;
 use crate::cache::{Cache, PurgeOrder};
 use crate::clock;
 use crate::errands::Errands;
 use crate::overview::Watch;
 use crate::pool::{Pool, lock};
 use crate::roster::{self, Name, Roster};
-use crate::settings::{Before, DoorSettings, Settings, Shared, loops, pools};
+use crate::settings::{self, Before, DoorSettings, Settings, Shared, loops, pools};
 use crate::tls;
 use crate::tls::challenges::Challenges;
 
@@ -163,13 +164,13 @@ impl Control {
         let mut routes = lock(&self.watch.routes);
         let mut cache = lock(&self.watch.cache);
         let before = Before {
-            cache: cache.as_ref(),
             pools: &in_use,
             routes: &routes,
             doors: &state.doors,
             challenges: Some(&self.challenges),
         };
-        let shared = Shared::new(edge, &roster.pools(), before, self.loops, self.watch.clock)?;
+        let mut shared = Shared::new(edge, &roster.pools(), before, self.loops, self.watch.clock)?;
+        shared.cache = settings::cache(edge, cache.as_ref(), &self.hooks.tell)?;
         let settings: Vec<Settings> = (0..self.loops)
             .map(|number| Settings::new(edge, &shared, number))
             .collect::<Result<_, _>>()?;
@@ -265,6 +266,11 @@ impl Control {
             held[word] = count.into();
         }
         Ok(held)
+    }
+
+    /// Copies on disk.
+    pub(super) fn disk(&self) -> Option<Arc<Disk>> {
+        lock(&self.watch.cache).as_ref()?.disk.clone()
     }
 
     fn cache(&self) -> Result<Arc<Cache>, String> {

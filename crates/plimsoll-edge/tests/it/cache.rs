@@ -1,6 +1,7 @@
 //! The cache in the road of a request: what copies answer, what goes on, and what becomes of it.
 
 mod collapse;
+mod disk;
 mod fragments;
 mod plain;
 mod purge;

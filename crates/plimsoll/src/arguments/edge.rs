@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
-use plimsoll_config::edge::{CACHE_LENS, CacheQuery, Ceiling, is_cookie};
+use plimsoll_config::edge::{
+    CACHE_LENS, CacheDisk, CacheQuery, Ceiling, DISK_LEN, DISK_LENS, is_cookie,
+};
 use plimsoll_config::units;
 
 use super::{duration, duration_above_zero};
@@ -79,6 +81,9 @@ pub(crate) struct EdgeArguments {
     /// Memory for copies of answers, or `off` to pass every request on [default: 64MiB]
     #[arg(long, value_name = "off|SIZE", value_parser = cache, help_heading = "Cache")]
     pub(crate) cache: Option<CacheArgument>,
+    /// Folder where copies are kept too, so that they outlive the process [default size: 1GiB]
+    #[arg(long, value_name = "DIR[:SIZE]", value_parser = cache_disk, help_heading = "Cache")]
+    pub(crate) cache_disk: Option<CacheDisk>,
     /// Least lifetime of a plain page: a 200 to a GET without cookies that sets none and does not forbid it
     #[arg(long, value_name = "TIME", value_parser = duration_above_zero, conflicts_with = "config", help_heading = "Cache")]
     pub(crate) cache_ttl: Option<Duration>,
@@ -192,6 +197,23 @@ fn cache(text: &str) -> Result<CacheArgument, String> {
         Some(size) => Ok(CacheArgument::Size(size)),
         None => Err("valid: `off`, or a size from 1MiB to 1TiB".to_owned()),
     }
+}
+
+fn cache_disk(text: &str) -> Result<CacheDisk, String> {
+    let valid =
+        "a folder, or a folder and a size from 1MiB to 64TiB such as /var/cache/plimsoll:10GiB";
+    let (least, most) = DISK_LENS;
+    // A folder may have a colon in its name: what is no size belongs to it.
+    let sized = text.rsplit_once(':');
+    let sized = sized.and_then(|(path, size)| Some((path, units::size(size).ok()?)));
+    let (path, size) = sized.unwrap_or((text, DISK_LEN));
+    if path.is_empty() || !(least..=most).contains(&size) {
+        return Err(format!("valid: {valid}"));
+    }
+    Ok(CacheDisk {
+        path: PathBuf::from(path),
+        size,
+    })
 }
 
 fn cookie(text: &str) -> Result<String, String> {

@@ -66,6 +66,15 @@ pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
         Some(CacheArgument::Size(size)) => edge.cache = Some(size),
         None => {}
     }
+    if let Some(disk) = &arguments.cache_disk {
+        edge.cache_disk = Some(disk.clone());
+    }
+    if edge.cache.is_none() && edge.cache_disk.is_some() {
+        return Err(
+            Fault::usage("copies are to be kept on disk, and the cache is off")
+                .remedy("give it memory with --cache 64MiB, or leave the disk out"),
+        );
+    }
     Ok(edge)
 }
 

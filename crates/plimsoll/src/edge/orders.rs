@@ -156,6 +156,11 @@ pub(super) fn cache(admin: &AdminArguments) -> Result<Exit, Fault> {
     ] {
         line(&mut text, word, &said[word]);
     }
+    for word in [
+        "objects", "bytes", "size", "hits", "written", "skipped", "evicted", "dropped", "errors",
+    ] {
+        line(&mut text, &format!("on disk: {word}"), &said["disk"][word]);
+    }
     for route in said["routes"].as_array().into_iter().flatten() {
         line(&mut text, "route", &route["name"]);
         line(&mut text, "  hits", &route["hits"]);

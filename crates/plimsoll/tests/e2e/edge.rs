@@ -33,11 +33,11 @@ fn origin() -> SocketAddr {
 }
 
 /// An edge, and where it says that it is.
-struct Edge {
+pub(crate) struct Edge {
     process: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStderr>>,
-    address: SocketAddr,
-    admin: SocketAddr,
+    pub(crate) address: SocketAddr,
+    pub(crate) admin: SocketAddr,
 }
 
 impl Drop for Edge {
@@ -48,7 +48,7 @@ impl Drop for Edge {
 }
 
 impl Edge {
-    fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
         let mut all = vec![
             "edge",
             "--listen",
@@ -86,7 +86,7 @@ impl Edge {
         }
     }
 
-    fn signal(&self, name: &str) {
+    pub(crate) fn signal(&self, name: &str) {
         let pid = self.process.id().to_string();
         assert!(
             Command::new("kill")
@@ -97,7 +97,7 @@ impl Edge {
         );
     }
 
-    fn told(&mut self, words: &str) -> String {
+    pub(crate) fn told(&mut self, words: &str) -> String {
         let found = self
             .lines
             .by_ref()
@@ -106,7 +106,7 @@ impl Edge {
         found.unwrap_or_else(|| panic!("it does not say `{words}`"))
     }
 
-    fn end(mut self) -> ExitStatus {
+    pub(crate) fn end(mut self) -> ExitStatus {
         self.signal("TERM");
         self.process.wait().unwrap()
     }

@@ -9,11 +9,33 @@ use crate::plan::words::{Table, word};
 pub(crate) static STORE: Table = Table {
     name: "store",
     meaning: "Where copies of answers are kept. `off` keeps none.",
-    words: &[word!(
-        "size",
-        Size,
-        "Memory for copies and all that belongs to them; 64MiB."
-    )],
+    words: &[
+        word!(
+            "size",
+            Size,
+            "Memory for copies and all that belongs to them; 64MiB."
+        ),
+        word!(
+            "disk",
+            Either(&[OneOf(&["off"]), Of(&DISK)]),
+            "Where copies are kept on disk too, so that they outlive the process; nowhere."
+        ),
+    ],
+};
+
+/// Copies on disk.
+pub(crate) static DISK: Table = Table {
+    name: "disk",
+    meaning: "Where copies are kept on disk. One takes an eighth of the size at most. A disk that fails is told of, and \
+              the edge goes on without it.",
+    words: &[
+        word!(
+            "path",
+            Text,
+            "The folder, for one edge alone; made if it is not there."
+        ),
+        word!("size", Size, "Bytes for the copies; 1GiB."),
+    ],
 };
 
 /// Copies of a route's answers.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use super::{check, origin, page, with_admin};
 use crate::support::{Afloat, Patience, Scripted, ask, get, parts};
 
-fn order(admin: SocketAddr, path: &str, order: &str) -> (u16, String) {
+pub(super) fn order(admin: SocketAddr, path: &str, order: &str) -> (u16, String) {
     let len = order.len();
     let answer = ask(
         admin,

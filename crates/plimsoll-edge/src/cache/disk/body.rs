@@ -1,0 +1,244 @@
+//! A copy's body: in memory, or in a file that is read piece by piece while it goes out.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::sync::{Arc, Mutex, Weak};
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use plimsoll_cache::disk::{SUM_LEN, Start};
+
+use super::Inner;
+use super::index::Name;
+use crate::pool::lock;
+
+/// How many blocks are read at a time.
+const BLOCKS: u64 = 4;
+
+/// A copy's body.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Memory(Bytes),
+    Disk(Arc<OnDisk>),
+}
+
+impl Body {
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::Disk(file) => file.start.body_len,
+        }
+    }
+
+    /// The whole of it, unless it is on disk.
+    pub(crate) fn in_memory(&self) -> Option<&Bytes> {
+        match self {
+            Self::Memory(bytes) => Some(bytes),
+            Self::Disk(_) => None,
+        }
+    }
+
+    /// What of it is in memory, from one byte up to another, and how the rest is read.
+    pub(crate) fn part(&self, from: u64, to: u64) -> (Bytes, Option<Reading>) {
+        match self {
+            Self::Memory(bytes) => {
+                let place = |at: u64| usize::try_from(at).unwrap_or(bytes.len()).min(bytes.len());
+                (bytes.slice(place(from)..place(to)), None)
+            }
+            Self::Disk(file) => {
+                let reading = Reading {
+                    file: Arc::clone(file),
+                    at: from,
+                    end: to,
+                    piece: None,
+                };
+                (Bytes::new(), Some(reading))
+            }
+        }
+    }
+}
+
+impl From<Bytes> for Body {
+    fn from(bytes: Bytes) -> Self {
+        Self::Memory(bytes)
+    }
+}
+
+/// A body in an open file: it can be read to its end even when the copy leaves the disk meanwhile.
+#[derive(Debug)]
+pub(crate) struct OnDisk {
+    pub(super) file: File,
+    pub(super) start: Start,
+    pub(super) name: Name,
+    pub(super) disk: Weak<Inner>,
+}
+
+impl OnDisk {
+    /// Reads a block and checks it.
+    pub(super) fn block(&self, index: u64, room: &mut Vec<u8>) -> Result<(), Unread> {
+        let (at, len) = self.start.block(index);
+        let mut block = vec![0; len + SUM_LEN];
+        self.file.read_exact_at(&mut block, at)?;
+        let data = self.start.check_block(index, &block);
+        room.extend_from_slice(data.map_err(|_| Unread::Damaged)?);
+        Ok(())
+    }
+
+    /// Reads from one byte up to another, and checks all blocks that they lie in.
+    fn read(&self, from: u64, to: u64) -> Result<Bytes, Unread> {
+        let (first, end) = (block_of(from), block_of(to - 1) + 1);
+        let mut room = Vec::new();
+        for index in first..end {
+            self.block(index, &mut room)?;
+        }
+        let before = first * plimsoll_cache::disk::BLOCK_LEN as u64;
+        let place = |at: u64| usize::try_from(at - before).unwrap_or(usize::MAX);
+        let bytes = Bytes::from(room);
+        Ok(bytes.slice(place(from)..place(to)))
+    }
+}
+
+fn block_of(at: u64) -> u64 {
+    at / plimsoll_cache::disk::BLOCK_LEN as u64
+}
+
+/// Why bytes of a file are not to be had.
+#[derive(Debug)]
+pub(super) enum Unread {
+    /// They are not those that were written.
+    Damaged,
+    /// The file is not there any more.
+    Gone,
+    /// The system failed.
+    System(io::Error),
+}
+
+impl From<io::Error> for Unread {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::UnexpectedEof => Self::Damaged,
+            io::ErrorKind::NotFound => Self::Gone,
+            _ => Self::System(error),
+        }
+    }
+}
+
+/// A piece that was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Piece {
+    /// What came of it, and who is to be woken.
+    read: Mutex<(Option<Next>, Option<Waker>)>,
+}
+
+impl Piece {
+    fn bring(&self, next: Next) {
+        let mut read = lock(&self.read);
+        read.0 = Some(next);
+        let waker = read.1.take();
+        drop(read);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+/// An order to read a piece. Whoever waits is told even when nobody carries it out.
+#[derive(Debug)]
+pub(super) struct ReadPiece {
+    pub(super) file: Arc<OnDisk>,
+    from: u64,
+    to: u64,
+    piece: Arc<Piece>,
+}
+
+impl ReadPiece {
+    /// Carries it out; why it cannot be is the caller's to tell.
+    pub(super) fn carry_out(&self) -> Result<(), Unread> {
+        let bytes = self.file.read(self.from, self.to)?;
+        self.piece.bring(Next::Bytes(bytes));
+        Ok(())
+    }
+}
+
+impl Drop for ReadPiece {
+    fn drop(&mut self) {
+        let is_open = lock(&self.piece.read).0.is_none() && Arc::strong_count(&self.piece) > 1;
+        if is_open {
+            self.piece.bring(Next::Broken);
+        }
+    }
+}
+
+/// A body that is read while it goes out.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    file: Arc<OnDisk>,
+    at: u64,
+    end: u64,
+    piece: Option<Arc<Piece>>,
+}
+
+/// The next piece of a body.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Bytes(Bytes),
+    End,
+    /// It cannot be read.
+    Broken,
+}
+
+impl Reading {
+    pub(crate) fn len(&self) -> u64 {
+        self.end - self.at
+    }
+
+    pub(crate) fn poll_next(&mut self, cx: &Context<'_>) -> Poll<Next> {
+        if self.at >= self.end {
+            return Poll::Ready(Next::End);
+        }
+        let piece = match &self.piece {
+            Some(piece) => Arc::clone(piece),
+            None => match self.ask() {
+                Some(piece) => piece,
+                None => return Poll::Ready(Next::Broken),
+            },
+        };
+        let mut read = lock(&piece.read);
+        let Some(next) = read.0.take() else {
+            read.1 = Some(cx.waker().clone());
+            return Poll::Pending;
+        };
+        drop(read);
+        self.piece = None;
+        if let Next::Bytes(bytes) = &next {
+            self.at += bytes.len() as u64;
+        }
+        Poll::Ready(next)
+    }
+
+    fn ask(&mut self) -> Option<Arc<Piece>> {
+        let disk = self.file.disk.upgrade()?;
+        let block_len = plimsoll_cache::disk::BLOCK_LEN as u64;
+        let to = (block_of(self.at) + BLOCKS) * block_len;
+        let piece = Arc::new(Piece::default());
+        disk.read(ReadPiece {
+            file: Arc::clone(&self.file),
+            from: self.at,
+            to: to.min(self.end),
+            piece: Arc::clone(&piece),
+        });
+        self.piece = Some(Arc::clone(&piece));
+        Some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_in_memory_costs_no_more_than_its_bytes() {
+        assert_eq!(size_of::<Body>(), size_of::<Bytes>());
+    }
+}

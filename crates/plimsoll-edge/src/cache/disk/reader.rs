@@ -1,0 +1,255 @@
+//! The threads that read: copies that memory does not have, pieces of large ones, and at the start what is there.
+
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use plimsoll_cache::disk::{Copy, START_LEN, Start};
+use plimsoll_cache::store::{How, Named, Store};
+
+use super::body::{Body, OnDisk, ReadPiece, Unread};
+use super::index::{Name, taken};
+use super::jobs::{Recall, ToRead};
+use super::{Inner, lock};
+use crate::cache::{Page, Told};
+use crate::clock;
+
+/// A large copy up to this length is checked whole before its first byte is served.
+const CHECKED_MAX: u64 = 32 << 20;
+/// Most large copies whose files are open at once.
+const OPEN_MAX: usize = 512;
+/// A copy that came later than this after now cannot be judged: the clock was set back.
+const AHEAD_MS: u64 = 60_000;
+/// What a copy in memory takes beside its body, at most, bytes.
+const BESIDE: u64 = 2048;
+/// So many entries are added under one lock.
+const STEP: usize = 64;
+
+pub(super) fn run(inner: &Arc<Inner>) {
+    while let Some(job) = inner.jobs.next_read() {
+        match job {
+            ToRead::Piece(piece) => {
+                if let Err(why) = piece.carry_out() {
+                    inner.unread(piece.file.name, why);
+                    inner.release(piece.file.name);
+                }
+            }
+            ToRead::Recall(recall) => {
+                inner.recall(recall.hash);
+                let Recall { leader, .. } = recall;
+                leader.end();
+            }
+        }
+    }
+}
+
+/// Finds what was there at the start, while others read and write already.
+pub(super) fn look_through(inner: &Arc<Inner>) {
+    let began = inner.clock.now();
+    let mut step = Vec::with_capacity(STEP);
+    let looked = inner.folder.look(|name, len| {
+        if len < START_LEN as u64 {
+            step.push((name, 0));
+        } else {
+            step.push((name, taken(len)));
+        }
+        if step.len() == STEP {
+            inner.add(&mut step);
+        }
+        !inner.jobs.is_closing()
+    });
+    inner.add(&mut step);
+    if let Err(error) = looked {
+        inner.failed("look through the folder", &error);
+    }
+    inner.is_looked_through.store(true, Ordering::Release);
+    let index = lock(&inner.index);
+    let (live, bytes) = (index.live(), index.bytes());
+    drop(index);
+    let seconds = (inner.clock.now() - began) as f64 / 1e9;
+    (inner.tell.0)(&format!(
+        "copies on disk in {}: {live}, {bytes} bytes, found in {seconds:.1} s",
+        inner.folder.path().display()
+    ));
+}
+
+/// Removes what was there at the start: nothing is known of it.
+pub(super) fn clear(inner: &Arc<Inner>) {
+    let cleared = inner.folder.look(|name, _| {
+        let is_new = lock(&inner.index).has(name);
+        if !is_new && let Err(error) = inner.folder.remove(name) {
+            inner.failed("remove a file", &error);
+        }
+        !inner.jobs.is_closing()
+    });
+    if let Err(error) = cleared {
+        inner.failed("look through the folder", &error);
+    }
+    inner.is_looked_through.store(true, Ordering::Release);
+}
+
+/// A copy that was read.
+struct Found {
+    copy: Copy,
+    body: Body,
+    purged: bool,
+}
+
+impl Inner {
+    fn add(&self, step: &mut Vec<(Name, u64)>) {
+        let mut index = lock(&self.index);
+        for (name, bytes) in step.drain(..) {
+            index.found(name, bytes);
+        }
+        drop(index);
+        self.jobs.nudge();
+    }
+
+    pub(super) fn read(&self, piece: ReadPiece) {
+        self.jobs.read(piece);
+    }
+
+    /// Reads all copies of a key into memory.
+    fn recall(self: &Arc<Self>, hash: u64) {
+        let Some(store) = lock(&self.store).upgrade() else {
+            return;
+        };
+        // Before it is looked what was purged: what is purged later, the store knows itself.
+        let asked = store.asked();
+        let names = lock(&self.index).read(hash);
+        for name in names {
+            match self.read_copy(name, &store) {
+                Ok(Some(found)) => {
+                    self.counts.hit();
+                    self.bring_back(&store, asked, name, found);
+                }
+                Ok(None) => self.doom(name),
+                Err(why) => self.unread(name, why),
+            }
+        }
+    }
+
+    fn bring_back(
+        &self,
+        store: &Store<Page, Told>,
+        asked: plimsoll_cache::store::Asked,
+        name: Name,
+        found: Found,
+    ) {
+        let Found { copy, body, purged } = found;
+        if let Body::Disk(file) = &body {
+            self.note_open(file);
+        }
+        let len = body.len();
+        let (key, tags) = (copy.key.clone(), copy.tags.clone());
+        let told = Arc::new(Told::of_copy(copy, len));
+        let named = Named {
+            hash: name.hash,
+            key: &key,
+        };
+        let page = Page::new(Arc::clone(&told), body);
+        let supersedes = |other: &Page| told.supersedes(&other.told);
+        store.recall(&named, asked, &tags, purged, supersedes, page);
+    }
+
+    /// Reads a copy; `None` when it may not be used any more.
+    fn read_copy(
+        self: &Arc<Self>,
+        name: Name,
+        store: &Store<Page, Told>,
+    ) -> Result<Option<Found>, Unread> {
+        let mut file = self.folder.open_file(name)?;
+        let mut first = [0; START_LEN];
+        file.read_exact(&mut first)?;
+        let start = Start::read(&first).map_err(|_| Unread::Damaged)?;
+        if start.hash != name.hash || file.metadata()?.len() != start.file_len() {
+            return Err(Unread::Damaged);
+        }
+        let mut meta = vec![0; start.meta_len as usize];
+        file.read_exact_at(&mut meta, START_LEN as u64)?;
+        let copy = start.read_meta(&meta).map_err(|_| Unread::Damaged)?;
+        let told = Told::of_copy(copy.clone(), start.body_len);
+        if self.name(&copy.key, &told) != name {
+            return Err(Unread::Damaged);
+        }
+        let met = lock(&self.journal).met(start.purges, name.hash, &copy.key, &copy.tags);
+        let received_at = copy.stored.terms().received_at;
+        let is_ahead = received_at.since(clock::moment()) > AHEAD_MS;
+        if met == Some(How::Hard) || is_ahead {
+            return Ok(None);
+        }
+        let file = OnDisk {
+            file,
+            start,
+            name,
+            disk: Arc::downgrade(self),
+        };
+        let in_memory = store.limits().object_bytes as u64;
+        Ok(Some(Found {
+            body: body(file, in_memory.saturating_sub(BESIDE + meta.len() as u64))?,
+            copy,
+            purged: met == Some(How::Soft),
+        }))
+    }
+
+    /// A file could not be read: it is not found any more, unless it is the system's fault.
+    fn unread(&self, name: Name, why: Unread) {
+        match why {
+            Unread::Damaged => {
+                self.counts.drop_damaged();
+                self.doom(name);
+            }
+            Unread::Gone => {
+                lock(&self.index).remove(name);
+            }
+            Unread::System(error) => self.failed("read a copy", &error),
+        }
+    }
+
+    /// A copy in memory holds a file open. When there are too many, the first is let go.
+    pub(super) fn note_open(&self, file: &Arc<OnDisk>) {
+        let mut open = lock(&self.open);
+        open.retain(|one| one.strong_count() > 0);
+        open.push(Arc::downgrade(file));
+        let excess = (open.len() > OPEN_MAX).then(|| open.remove(0));
+        drop(open);
+        if let Some(first) = excess.and_then(|first| first.upgrade()) {
+            self.release(first.name);
+        }
+    }
+
+    /// A file is not there any more: whoever reads it reads on, and nobody new does.
+    pub(super) fn close_file(&self, name: Name) {
+        let open = lock(&self.open);
+        let mut others = open.iter().filter_map(std::sync::Weak::upgrade);
+        let is_open = others.any(|file| file.name == name);
+        drop(open);
+        if is_open {
+            self.release(name);
+        }
+    }
+}
+
+/// The body of a file: in memory when it is not longer than that.
+fn body(file: OnDisk, in_memory: u64) -> Result<Body, Unread> {
+    let start = file.start;
+    if start.body_len > in_memory {
+        let mut room = Vec::new();
+        for index in 0..start.blocks() {
+            if start.body_len > CHECKED_MAX {
+                break;
+            }
+            room.clear();
+            file.block(index, &mut room)?;
+        }
+        return Ok(Body::Disk(Arc::new(file)));
+    }
+    let len = usize::try_from(start.body_len).map_err(|_| io::Error::other("too long"))?;
+    let mut bytes = Vec::with_capacity(len);
+    for index in 0..start.blocks() {
+        file.block(index, &mut bytes)?;
+    }
+    Ok(Body::Memory(Bytes::from(bytes.into_boxed_slice())))
+}

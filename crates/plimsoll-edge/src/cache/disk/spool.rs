@@ -1,0 +1,130 @@
+//! An answer that goes to the disk while it comes: large ones never stand in memory whole.
+
+use std::sync::Arc;
+
+use plimsoll_cache::disk::BLOCK_LEN;
+use plimsoll_cache::store;
+
+use super::index::Name;
+use super::jobs::{Described, Write};
+use super::{Disk, Inner};
+use crate::cache::Told;
+
+/// One answer on its way to the disk.
+#[derive(Debug)]
+pub(crate) struct Spool {
+    disk: Arc<Inner>,
+    number: u64,
+    name: Name,
+    described: Option<Box<Described>>,
+    block: Vec<u8>,
+    len: u64,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It may still be so short that it is written from memory.
+    Short,
+    Begun,
+    /// The disk did not keep up, or it is too long.
+    GivenUp,
+}
+
+impl Spool {
+    pub(crate) fn new(
+        disk: &Disk,
+        told: &Arc<Told>,
+        key: Box<[u8]>,
+        tags: Box<[u64]>,
+        purges: u64,
+    ) -> Self {
+        let inner = &disk.inner;
+        Self {
+            disk: Arc::clone(inner),
+            number: inner.number(),
+            name: inner.name(&key, told),
+            described: Some(Box::new(Described {
+                told: Arc::clone(told),
+                key,
+                tags,
+                purges,
+            })),
+            block: Vec::new(),
+            len: 0,
+            stage: Stage::Short,
+        }
+    }
+
+    /// Takes a piece of the body.
+    pub(crate) fn append(&mut self, mut content: &[u8]) {
+        self.len += content.len() as u64;
+        if self.stage == Stage::GivenUp {
+            return;
+        }
+        while !content.is_empty() {
+            let room = BLOCK_LEN - self.block.len();
+            let (taken, rest) = content.split_at(room.min(content.len()));
+            self.block.extend_from_slice(taken);
+            content = rest;
+            // The last block is not known before the end.
+            if self.block.len() == BLOCK_LEN && !self.hand_on() {
+                return self.give_up();
+            }
+        }
+        if self.len > self.disk.body_len_max() {
+            self.give_up();
+        }
+    }
+
+    fn hand_on(&mut self) -> bool {
+        if let Some(described) = self.described.take() {
+            self.stage = Stage::Begun;
+            if !self.disk.push(Write::Begin(self.number, described)) {
+                return false;
+            }
+        }
+        let block = std::mem::take(&mut self.block);
+        self.disk.push(Write::Block(self.number, block))
+    }
+
+    fn give_up(&mut self) {
+        self.abandon();
+        self.disk.counts.skip();
+        // What it is the successor of is not what is newest.
+        self.disk.forget(self.name);
+    }
+
+    fn abandon(&mut self) {
+        if self.stage == Stage::Begun {
+            self.disk.must_push(Write::Drop(self.number));
+        }
+        self.stage = Stage::GivenUp;
+        self.block = Vec::new();
+    }
+
+    /// Whether it is on the disk, or on its way there.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.stage == Stage::Begun
+    }
+
+    /// The body is whole. `begun` is when it was asked for, if it is not in memory: its head shall be, when it is
+    /// written.
+    pub(crate) fn end(mut self, begun: Option<store::Asked>) {
+        if self.stage != Stage::Begun {
+            return;
+        }
+        let is_handed_on = self.block.is_empty() || self.hand_on();
+        if is_handed_on && self.disk.push(Write::End(self.number, begun)) {
+            self.stage = Stage::Short;
+        } else {
+            self.give_up();
+        }
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        self.abandon();
+    }
+}

@@ -1,0 +1,366 @@
+//! The thread that writes: copies, records of purges, and what is to be removed.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plimsoll_cache::disk::{BLOCK_LEN, START_LEN, Start, block_sum, meta_sum};
+use plimsoll_cache::store::{self, Named, Object, Put};
+
+use super::Inner;
+use super::body::{Body, OnDisk};
+use super::index::{Name, taken};
+use super::jobs::{Described, ToWrite, Write};
+use crate::cache::{Page, Told};
+
+/// When so many bytes were added to the journal, it is written anew.
+const RECORDS_MAX: usize = 8 << 20;
+
+/// What the writer has in hand.
+#[derive(Debug, Default)]
+struct Writer {
+    /// Copies that come in blocks.
+    open: HashMap<u64, Opened>,
+    /// Bytes added to the journal.
+    records: usize,
+    /// The journal on the disk is not whole.
+    is_broken: bool,
+}
+
+/// A copy that comes in blocks.
+#[derive(Debug)]
+struct Opened {
+    file: File,
+    path: PathBuf,
+    described: Box<Described>,
+    name: Name,
+    start: Start,
+    /// Bytes that it takes by now.
+    taken: u64,
+}
+
+pub(super) fn run(inner: &Arc<Inner>) {
+    let mut writer = Writer::default();
+    while let Some(to_write) = inner.jobs.next_write() {
+        let ToWrite {
+            records,
+            waiting,
+            job,
+        } = to_write;
+        if !(records.is_empty() && waiting.is_empty()) {
+            let is_written = writer.write_records(inner, &records);
+            for waits in waiting {
+                // Whoever gave up waiting needs no answer.
+                let _ = waits.try_send(is_written);
+            }
+        }
+        if let Some(job) = job {
+            writer.carry_out(inner, job);
+        }
+        sweep(inner);
+    }
+    for (_, opened) in writer.open {
+        // The next start removes it otherwise.
+        let _ = fs::remove_file(opened.path);
+    }
+}
+
+/// Removes the files that nobody finds any more.
+fn sweep(inner: &Inner) {
+    let doomed = super::lock(&inner.index).take_doomed();
+    for name in doomed {
+        // Only this thread gives a file its name: what is there now stays.
+        if super::lock(&inner.index).has(name) {
+            continue;
+        }
+        remove(inner, name);
+    }
+}
+
+fn remove(inner: &Inner, name: Name) {
+    if let Err(error) = inner.folder.remove(name) {
+        inner.failed("remove a file", &error);
+    }
+    inner.close_file(name);
+}
+
+impl Writer {
+    fn carry_out(&mut self, inner: &Arc<Inner>, job: Write) {
+        match job {
+            Write::Whole(object, purges) => {
+                let name = inner.name(object.key(), &object.value().told);
+                if is_written(inner, name, write_whole(inner, &object, purges, name)) {
+                    inner.counts.write();
+                }
+            }
+            Write::Begin(number, described) => {
+                let name = inner.name(&described.key, &described.told);
+                match begin(inner, described, name) {
+                    Ok(Some(opened)) => {
+                        self.open.insert(number, opened);
+                    }
+                    Ok(None) => {
+                        is_written(inner, name, Ok(false));
+                    }
+                    Err(error) => {
+                        is_written(inner, name, Err(error));
+                    }
+                }
+            }
+            Write::Block(number, block) => {
+                if let Some(opened) = self.open.get_mut(&number)
+                    && let Err(error) = opened.add(inner, &block)
+                    && let Some(opened) = self.open.remove(&number)
+                {
+                    is_written(inner, opened.name, Err(error));
+                    opened.discard(inner);
+                }
+            }
+            Write::End(number, begun) => {
+                if let Some(opened) = self.open.remove(&number) {
+                    opened.end(inner, begun);
+                }
+            }
+            Write::Drop(number) => {
+                if let Some(opened) = self.open.remove(&number) {
+                    opened.discard(inner);
+                }
+            }
+            Write::Forget(name) => {
+                super::lock(&inner.index).remove(name);
+                remove(inner, name);
+            }
+        }
+    }
+
+    /// Whether the purges so far are on the disk.
+    fn write_records(&mut self, inner: &Inner, records: &[u8]) -> bool {
+        self.records += records.len();
+        let whole = self.is_broken || self.records > RECORDS_MAX;
+        let done = if whole {
+            let journal = super::lock(&inner.journal).clone();
+            inner.folder.write_journal(&journal)
+        } else if records.is_empty() {
+            Ok(())
+        } else {
+            inner.folder.append_journal(records)
+        };
+        match done {
+            Ok(()) => {
+                if whole {
+                    (self.records, self.is_broken) = (0, false);
+                }
+                true
+            }
+            Err(error) => {
+                inner.failed("write down a purge", &error);
+                self.is_broken = true;
+                // Better no copy at the next start than one that was purged.
+                if let Err(error) = inner.folder.remove_journal() {
+                    inner.failed("forget what was purged at the next start", &error);
+                }
+                false
+            }
+        }
+    }
+}
+
+/// Whether it was written. If not, what was there before it must not be found any more.
+fn is_written(inner: &Inner, name: Name, done: io::Result<bool>) -> bool {
+    match done {
+        Ok(true) => return true,
+        Ok(false) => {}
+        Err(error) => inner.failed("write a copy", &error),
+    }
+    inner.counts.skip();
+    inner.doom(name);
+    false
+}
+
+/// The beginning of a file, and what follows it.
+fn describe(inner: &Inner, told: &Told, key: &[u8], tags: &[u64], purges: u64) -> (Start, Vec<u8>) {
+    let meta = told.copy_ref(key, tags).write();
+    let stamp = inner.stamp();
+    let start = Start {
+        stamp,
+        purges,
+        hash: inner.seed.hash(key),
+        // A head has a limit far below this.
+        meta_len: u32::try_from(meta.len()).unwrap_or(u32::MAX),
+        body_len: 0,
+        meta_sum: meta_sum(stamp, &meta),
+    };
+    (start, meta)
+}
+
+/// Writes a copy that is in memory; whether it may be written.
+fn write_whole(
+    inner: &Arc<Inner>,
+    object: &Object<Page>,
+    purges: u64,
+    name: Name,
+) -> io::Result<bool> {
+    let page = object.value();
+    let Body::Memory(body) = &page.body else {
+        return Ok(false);
+    };
+    if body.len() as u64 > inner.body_len_max() || inner.counts.is_paused(inner.clock.now()) {
+        return Ok(false);
+    }
+    let (mut start, meta) = describe(inner, &page.told, object.key(), object.tags(), purges);
+    start.body_len = body.len() as u64;
+    let file_len = start.file_len();
+    let mut bytes = Vec::with_capacity(usize::try_from(file_len).unwrap_or_default());
+    bytes.extend_from_slice(&start.write());
+    bytes.extend_from_slice(&meta);
+    for (index, block) in (0_u64..).zip(body.chunks(BLOCK_LEN)) {
+        bytes.extend_from_slice(block);
+        bytes.extend_from_slice(&block_sum(start.stamp, index, block));
+    }
+    let room = taken(file_len);
+    reserve(inner, room);
+    let mut written = write_file(inner, &bytes, name);
+    if written.as_ref().is_err_and(is_full) {
+        shrink(inner, room);
+        written = write_file(inner, &bytes, name);
+    }
+    let mut index = super::lock(&inner.index);
+    index.give_back(room);
+    written?;
+    index.put(name, room);
+    Ok(true)
+}
+
+fn write_file(inner: &Inner, bytes: &[u8], name: Name) -> io::Result<()> {
+    let (mut file, path) = inner.folder.create(inner.number())?;
+    let written = file.write_all(bytes);
+    let settled = written.and_then(|()| inner.folder.settle(&path, name));
+    if settled.is_err() {
+        // What is left of it is removed at the next start.
+        let _ = fs::remove_file(&path);
+    }
+    settled
+}
+
+/// Makes room before something is written.
+fn reserve(inner: &Inner, bytes: u64) {
+    super::lock(&inner.index).reserve(bytes);
+    sweep(inner);
+}
+
+/// Others fill the disk too: it holds less than was thought.
+fn shrink(inner: &Inner, bytes: u64) {
+    super::lock(&inner.index).shrink(2 * bytes);
+    sweep(inner);
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+    )
+}
+
+/// Begins a copy that comes in blocks; `None` when it is too early to try again.
+fn begin(inner: &Inner, described: Box<Described>, name: Name) -> io::Result<Option<Opened>> {
+    if inner.counts.is_paused(inner.clock.now()) {
+        return Ok(None);
+    }
+    let Described {
+        told,
+        key,
+        tags,
+        purges,
+    } = &*described;
+    let (start, meta) = describe(inner, told, key, tags, *purges);
+    let (file, path) = inner.folder.create(inner.number())?;
+    let opened = Opened {
+        file,
+        path,
+        described,
+        name,
+        start,
+        taken: 0,
+    };
+    match opened.file.write_all_at(&meta, START_LEN as u64) {
+        Ok(()) => Ok(Some(opened)),
+        Err(error) => {
+            opened.discard(inner);
+            Err(error)
+        }
+    }
+}
+
+impl Opened {
+    fn add(&mut self, inner: &Inner, block: &[u8]) -> io::Result<()> {
+        let index = self.start.blocks();
+        self.start.body_len += block.len() as u64;
+        let more = taken(self.start.file_len()) - self.taken;
+        reserve(inner, more);
+        self.taken += more;
+        let (at, _) = self.start.block(index);
+        let sum = block_sum(self.start.stamp, index, block);
+        let bytes = [block, &sum[..]].concat();
+        match self.file.write_all_at(&bytes, at) {
+            Err(error) if is_full(&error) => {
+                shrink(inner, more);
+                self.file.write_all_at(&bytes, at)
+            }
+            done => done,
+        }
+    }
+
+    fn discard(self, inner: &Inner) {
+        super::lock(&inner.index).give_back(self.taken);
+        // The next start removes it otherwise.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// It is whole: it takes its name, and its head a place in memory if it has none.
+    fn end(self, inner: &Arc<Inner>, begun: Option<store::Asked>) {
+        let name = self.name;
+        let first = self.file.write_all_at(&self.start.write(), 0);
+        let settled = first.and_then(|()| inner.folder.settle(&self.path, name));
+        if let Err(error) = settled {
+            is_written(inner, name, Err(error));
+            return self.discard(inner);
+        }
+        let mut index = super::lock(&inner.index);
+        index.give_back(self.taken);
+        index.put(name, self.taken);
+        drop(index);
+        inner.counts.write();
+        if let Some(begun) = begun {
+            self.land(inner, begun);
+        }
+    }
+
+    fn land(self, inner: &Arc<Inner>, begun: store::Asked) {
+        let Some(store) = super::lock(&inner.store).upgrade() else {
+            return;
+        };
+        let Described {
+            told, key, tags, ..
+        } = *self.described;
+        let file = Arc::new(OnDisk {
+            file: self.file,
+            start: self.start,
+            name: self.name,
+            disk: Arc::downgrade(inner),
+        });
+        let named = Named {
+            hash: self.name.hash,
+            key: &key,
+        };
+        let page = Page::new(Arc::clone(&told), Body::Disk(Arc::clone(&file)));
+        let supersedes = |other: &Page| told.supersedes(&other.told);
+        match store.put(&named, begun, &tags, supersedes, page) {
+            Put::Stored(_) => inner.note_open(&file),
+            Put::Purged => inner.doom(self.name),
+            Put::TooLarge | Put::Full => {}
+        }
+    }
+}

@@ -1,0 +1,571 @@
+//! Copies on disk: they outlive the edge, large ones are served from there, and nothing that is damaged is.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use plimsoll_config::edge::{CacheDisk, Edge};
+use tempfile::TempDir;
+
+use super::{cached, check, origin, page, request, status, value};
+use crate::cache::purge::order;
+use crate::support::{
+    Afloat, Patience, Scripted, Telling, ask, get, metric, open_admin, parts, start, wait_for,
+};
+
+const OBJECTS: &str = "plimsoll_edge_cache_disk_objects";
+const DROPPED: &str = "plimsoll_edge_cache_disk_dropped_total";
+const HIT: &str = "plimsoll; hit";
+
+/// An edge before one server that keeps copies in a folder.
+fn config(server: SocketAddr, folder: &Path) -> Edge {
+    Edge {
+        cache: Some(1 << 20),
+        cache_disk: Some(CacheDisk {
+            path: folder.to_owned(),
+            size: 64 << 20,
+        }),
+        admin: Some(open_admin()),
+        ..cached(server)
+    }
+}
+
+/// Ends an edge; when this returns another may use its folder.
+fn end(edge: Afloat) {
+    edge.drain(Duration::ZERO).join().unwrap();
+}
+
+/// A folder that is not there yet.
+fn folder() -> (TempDir, PathBuf) {
+    let place = tempfile::tempdir().unwrap();
+    let folder = place.path().join("copies");
+    (place, folder)
+}
+
+/// A server of pages that say how often anything was asked before.
+fn pages() -> Scripted {
+    origin(|head, number| {
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        let lines = format!("Cache-Control: max-age=600\nETag: \"{number}\"\nCache-Tag: news");
+        page(&lines, &format!("{path} {number}"))
+    })
+}
+
+/// The files of copies in a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for part in std::fs::read_dir(folder).unwrap() {
+        let part = part.unwrap().path();
+        if part.file_name().is_some_and(|name| name.len() == 2) {
+            let files = std::fs::read_dir(part).unwrap();
+            found.extend(files.map(|file| file.unwrap().path()));
+        }
+    }
+    found
+}
+
+/// Three megabytes in which every place is another.
+fn large() -> String {
+    (0..3 << 18)
+        .map(|number| format!("{number:04x}"))
+        .map(|text| text[..4].to_owned())
+        .collect()
+}
+
+#[test]
+fn copies_outlive_the_edge() {
+    let (_place, folder) = folder();
+    let origin = origin(|head, number| {
+        let language = if head.contains("Language: de") {
+            "de"
+        } else {
+            "en"
+        };
+        let lines = "Cache-Control: max-age=600\nVary: Accept-Language\nX-Told: yes";
+        page(lines, &format!("{language} {number}"))
+    });
+    let edge = start(&config(origin.address, &folder));
+    for (language, body) in [("de", "de 0"), ("en", "en 1")] {
+        let answer = request(
+            edge.address,
+            "GET /",
+            &format!("Accept-Language: {language}"),
+        );
+        assert_eq!(parts(&answer).1, body);
+    }
+    wait_for(&edge, OBJECTS, 2.0);
+    end(edge);
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&folder), 0o700);
+    for file in files(&folder) {
+        assert_eq!((mode(&file), mode(file.parent().unwrap())), (0o600, 0o700));
+    }
+    let edge = start(&config(origin.address, &folder));
+    wait_for(&edge, OBJECTS, 2.0);
+    for (language, body) in [("en", "en 1"), ("de", "de 0"), ("en", "en 1")] {
+        let answer = request(
+            edge.address,
+            "GET /",
+            &format!("Accept-Language: {language}"),
+        );
+        check(&answer, (200, body), HIT);
+        assert_eq!(value(&answer, "x-told"), "yes");
+    }
+    assert_eq!(origin.heard().len(), 2);
+}
+
+#[test]
+fn a_copy_too_large_for_memory_is_served_from_the_disk() {
+    let (_place, folder) = folder();
+    let body = large();
+    let whole = body.clone();
+    let origin = origin(move |_, _| {
+        let lines = "Cache-Control: max-age=600\nETag: \"a\"";
+        page(lines, &whole)
+    });
+    let edge = start(&config(origin.address, &folder));
+    assert_eq!(parts(&get(edge.address, "/")).1, body);
+    wait_for(&edge, OBJECTS, 1.0);
+    check_large(edge.address, &body);
+    // Its head is in memory, its body is not.
+    let bytes = metric(&edge, "plimsoll_edge_cache_bytes").unwrap();
+    assert!(bytes < 1e6, "{bytes}");
+    end(edge);
+    let edge = start(&config(origin.address, &folder));
+    wait_for(&edge, OBJECTS, 1.0);
+    check_large(edge.address, &body);
+    assert_eq!(origin.heard().len(), 1);
+}
+
+#[track_caller]
+fn check_large(address: SocketAddr, body: &str) {
+    let patience = Patience::start();
+    // The first to come after it was written may come before its head is in memory.
+    while status(&request(address, "HEAD /", "")) != HIT {
+        patience.check("the copy");
+    }
+    check(&get(address, "/"), (200, body), HIT);
+    let head = request(address, "HEAD /", "");
+    check(&head, (200, ""), HIT);
+    assert_eq!(value(&head, "content-length"), body.len().to_string());
+    let known = request(address, "GET /", "If-None-Match: \"a\"");
+    check(&known, (304, ""), HIT);
+    for (first, last) in [
+        (0, 0),
+        (65_535, 65_536),
+        (100, 2_000_000),
+        (body.len() - 5, body.len() - 1),
+    ] {
+        let part = request(address, "GET /", &format!("Range: bytes={first}-{last}"));
+        check(&part, (206, &body[first..=last]), HIT);
+    }
+    let beyond = request(address, "GET /", "Range: bytes=99999999-");
+    check(&beyond, (416, ""), HIT);
+}
+
+#[test]
+fn an_answer_of_unknown_length_goes_to_the_disk_too() {
+    let (_place, folder) = folder();
+    let body = large();
+    let chunks: String = body
+        .as_bytes()
+        .chunks(70_000)
+        .map(|chunk| {
+            format!(
+                "{:x}\r\n{}\r\n",
+                chunk.len(),
+                std::str::from_utf8(chunk).unwrap()
+            )
+        })
+        .collect();
+    let origin = origin(move |_, _| {
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"a\"\r\n";
+        format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")
+    });
+    let edge = start(&config(origin.address, &folder));
+    let first = get(edge.address, "/");
+    assert!(first.len() > body.len(), "{}", first.len());
+    wait_for(&edge, OBJECTS, 1.0);
+    check_large(edge.address, &body);
+    assert_eq!(origin.heard().len(), 1);
+}
+
+/// What a damage does to a file.
+type Damage = fn(&mut Vec<u8>);
+
+#[test]
+fn a_damaged_file_is_dropped_and_never_served() {
+    let damages: [(&str, Damage); 12] = [
+        ("magic", |file| file[0] ^= 1),
+        ("version", |file| file[8] = 2),
+        ("length", |file| file[16] ^= 1),
+        ("its own sum", |file| file[60] ^= 0x80),
+        ("terms", |file| file[90] ^= 1),
+        ("key", |file| file[150] ^= 1),
+        ("head", |file| {
+            let len = file.len();
+            file[len - 60] ^= 1;
+        }),
+        ("body", |file| {
+            let len = file.len();
+            file[len - 9] ^= 1;
+        }),
+        ("sum of the body", |file| *file.last_mut().unwrap() ^= 1),
+        ("cut off", |file| file.truncate(file.len() - 1)),
+        ("longer", |file| file.push(0)),
+        ("garbage", |file| file.fill(0xa5)),
+    ];
+    for (what, damage) in damages {
+        let (_place, folder) = folder();
+        let origin = pages();
+        let edge = start(&config(origin.address, &folder));
+        get(edge.address, "/");
+        wait_for(&edge, OBJECTS, 1.0);
+        end(edge);
+        let file = files(&folder).pop().unwrap();
+        let mut bytes = std::fs::read(&file).unwrap();
+        damage(&mut bytes);
+        std::fs::write(&file, &bytes).unwrap();
+        let edge = start(&config(origin.address, &folder));
+        wait_for(&edge, OBJECTS, 1.0);
+        let answer = get(edge.address, "/");
+        assert_eq!(parts(&answer), (200, "/ 1"), "{what}: {answer}");
+        assert_eq!(metric(&edge, DROPPED), Some(1.0), "{what}");
+        // The new one takes its place.
+        wait_for(&edge, OBJECTS, 1.0);
+        check(&get(edge.address, "/"), (200, "/ 1"), HIT);
+    }
+}
+
+#[test]
+fn a_large_copy_that_is_damaged_while_it_is_in_use_is_broken_off_and_fetched_anew() {
+    let (_place, folder) = folder();
+    let body = large();
+    let whole = body.clone();
+    let origin = origin(move |_, _| page("Cache-Control: max-age=600", &whole));
+    let edge = start(&config(origin.address, &folder));
+    get(edge.address, "/");
+    wait_for(&edge, OBJECTS, 1.0);
+    let patience = Patience::start();
+    while status(&request(edge.address, "HEAD /", "")) != HIT {
+        patience.check("the copy");
+    }
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .open(files(&folder).pop().unwrap())
+        .unwrap();
+    file.write_all_at(b"?", 2 << 20).unwrap();
+    let broken = get(edge.address, "/");
+    let served = parts(&broken).1;
+    assert!(
+        served.len() < body.len() && body.starts_with(served),
+        "{}",
+        served.len()
+    );
+    let patience = Patience::start();
+    while parts(&get(edge.address, "/")).1 != body {
+        patience.check("the whole page");
+    }
+    assert_eq!(metric(&edge, DROPPED), Some(1.0));
+    assert_eq!(origin.heard().len(), 2);
+}
+
+#[track_caller]
+fn check_purge(what: &str, expected: [bool; 3]) {
+    let (_place, folder) = folder();
+    let origin = pages();
+    let edge = start(&config(origin.address, &folder));
+    let paths = ["/news/a", "/news/b", "/c"];
+    for path in paths {
+        get(edge.address, path);
+    }
+    wait_for(&edge, OBJECTS, 3.0);
+    let (status_of, told) = order(edge.admin(), "/purge", what);
+    assert_eq!(status_of, 200, "{told}");
+    assert!(!told.contains("could not"), "{told}");
+    end(edge);
+    let edge = start(&config(origin.address, &folder));
+    for (path, is_there) in paths.into_iter().zip(expected) {
+        if is_there {
+            let patience = Patience::start();
+            while metric(&edge, OBJECTS) == Some(0.0) {
+                patience.check("what is on disk");
+            }
+        }
+        let answer = get(edge.address, path);
+        assert_eq!(status(&answer) == HIT, is_there, "{what} {path}: {answer}");
+    }
+}
+
+#[test]
+fn a_purge_holds_after_a_restart() {
+    check_purge(
+        r#"{"url": "http://a.example/c", "hard": true}"#,
+        [true, true, false],
+    );
+    check_purge(
+        r#"{"prefix": "http://a.example/news/", "hard": true}"#,
+        [false, false, true],
+    );
+    check_purge(
+        r#"{"prefix": "http://b.example/", "hard": true}"#,
+        [true, true, true],
+    );
+    check_purge(r#"{"tag": "news", "hard": true}"#, [false, false, false]);
+    check_purge(r#"{"tag": "other", "hard": true}"#, [true, true, true]);
+    check_purge(r#"{"all": true, "hard": true}"#, [false, false, false]);
+    check_purge(r#"{"url": "http://a.example/c"}"#, [true, true, false]);
+    check_purge(r#"{"all": true}"#, [false, false, false]);
+}
+
+#[test]
+fn a_change_at_the_origin_holds_after_a_restart() {
+    let (_place, folder) = folder();
+    let origin = pages();
+    let edge = start(&config(origin.address, &folder));
+    get(edge.address, "/a");
+    get(edge.address, "/b");
+    wait_for(&edge, OBJECTS, 2.0);
+    request(edge.address, "POST /a", "Content-Length: 0");
+    wait_for(&edge, OBJECTS, 1.0);
+    end(edge);
+    let edge = start(&config(origin.address, &folder));
+    wait_for(&edge, OBJECTS, 1.0);
+    check(&get(edge.address, "/b"), (200, "/b 1"), HIT);
+    assert_eq!(parts(&get(edge.address, "/a")).1, "/a 3");
+}
+
+#[test]
+fn a_journal_that_cannot_be_read_empties_the_folder() {
+    let (_place, folder) = folder();
+    let origin = pages();
+    let edge = start(&config(origin.address, &folder));
+    get(edge.address, "/a");
+    wait_for(&edge, OBJECTS, 1.0);
+    end(edge);
+    std::fs::write(folder.join("purges"), b"what?").unwrap();
+    let edge = start(&config(origin.address, &folder));
+    let patience = Patience::start();
+    while !files(&folder).is_empty() {
+        patience.check("an empty folder");
+    }
+    assert_eq!(parts(&get(edge.address, "/a")).1, "/a 1");
+}
+
+#[test]
+fn the_disk_keeps_to_its_size() {
+    let (_place, folder) = folder();
+    let body = "x".repeat(30_000);
+    let origin = origin(move |_, _| page("Cache-Control: max-age=600", &body));
+    let size = 1 << 20;
+    let edge = start(&Edge {
+        cache_disk: Some(CacheDisk {
+            path: folder.clone(),
+            size,
+        }),
+        ..config(origin.address, &folder)
+    });
+    for number in 0..100 {
+        get(edge.address, &format!("/{number}"));
+    }
+    let patience = Patience::start();
+    let count =
+        |name: &str| metric(&edge, &format!("plimsoll_edge_cache_disk_{name}_total")).unwrap();
+    while count("written") + count("skipped") < 100.0 {
+        patience.check("all copies");
+    }
+    assert!(count("evictions") > 50.0, "{}", count("evictions"));
+    end(edge);
+    let lens = files(&folder)
+        .into_iter()
+        .map(|file| std::fs::metadata(file).unwrap().len());
+    let (count, bytes) = lens.fold((0, 0), |(count, sum), len| (count + 1, sum + len));
+    assert!(
+        (20..=34).contains(&count) && bytes <= size,
+        "{count} files, {bytes} bytes"
+    );
+}
+
+#[test]
+fn a_reload_with_other_memory_keeps_what_is_on_disk() {
+    let (_place, folder) = folder();
+    let origin = pages();
+    let telling = Telling::start(&config(origin.address, &folder));
+    let edge = &telling.edge;
+    get(edge.address, "/a");
+    wait_for(edge, OBJECTS, 1.0);
+    let other = Edge {
+        cache: Some(2 << 20),
+        ..config(origin.address, &folder)
+    };
+    telling.reload(&other).unwrap();
+    wait_for(edge, "plimsoll_edge_cache_size_bytes", f64::from(2 << 20));
+    let patience = Patience::start();
+    while status(&get(edge.address, "/a")) != HIT {
+        patience.check("the copy");
+    }
+    check(&get(edge.address, "/a"), (200, "/a 0"), HIT);
+    assert_eq!(origin.heard().len(), 1);
+}
+
+#[track_caller]
+fn check_goes_on(edge: &Afloat) {
+    let patience = Patience::start();
+    while status(&get(edge.address, "/on")) != HIT {
+        patience.check("a hit");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_named_and_the_edge_goes_on() {
+    let (place, folder) = folder();
+    let origin = pages();
+    let first = start(&config(origin.address, &folder));
+    let second = Telling::start(&config(origin.address, &folder));
+    let told = second.told("copies are not kept on disk");
+    assert!(told.contains("another edge uses it"), "{told}");
+    check_goes_on(&second.edge);
+    check_goes_on(&first);
+
+    let foreign = place.path().join("foreign");
+    std::fs::create_dir(&foreign).unwrap();
+    std::fs::write(foreign.join("letter"), "dear").unwrap();
+    let third = Telling::start(&config(origin.address, &foreign));
+    let told = third.told("copies are not kept on disk");
+    assert!(told.contains("other files in it"), "{told}");
+    check_goes_on(&third.edge);
+
+    let file = place.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let fourth = Telling::start(&config(origin.address, &file));
+    let told = fourth.told("copies are not kept on disk");
+    assert!(told.contains("not a file"), "{told}");
+    check_goes_on(&fourth.edge);
+}
+
+/// A file system of its own.
+struct SmallDisk(PathBuf);
+
+impl SmallDisk {
+    fn mount(at: &Path, size: &str) -> Self {
+        std::fs::create_dir_all(at).unwrap();
+        let disk = Self(at.to_owned());
+        disk.call(
+            "mount",
+            &["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"],
+        );
+        disk
+    }
+
+    fn call(&self, program: &str, arguments: &[&str]) {
+        let done = std::process::Command::new(program)
+            .args(arguments)
+            .arg(&self.0)
+            .status();
+        assert!(
+            done.is_ok_and(|status| status.success()),
+            "{program} needs root"
+        );
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount")
+            .arg("-l")
+            .arg(&self.0)
+            .status();
+    }
+}
+
+#[test]
+fn a_disk_that_cannot_be_written_is_named_and_the_edge_goes_on() {
+    let (_place, folder) = folder();
+    let disk = SmallDisk::mount(&folder, "1m");
+    disk.call("mount", &["-o", "remount,ro"]);
+    let origin = pages();
+    let telling = Telling::start(&config(origin.address, &folder));
+    let told = telling.told("copies are not kept on disk");
+    assert!(told.contains("mount it for writing"), "{told}");
+    check_goes_on(&telling.edge);
+}
+
+#[test]
+fn a_disk_that_becomes_read_only_is_named_and_what_it_holds_is_not_believed() {
+    let (_place, folder) = folder();
+    let disk = SmallDisk::mount(&folder, "1m");
+    let origin = pages();
+    let telling = Telling::start(&config(origin.address, &folder));
+    let edge = &telling.edge;
+    get(edge.address, "/a");
+    wait_for(edge, OBJECTS, 1.0);
+    disk.call("mount", &["-o", "remount,ro"]);
+    get(edge.address, "/b");
+    let told = telling.told("cannot write a copy");
+    assert!(told.contains("mount it for writing"), "{told}");
+    let (_, told) = order(edge.admin(), "/purge", r#"{"all": true, "hard": true}"#);
+    assert!(told.contains("could not be written"), "{told}");
+    assert_eq!(parts(&get(edge.address, "/a")).1, "/a 2");
+    check_goes_on(edge);
+}
+
+#[test]
+fn a_disk_that_fills_is_named_and_the_edge_goes_on() {
+    let (_place, folder) = folder();
+    let _disk = SmallDisk::mount(&folder, "2m");
+    let body = "x".repeat(100_000);
+    let origin = origin(move |_, _| page("Cache-Control: max-age=600", &body));
+    let telling = Telling::start(&config(origin.address, &folder));
+    let edge = &telling.edge;
+    // It is smaller than it should be: the oldest make room.
+    for number in 0..60 {
+        assert_eq!(
+            parts(&get(edge.address, &format!("/{number}"))).1.len(),
+            100_000
+        );
+    }
+    let written = "plimsoll_edge_cache_disk_written_total";
+    wait_for(edge, written, 60.0);
+    assert_eq!(
+        metric(edge, "plimsoll_edge_cache_disk_errors_total"),
+        Some(0.0)
+    );
+    // Others fill it.
+    let mut filler = std::fs::File::create(folder.join("filler")).unwrap();
+    while filler.write_all(&[0; 4096]).is_ok() {}
+    for file in files(&folder) {
+        std::fs::remove_file(file).unwrap();
+        while filler.write_all(&[0; 4096]).is_ok() {}
+    }
+    assert_eq!(parts(&get(edge.address, "/more")).1.len(), 100_000);
+    let told = telling.told("cannot write a copy");
+    assert!(told.contains("make room there"), "{told}");
+    check_goes_on(edge);
+}
+
+#[test]
+fn who_asks_for_a_copy_on_disk_at_once_waits_for_one_read() {
+    let (_place, folder) = folder();
+    let origin = pages();
+    let edge = start(&config(origin.address, &folder));
+    get(edge.address, "/a");
+    wait_for(&edge, OBJECTS, 1.0);
+    end(edge);
+    let edge = start(&config(origin.address, &folder));
+    wait_for(&edge, OBJECTS, 1.0);
+    let address = edge.address;
+    let clients: Vec<_> = (0..20)
+        .map(|_| std::thread::spawn(move || get(address, "/a")))
+        .collect();
+    for client in clients {
+        check(&client.join().unwrap(), (200, "/a 0"), HIT);
+    }
+    assert_eq!(origin.heard().len(), 1);
+    let asked = ask(
+        edge.admin(),
+        "GET /cache HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+    );
+    assert!(asked.contains("\"disk\""), "{asked}");
+}

@@ -1,0 +1,148 @@
+//! Copies on disk as people use them: over an end, over a kill, and under another user.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::edge::Edge;
+use crate::support::Place;
+
+/// Longest time that anything is waited for.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Answers each connection's first request with a page to be kept; counts them.
+fn origin() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+            if lines.map_while(Result::ok).any(|line| line.is_empty()) {
+                let number = count.fetch_add(1, Ordering::SeqCst);
+                let body = format!("page {number}");
+                let len = body.len();
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nCache-Tag: all\r\n\
+                     Content-Length: {len}\r\nConnection: close\r\n\r\n{body}"
+                );
+                let _ = stream.write_all(answer.as_bytes());
+            }
+        }
+    });
+    (format!("http://{address}"), asked)
+}
+
+/// Always for the same host, wherever the edge is.
+fn get(address: SocketAddr, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Waits until so many copies are on disk.
+fn wait_for_copies(edge: &Edge, count: u32) {
+    let began = Instant::now();
+    let line = format!("plimsoll_edge_cache_disk_objects {count}\n");
+    while !get(edge.admin, "/metrics").contains(&line) {
+        assert!(began.elapsed() < PATIENCE, "not in time: {line}");
+    }
+}
+
+#[test]
+fn copies_outlive_an_end_and_a_kill() {
+    let place = Place::new();
+    let (to, asked) = origin();
+    let arguments = ["--to", &to, "--cache-disk", "copies:16MiB"];
+    let edge = Edge::start(&place, &arguments);
+    for path in ["/a", "/b"] {
+        get(edge.address, path);
+    }
+    wait_for_copies(&edge, 2);
+    assert_eq!(edge.end().code(), Some(0));
+    // Killed, it has no time to write anything.
+    for _ in 0..2 {
+        let edge = Edge::start(&place, &arguments);
+        wait_for_copies(&edge, 2);
+        assert!(get(edge.address, "/a").ends_with("\r\n\r\npage 0"));
+        assert!(get(edge.address, "/b").ends_with("\r\n\r\npage 1"));
+        edge.signal("KILL");
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    // A purge is on the disk before it answers.
+    let edge = Edge::start(&place, &arguments);
+    wait_for_copies(&edge, 2);
+    let admin = edge.admin.to_string();
+    let purged = place.run(&["edge", "purge", "--tag", "all", "--hard", "--admin", &admin]);
+    assert_eq!(purged.code, 0, "{purged:?}");
+    edge.signal("KILL");
+    let edge = Edge::start(&place, &arguments);
+    assert!(get(edge.address, "/a").ends_with("\r\n\r\npage 2"));
+    let held = place.run(&["edge", "cache", "--admin", &edge.admin.to_string()]);
+    assert!(held.stdout.contains("on disk: objects"), "{held:?}");
+}
+
+#[test]
+fn the_folder_belongs_to_whom_the_edge_becomes() {
+    let place = Place::new();
+    std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let (to, _) = origin();
+    let arguments = ["--to", &to, "--cache-disk", "copies", "--user", "nobody"];
+    let edge = Edge::start(&place, &arguments);
+    get(edge.address, "/a");
+    wait_for_copies(&edge, 1);
+    let root = std::fs::metadata(format!("/proc/{}", std::process::id())).unwrap();
+    let about = |name: &str| std::fs::metadata(place.path().join("copies").join(name)).unwrap();
+    for (name, mode) in [
+        ("", 0o700),
+        ("new", 0o700),
+        ("lock", 0o600),
+        ("purges", 0o600),
+    ] {
+        let about = about(name);
+        assert_eq!(about.mode() & 0o777, mode, "{name}");
+        assert_ne!(about.uid(), root.uid(), "{name}");
+    }
+}
+
+#[test]
+fn what_is_said_of_the_disk_must_be_possible() {
+    let place = Place::new();
+    let to = "http://127.0.0.1:9";
+    let said = place.run(&["edge", "--to", to, "--cache-disk", "copies:1KiB"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("1MiB to 64TiB"), "{said:?}");
+    let said = place.run(&[
+        "edge",
+        "--to",
+        to,
+        "--cache",
+        "off",
+        "--cache-disk",
+        "copies",
+    ]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("--cache 64MiB"), "{said:?}");
+    let file = place.path().join("edge.yaml");
+    let pools = "pools: { app: { servers: [http://127.0.0.1:9] } }\n";
+    let wrong = "cache:\n  disk: { size: 1KiB, folder: x }\n";
+    std::fs::write(&file, format!("{pools}{wrong}")).unwrap();
+    let said = place.run(&["edge", "check", "edge.yaml"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    for words in [
+        "edge.yaml:3:",
+        "out of range",
+        "`path` is missing",
+        "folder",
+    ] {
+        assert!(said.stderr.contains(words), "{words}: {said:?}");
+    }
+}
