@@ -1,6 +1,7 @@
 //! `cargo xtask case NAME`: the case studies on real software, started, measured with each fault, and stopped.
 
 mod exchange;
+mod ground;
 mod newspaper;
 pub(crate) mod server;
 mod told;
