@@ -93,7 +93,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<()> {
 }
 
 /// The first two cores we may run on: one for the client, one for the server.
-fn two_cores() -> Result<(usize, usize)> {
+pub(crate) fn two_cores() -> Result<(usize, usize)> {
     let mask = sched_getaffinity(None).context("cannot read the affinity mask")?;
     let mut cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));
     let pair = cores.next().zip(cores.next());

@@ -1,7 +1,12 @@
 //! `cargo xtask case NAME`: the case studies on real software, started, measured with each fault, and stopped.
 
+mod articles;
+mod consult;
+mod edge;
 mod exchange;
+mod ground;
 mod newspaper;
+mod postgres;
 pub(crate) mod server;
 mod told;
 mod tutor;
@@ -16,6 +21,10 @@ use crate::step::execute;
 
 #[derive(Subcommand)]
 pub(crate) enum Case {
+    /// The articles: a magazine out of a database, alone, behind the edge, and cached there, over swept rates
+    Articles(articles::ArticlesArguments),
+    /// The consultation: a platform on Rails, alone, behind a page cache, and behind one with fragments
+    Consult(consult::ConsultArguments),
     /// The newspaper: a news site rendered by React behind the edge, at up to twelve times its load line
     Newspaper(newspaper::NewspaperArguments),
     /// The programming tutor: how many users it carries with each fault of the study, and without
@@ -24,6 +33,8 @@ pub(crate) enum Case {
 
 pub(crate) fn run(case: &Case) -> Result<()> {
     match case {
+        Case::Articles(arguments) => articles::run(arguments),
+        Case::Consult(arguments) => consult::run(arguments),
         Case::Newspaper(arguments) => newspaper::run(arguments),
         Case::Tutor(arguments) => tutor::run(arguments),
     }

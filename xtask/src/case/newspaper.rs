@@ -7,11 +7,10 @@ mod smoke;
 mod stack;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use clap::Args;
 use jiff::Zoned;
 use signal_hook::consts::TERM_SIGNALS;
@@ -21,11 +20,11 @@ use self::cycle::{Cycle, Entry};
 use self::measure::Meter;
 use self::paper::{FACTORS, Row};
 use self::stack::{Settings, Stack};
+use super::ground::{Ground, busy_remark, wish_to_stop};
 use super::told::Found;
-use crate::bench::machine::{BUSY_MAX, busy_share, facts};
-use crate::bench::{build, raise_descriptor_limit};
+use crate::bench::build;
+use crate::bench::machine::facts;
 use crate::prepare::{self, Tool};
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 #[expect(
@@ -66,14 +65,6 @@ pub(crate) struct NewspaperArguments {
     out: PathBuf,
 }
 
-/// Where the case is, and where it keeps things between runs.
-struct Ground {
-    workspace: Workspace,
-    case: PathBuf,
-    /// Run files, reports, the feed of addresses.
-    store: PathBuf,
-}
-
 const TOOLS: [Tool; 3] = [
     Tool::new("node", "nodejs"),
     Tool::new("npm", "npm"),
@@ -82,26 +73,15 @@ const TOOLS: [Tool; 3] = [
 
 pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
     prepare::see_to(&TOOLS)?;
-    let workspace = Workspace::find()?;
-    let ground = Ground {
-        case: workspace.root.join("cases/newspaper"),
-        store: workspace.target.join("case/newspaper"),
-        workspace,
-    };
+    let ground = Ground::new("newspaper")?;
     super::install(&ground.case.join("site"))?;
-    std::fs::create_dir_all(&ground.store)?;
-    raise_descriptor_limit()?;
     if !arguments.no_build {
         build(&ground.workspace)?;
     }
     if arguments.serve {
         return serve(arguments, &ground);
     }
-    // A signal must not end us before the servers' folder is gone.
-    let is_stopped = Arc::new(AtomicBool::new(false));
-    for signal in TERM_SIGNALS {
-        signal_hook::flag::register(*signal, Arc::clone(&is_stopped))?;
-    }
+    let is_stopped = wish_to_stop()?;
     if arguments.smoke {
         smoke::check(&ground, &is_stopped)?;
         println!("the newspaper works, alone and behind the edge");
@@ -128,7 +108,7 @@ impl NewspaperArguments {
 fn serve(arguments: &NewspaperArguments, ground: &Ground) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
     let stack = Stack::start(arguments.settings(), &ground.case)?;
-    let edge = stack.edge(&ground.workspace.release("plimsoll"), &ground.case)?;
+    let edge = stack.edge(&ground.plimsoll(), &ground.case)?;
     println!("the site itself: {}", stack.url());
     println!("behind the edge: {}", edge.url());
     println!("the edge's page: {}", edge.admin_url());
@@ -140,23 +120,12 @@ fn serve(arguments: &NewspaperArguments, ground: &Ground) -> Result<()> {
 
 /// The table of overload and the ledger of cycles, for the terminal and the page.
 fn measure(arguments: &NewspaperArguments, ground: &Ground, is_stopped: &AtomicBool) -> Result<()> {
-    let mut remarks = Vec::new();
-    let busy = busy_share()?;
-    if busy > BUSY_MAX {
-        ensure!(
-            arguments.anyway,
-            "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, \
-             which marks the page",
-            busy * 100.0,
-            BUSY_MAX * 100.0
-        );
-        remarks.push("**Other work shared the machine: the tables are not valid.**".to_owned());
-    }
+    let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
     if arguments.quick {
         remarks.push("Short searches and rows: the intervals are wide.".to_owned());
     }
     let meter = Meter {
-        plimsoll: ground.workspace.release("plimsoll"),
+        plimsoll: ground.plimsoll(),
         out: ground.store.join("runs"),
         is_quick: arguments.quick,
         is_stopped,
@@ -171,7 +140,6 @@ fn measure(arguments: &NewspaperArguments, ground: &Ground, is_stopped: &AtomicB
     if !entries.is_empty() {
         println!("\n{}", paper::ledger(&entries));
     }
-    let path = ground.workspace.root.join(&arguments.out);
     let date = Zoned::now().date().to_string();
     let page = paper::Page {
         line,
@@ -182,10 +150,7 @@ fn measure(arguments: &NewspaperArguments, ground: &Ground, is_stopped: &AtomicB
         machine: &facts()?,
         remarks: &remarks,
     };
-    std::fs::write(&path, page.text())
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    println!("wrote {}", path.display());
-    Ok(())
+    ground.write(&arguments.out, &page.text())
 }
 
 /// The load line of the site alone, and what becomes of multiples of it behind the edge.

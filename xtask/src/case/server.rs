@@ -133,6 +133,17 @@ impl Drop for Server {
     }
 }
 
+/// The same on one core, with all that it starts.
+pub(crate) fn pinned(recipe: Recipe<'_>, core: usize) -> Recipe<'_> {
+    let mut arguments = vec!["-c".to_owned(), core.to_string(), recipe.program.to_owned()];
+    arguments.extend(recipe.arguments);
+    Recipe {
+        program: "taskset",
+        arguments,
+        ..recipe
+    }
+}
+
 fn pid(child: &Child) -> Result<Pid> {
     Pid::from_raw(i32::try_from(child.id())?).context("a child has a process id")
 }

@@ -9,7 +9,6 @@ mod smoke;
 mod stack;
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
@@ -22,10 +21,10 @@ use self::fault::{Fault, Part};
 use self::measure::{Search, users_carried};
 use self::paper::Row;
 use self::stack::{Settings, Stack};
-use crate::bench::machine::{BUSY_MAX, busy_share, facts};
-use crate::bench::{build, raise_descriptor_limit};
+use super::ground::{Ground, busy_remark, wish_to_stop};
+use crate::bench::build;
+use crate::bench::machine::facts;
 use crate::prepare::{self, Tool};
-use crate::workspace::Workspace;
 
 #[derive(Args)]
 #[expect(
@@ -62,14 +61,6 @@ pub(crate) struct TutorArguments {
     out: PathBuf,
 }
 
-/// Where the case is, and where it keeps things between runs.
-struct Ground {
-    workspace: Workspace,
-    case: PathBuf,
-    /// The database's rows, run files, reports.
-    store: PathBuf,
-}
-
 const TOOLS: [Tool; 8] = [
     Tool::new("haproxy", "haproxy"),
     Tool::new("mariadbd", "mariadb-server"),
@@ -83,18 +74,12 @@ const TOOLS: [Tool; 8] = [
 
 pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
     prepare::see_to(&TOOLS)?;
-    let workspace = Workspace::find()?;
-    let ground = Ground {
-        case: workspace.root.join("cases/tutor"),
-        store: workspace.target.join("case/tutor"),
-        workspace,
-    };
+    let ground = Ground::new("tutor")?;
     super::install(&ground.case.join("site"))?;
-    raise_descriptor_limit()?;
     if arguments.serve {
         serve(arguments, &ground)
     } else if arguments.smoke {
-        let stack = ground.start(arguments, arguments.fault)?;
+        let stack = start(&ground, arguments, arguments.fault)?;
         smoke::check(&stack)?;
         println!("the tutor works");
         Ok(())
@@ -103,21 +88,19 @@ pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
     }
 }
 
-impl Ground {
-    fn start(&self, arguments: &TutorArguments, fault: Option<Fault>) -> Result<Stack> {
-        let settings = Settings {
-            fault,
-            web_processes: arguments.web_processes.into(),
-            port: arguments.port,
-        };
-        Stack::start(&settings, &self.case, &self.store)
-    }
+fn start(ground: &Ground, arguments: &TutorArguments, fault: Option<Fault>) -> Result<Stack> {
+    let settings = Settings {
+        fault,
+        web_processes: arguments.web_processes.into(),
+        port: arguments.port,
+    };
+    Stack::start(&settings, &ground.case, &ground.store)
 }
 
 /// Runs until somebody asks for the end.
 fn serve(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let stack = ground.start(arguments, arguments.fault)?;
+    let stack = start(ground, arguments, arguments.fault)?;
     println!("{}", stack.url());
     println!(
         "logs and sockets: {}; end it with Ctrl-C",
@@ -132,26 +115,11 @@ fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
     if !arguments.no_build {
         build(&ground.workspace)?;
     }
-    let mut remarks = Vec::new();
-    let busy = busy_share()?;
-    if busy > BUSY_MAX {
-        ensure!(
-            arguments.anyway,
-            "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, \
-             which marks the page",
-            busy * 100.0,
-            BUSY_MAX * 100.0
-        );
-        remarks.push("**Other work shared the machine: the table is not valid.**".to_owned());
-    }
+    let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
     if arguments.quick {
         remarks.push("Quick searches: the intervals are wide.".to_owned());
     }
-    // A signal must not end us before the servers' folder is gone.
-    let is_stopped = Arc::new(AtomicBool::new(false));
-    for signal in TERM_SIGNALS {
-        signal_hook::flag::register(*signal, Arc::clone(&is_stopped))?;
-    }
+    let is_stopped = wish_to_stop()?;
     let mut rows = Vec::new();
     for (part, fault) in searches(arguments.fault) {
         ensure!(
@@ -165,12 +133,9 @@ fn measure(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
         println!("one fault is not the table: the page is left as it is");
         return Ok(());
     }
-    let path = ground.workspace.root.join(&arguments.out);
     let date = Zoned::now().date().to_string();
-    std::fs::write(&path, paper::page(&rows, &date, &facts()?, &remarks))
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    println!("wrote {}", path.display());
-    Ok(())
+    let page = paper::page(&rows, &date, &facts()?, &remarks);
+    ground.write(&arguments.out, &page)
 }
 
 /// What is measured: in each part the healthy stack first, then its faults.
@@ -202,9 +167,9 @@ fn row(
         fault.map_or_else(|| "healthy".to_owned(), Fault::name)
     );
     println!("== {name}");
-    let stack = ground.start(arguments, fault)?;
+    let stack = start(ground, arguments, fault)?;
     let search = Search {
-        plimsoll: &ground.workspace.release("plimsoll"),
+        plimsoll: &ground.plimsoll(),
         plan: &ground.case.join(format!("{}.yaml", part.name())),
         url: &stack.url(),
         out: &ground.store.join("runs"),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::Ground;
 use super::measure::Meter;
 use super::stack::{Edge, Settings, Stack};
 use crate::case::exchange::exchange;
+use crate::case::ground::Ground;
 
 /// Elements of a page that the server renders.
 const NODES: u16 = 362;
@@ -24,7 +24,7 @@ pub(super) fn check(ground: &Ground, is_stopped: &AtomicBool) -> Result<()> {
     };
     let stack = Stack::start(settings, &ground.case)?;
     let meter = Meter {
-        plimsoll: ground.workspace.release("plimsoll"),
+        plimsoll: ground.plimsoll(),
         out: ground.store.join("runs"),
         is_quick: true,
         is_stopped,

@@ -1,0 +1,4 @@
+require_relative "application"
+Consult.initialize!
+use Rack::ContentLength
+run Consult

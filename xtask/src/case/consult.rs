@@ -1,0 +1,179 @@
+//! The consultation: a participation platform on Rails, alone, behind a cache of whole pages, and behind one of their
+//! fragments, as its study of 2020 counted its answers.
+
+mod measure;
+mod paper;
+mod smoke;
+mod stack;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use jiff::Zoned;
+use signal_hook::consts::TERM_SIGNALS;
+use signal_hook::iterator::Signals;
+
+use self::measure::Meter;
+use self::paper::Row;
+use self::stack::{Stack, Way};
+use super::edge::Edge;
+use super::ground::{Ground, busy_remark, wish_to_stop};
+use super::postgres;
+use crate::bench::machine::facts;
+use crate::bench::{build, two_cores};
+use crate::prepare::{self, Tool};
+
+#[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub(crate) struct ConsultArguments {
+    /// Three numbers of users, each for some seconds: at most six minutes
+    #[arg(long)]
+    quick: bool,
+    /// Only start the platform and the edges before it, print their addresses, and end them on Ctrl-C
+    #[arg(long, conflicts_with_all = ["quick", "smoke"])]
+    serve: bool,
+    /// Only start everything, walk through it alone and behind each edge, and stop
+    #[arg(long, conflicts_with = "quick")]
+    smoke: bool,
+    /// Leave out the edge that puts pages together
+    #[arg(long)]
+    no_fragments: bool,
+    /// Threads that answer
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=64))]
+    threads: u8,
+    /// Measure the release binary that is there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Where the table goes
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "docs/benchmarks/consult.md"
+    )]
+    out: PathBuf,
+}
+
+// The records come in a package of their own, without a program and without a library whose name has no version.
+const TOOLS: [Tool; 7] = [
+    Tool::new("ruby", "ruby"),
+    Tool::new("puma", "puma"),
+    Tool::new("rails", "ruby-railties"),
+    Tool::new(
+        "/usr/share/doc/ruby-activerecord/copyright",
+        "ruby-activerecord",
+    ),
+    Tool::new("/usr/lib/ruby/vendor_ruby/pg.rb", "ruby-pg"),
+    Tool::new("taskset", "util-linux"),
+    Tool::new("setpriv", "util-linux"),
+];
+
+pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
+    prepare::see_to(&TOOLS)?;
+    postgres::see_to()?;
+    let ground = Ground::new("consult")?;
+    let (load, servers) = two_cores()?;
+    if !arguments.no_build {
+        build(&ground.workspace)?;
+    }
+    if arguments.serve {
+        return serve(arguments, &ground, servers);
+    }
+    let is_stopped = wish_to_stop()?;
+    let meter = Meter {
+        plimsoll: ground.plimsoll(),
+        core: load,
+        walk: ground.case.join("walk.yaml"),
+        out: ground.store.join("runs"),
+        is_quick: arguments.quick || arguments.smoke,
+        is_stopped: &is_stopped,
+    };
+    if arguments.smoke {
+        let stack = Stack::start(&ground, servers, arguments.threads)?;
+        smoke::check(&stack, arguments.ways(), &meter)?;
+        println!("the platform works, alone and behind each edge");
+        return Ok(());
+    }
+    measure(arguments, &ground, servers, &meter)
+}
+
+impl ConsultArguments {
+    fn ways(&self) -> impl Iterator<Item = Way> {
+        let no_fragments = self.no_fragments;
+        Way::ALL
+            .into_iter()
+            .filter(move |way| !(no_fragments && *way == Way::Fragments))
+    }
+}
+
+/// Runs until somebody asks for the end.
+fn serve(arguments: &ConsultArguments, ground: &Ground, core: usize) -> Result<()> {
+    let mut signals = Signals::new(TERM_SIGNALS)?;
+    let stack = Stack::start(ground, core, arguments.threads)?;
+    println!("the platform itself: {}", stack.url());
+    let mut edges = Vec::new();
+    for way in [Way::Pages, Way::Fragments] {
+        let edge = stack.edge(way)?;
+        println!(
+            "{}: {}, its own page: {}",
+            way.title(),
+            edge.url(),
+            edge.admin_url()
+        );
+        edges.push(edge);
+    }
+    println!("log in as member-000 to member-999, password `town hall`");
+    println!("logs: {}; end it with Ctrl-C", stack.folder().display());
+    signals.forever().next();
+    Ok(())
+}
+
+/// Every number of users through every way; the table goes to the terminal and the page.
+fn measure(
+    arguments: &ConsultArguments,
+    ground: &Ground,
+    core: usize,
+    meter: &Meter<'_>,
+) -> Result<()> {
+    let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
+    if arguments.quick {
+        remarks.push("Each number of users was judged for some seconds only.".to_owned());
+    }
+    let mut rows: Vec<Row> = meter.users().iter().map(|users| Row::of(*users)).collect();
+    for way in arguments.ways() {
+        // Each way begins with the same rows of the database, and with an empty cache.
+        let stack = Stack::start(ground, core, arguments.threads)?;
+        let edge = if way == Way::Alone {
+            None
+        } else {
+            Some(stack.edge(way)?)
+        };
+        let url = edge.as_ref().map_or_else(|| stack.url(), Edge::url);
+        meter.warm(&url)?;
+        for row in &mut rows {
+            ensure!(
+                !is_set(meter.is_stopped),
+                "stopped before the table was whole"
+            );
+            println!("== {} users, {}", row.users, way.title());
+            let shares = meter.shares(&url, row.users)?;
+            println!("{shares:?}");
+            row.shares.push((way, shares));
+        }
+    }
+    println!("\n{}", paper::table(&rows));
+    let date = Zoned::now().date().to_string();
+    let page = paper::page(&rows, &date, &facts()?, &remarks);
+    ground.write(&arguments.out, &page)
+}
+
+fn is_set(flag: &AtomicBool) -> bool {
+    flag.load(std::sync::atomic::Ordering::Relaxed)
+}

@@ -1,0 +1,75 @@
+//! What every case begins with: its folders, a wish to stop, and a machine that is ours.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context as _, Result, ensure};
+use signal_hook::consts::TERM_SIGNALS;
+
+use crate::bench::machine::{BUSY_MAX, busy_share};
+use crate::bench::raise_descriptor_limit;
+use crate::workspace::Workspace;
+
+/// Where a case is, and where it keeps things between runs.
+pub(super) struct Ground {
+    pub(super) workspace: Workspace,
+    pub(super) case: PathBuf,
+    /// Run files, reports, the rows of a database.
+    pub(super) store: PathBuf,
+}
+
+impl Ground {
+    /// Of the case of this name. Raises the limit of open files, which its servers inherit.
+    pub(super) fn new(name: &str) -> Result<Self> {
+        let workspace = Workspace::find()?;
+        let ground = Self {
+            case: workspace.root.join("cases").join(name),
+            store: workspace.target.join("case").join(name),
+            workspace,
+        };
+        std::fs::create_dir_all(&ground.store)?;
+        raise_descriptor_limit()?;
+        Ok(ground)
+    }
+
+    /// Our own program, as a release.
+    pub(super) fn plimsoll(&self) -> PathBuf {
+        self.workspace.release("plimsoll")
+    }
+
+    /// Writes a page at a path of the repository.
+    pub(super) fn write(&self, path: &Path, text: &str) -> Result<()> {
+        let path = self.workspace.root.join(path);
+        std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        println!("wrote {}", path.display());
+        Ok(())
+    }
+}
+
+/// True once somebody asks for the end: a signal must not end us before the servers' folders are gone.
+pub(super) fn wish_to_stop() -> Result<Arc<AtomicBool>> {
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    for signal in TERM_SIGNALS {
+        signal_hook::flag::register(*signal, Arc::clone(&is_stopped))?;
+    }
+    Ok(is_stopped)
+}
+
+/// Fails on a machine that others use, unless that was waived: then it is the remark that marks the page.
+pub(super) fn busy_remark(anyway: bool) -> Result<Option<String>> {
+    let busy = busy_share()?;
+    if busy <= BUSY_MAX {
+        return Ok(None);
+    }
+    ensure!(
+        anyway,
+        "the cores are {:.0} % busy, at most {:.0} % is valid: wait until nothing else runs, or add --anyway, which \
+         marks the page",
+        busy * 100.0,
+        BUSY_MAX * 100.0
+    );
+    Ok(Some(
+        "**Other work shared the machine: what was measured is not valid.**".to_owned(),
+    ))
+}
