@@ -55,7 +55,7 @@ impl Meter<'_> {
 
     /// A few users, until the application has compiled what it runs often, has all its connections, and a cache is full.
     pub(super) fn warm(&self, url: &str, feed: PathBuf) -> Result<()> {
-        let time = if self.is_quick { "4s" } else { "10s" };
+        let time = if self.is_quick { "5s" } else { "10s" };
         let mut arguments = self.words(url, feed, "articles-warm");
         arguments.extend(["--connections", "4", "--for", time].map(OsString::from));
         self.run(arguments).map(|_| ())
@@ -79,6 +79,9 @@ impl Meter<'_> {
             "5".to_owned(),
             "--objective".to_owned(),
             OBJECTIVE.to_owned(),
+            // A step of 50 is to be one.
+            "--spacing".to_owned(),
+            "even".to_owned(),
         ];
         arguments.extend(words.map(OsString::from));
         // Each has 28,000 ports of its own: connections of those who gave up keep theirs for a minute.

@@ -140,9 +140,9 @@ impl Page<'_> {
              that it could not answer whole. Time counts from the moment a request was due, and only of good answers. \
              A rate at which the generator or the machine was at fault is called void and counts nowhere.\n\n\
              The study's server had a 300 MHz processor and kept rendered objects in its own memory; its figures are \
-             what it answered at best. Only the ratios mean something elsewhere. Without a cache its useful output fell \
-             to zero once the database was saturated; so does that of the magazine alone, and the edge before it keeps \
-             it up, because nobody is let in who would not be answered in time.\n\n{}",
+             what it answered at best. Only the ratios mean something elsewhere. In the study, useful output without a \
+             cache fell to zero once the database was saturated: whoever is answered has given up. The edge without a \
+             cache refuses at once those who would not be answered in time; they count as failed.\n\n{}",
             self.date,
             self.machine,
             summary(self.sweeps),
