@@ -6,6 +6,7 @@
 //! This crate does no I/O, reads no clock and has no randomness but from a seed handed in.
 //! It never averages a percentile: histograms are merged by adding counts.
 
+pub mod broadcast;
 pub mod event;
 pub mod finding;
 pub mod histogram;

@@ -13,7 +13,7 @@ struct Room {
 const MODEL: &str = "plimsoll-model";
 const TESTKIT: &str = "plimsoll-testkit";
 
-const ROOMS: [Room; 15] = [
+const ROOMS: [Room; 16] = [
     Room {
         name: MODEL,
         may_know: &[],
@@ -28,6 +28,10 @@ const ROOMS: [Room; 15] = [
     },
     Room {
         name: "plimsoll-cache",
+        may_know: &["plimsoll-wire"],
+    },
+    Room {
+        name: "plimsoll-hub",
         may_know: &["plimsoll-wire"],
     },
     Room {

@@ -1,0 +1,151 @@
+//! What waits for one client: bounded, whatever the client does.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use plimsoll_wire::websocket::deflate::Deflater;
+
+use super::Limits;
+use crate::channels::ChannelRef;
+use crate::message::{Format, Message};
+
+/// Something that waits.
+#[derive(Debug)]
+pub(super) enum Item {
+    /// A message that others get too, and its length as this client reads it.
+    Message(Arc<Message>, usize),
+    /// For this client alone.
+    Own(Bytes),
+}
+
+impl Item {
+    fn len(&self) -> usize {
+        match self {
+            Self::Message(_, len) => *len,
+            Self::Own(bytes) => bytes.len(),
+        }
+    }
+}
+
+/// What waits for one client.
+#[derive(Debug, Default)]
+pub(super) struct Slot {
+    items: VecDeque<Item>,
+    /// Bytes of the first that are written; it can then no longer be dropped.
+    written: usize,
+    /// Bytes of all of them.
+    len: usize,
+}
+
+impl Slot {
+    fn has_room(&self, len: usize, limits: &Limits) -> bool {
+        self.items.is_empty()
+            || (self.items.len() < limits.waiting_max && self.len + len <= limits.waiting_bytes_max)
+    }
+
+    /// Puts something at the end, of which so many bytes are written; whether there was room.
+    pub(super) fn push(&mut self, item: Item, written: usize, limits: &Limits) -> bool {
+        let has_room = self.has_room(item.len(), limits);
+        if has_room {
+            self.put(item, written);
+        }
+        has_room
+    }
+
+    /// Puts a message at the end and drops what it replaces, and then the oldest, until there is room; says how many
+    /// were dropped. If only what may not be dropped is left, that is the new one itself.
+    pub(super) fn push_newest(&mut self, item: Item, written: usize, limits: &Limits) -> u64 {
+        let mut dropped = 0;
+        let from = self.droppable();
+        if let Item::Message(newest, _) = &item {
+            let older = self.items.iter().skip(from).position(
+                |item| matches!(item, Item::Message(older, _) if older.channel() == newest.channel()),
+            );
+            if let Some(at) = older {
+                self.remove(from + at);
+                dropped += 1;
+            }
+        }
+        while !self.has_room(item.len(), limits) {
+            dropped += 1;
+            let oldest = self
+                .items
+                .iter()
+                .skip(from)
+                .position(|item| matches!(item, Item::Message(..)));
+            match oldest {
+                Some(at) => self.remove(from + at),
+                None => return dropped,
+            }
+        }
+        self.put(item, written);
+        dropped
+    }
+
+    /// Messages and bytes that wait.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.items.len(), self.len)
+    }
+
+    /// Drops what waits of a channel, but for what is begun; says how much that was, and whether nothing is left.
+    pub(super) fn forget(&mut self, channel: ChannelRef) -> (u64, bool) {
+        let (mut index, begun, mut forgotten) = (0, self.droppable(), 0);
+        let len = &mut self.len;
+        self.items.retain(|item| {
+            let is_meant = index >= begun
+                && matches!(item, Item::Message(message, _) if message.channel() == channel);
+            index += 1;
+            if is_meant {
+                forgotten += 1;
+                *len -= item.len();
+            }
+            !is_meant
+        });
+        (forgotten, self.items.is_empty())
+    }
+
+    /// The first that is not begun.
+    fn droppable(&self) -> usize {
+        usize::from(self.written > 0)
+    }
+
+    fn put(&mut self, item: Item, written: usize) {
+        if self.items.is_empty() {
+            self.written = written;
+        }
+        self.len += item.len();
+        self.items.push_back(item);
+    }
+
+    fn remove(&mut self, at: usize) {
+        if let Some(item) = self.items.remove(at) {
+            self.len -= item.len();
+        }
+    }
+
+    /// Writes what is taken; whether nothing is left.
+    pub(super) fn flush(
+        &mut self,
+        format: Format,
+        deflater: &mut Option<Deflater>,
+        mut write: impl FnMut(&[u8]) -> usize,
+    ) -> bool {
+        while let Some(item) = self.items.front() {
+            let bytes = match item {
+                Item::Message(message, _) => message.bytes(format, deflater),
+                Item::Own(bytes) => bytes,
+            };
+            let left = &bytes[self.written..];
+            let taken = write(left);
+            if taken < left.len() {
+                self.written += taken;
+                return false;
+            }
+            self.written = 0;
+            self.remove(0);
+        }
+        true
+    }
+}

@@ -1,0 +1,434 @@
+//! A part of all channels: names, numbers, histories, what is held back, and who listens.
+
+mod channel;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hash::Hasher as _;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use serde_json::value::RawValue;
+use siphasher::sip::SipHasher13;
+use slab::Slab;
+use thiserror::Error;
+
+use crate::message::Message;
+use crate::pattern::{NameFault, check_name};
+use crate::rules::{Rule, Rules};
+use channel::Channel;
+
+/// Most loops: each has a bit in a channel.
+pub const LOOPS_MAX: u8 = 64;
+
+/// A channel, for as long as it lives: an epoch is never used twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ChannelRef {
+    pub(crate) slot: u32,
+    pub(crate) epoch: u64,
+}
+
+impl ChannelRef {
+    /// The number of its life.
+    pub fn epoch(self) -> u64 {
+        self.epoch
+    }
+}
+
+/// How far somebody is in a channel: everything up to an offset is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// The life of the channel.
+    pub epoch: u64,
+    /// The last message known; 0 before the first.
+    pub offset: u64,
+}
+
+/// What is the same for all channels.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most channels.
+    pub channels_max: usize,
+    /// Bytes of all histories.
+    pub history_bytes_max: usize,
+}
+
+/// What became of something published.
+#[derive(Debug)]
+pub enum Published {
+    /// A message goes out now, to these loops, a bit for each. Under conflation it may be what was held before.
+    Sent(Arc<Message>, u64),
+    /// It is held until the interval is over.
+    Held,
+    /// Nobody listens and nothing is remembered.
+    Unheard,
+}
+
+/// Why something was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// No channel may have this name.
+    #[error(transparent)]
+    Name(#[from] NameFault),
+    /// There are as many channels as may be.
+    #[error("there are as many channels as there may be")]
+    TooManyChannels,
+    /// The channel has as many subscribers as it may have.
+    #[error("the channel has as many subscribers as it may have")]
+    TooManySubscribers,
+    /// The client has as many subscriptions as it may have.
+    #[error("there are as many subscriptions as there may be")]
+    TooManySubscriptions,
+    /// The client already has this subscription.
+    #[error("the channel is already subscribed to")]
+    Subscribed,
+    /// Data is longer than the channel allows.
+    #[error("the data is longer than {0} bytes")]
+    DataTooLong(usize),
+    /// Data is not JSON.
+    #[error("the data is not JSON")]
+    NotJson,
+    /// More often than the channel allows.
+    #[error("published more often than the channel allows")]
+    TooOften,
+    /// The client may not read the channel.
+    #[error("this channel may not be read")]
+    NotReadable,
+    /// Clients may not publish here.
+    #[error("clients may not publish to this channel")]
+    NotAllowed,
+}
+
+/// What a new subscriber is told and given.
+#[derive(Debug)]
+pub struct Subscription {
+    /// The channel.
+    pub channel: ChannelRef,
+    /// Up to where it then knows everything.
+    pub position: Position,
+    /// What it is given now.
+    pub missed: Vec<Arc<Message>>,
+    /// Whether that is everything since it was there last; `None` if it did not say when that was.
+    pub is_recovered: Option<bool>,
+}
+
+/// A subscriber: the loop that it belongs to, and who it is where presence is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Subscriber<'a> {
+    /// Below [`LOOPS_MAX`].
+    pub event_loop: u8,
+    /// The user that it stands for.
+    pub user: Option<&'a str>,
+}
+
+/// A shard of the channels.
+#[derive(Debug)]
+pub struct Channels {
+    rules: Rules,
+    limits: Limits,
+    seed: (u64, u64),
+    /// The next epoch, and how far the one after is from it.
+    epochs: (u64, u64),
+    channels: Slab<Channel>,
+    by_name: HashTable<u32>,
+    history_bytes: usize,
+    /// When something is due: a message that is held, or the end of a channel that nobody uses.
+    due: BinaryHeap<Reverse<(u64, u32, u64)>>,
+}
+
+impl Channels {
+    /// The shard `index` of `count`. Epochs begin above `first_epoch`, which must be higher than all of former runs;
+    /// the milliseconds since 1970 times 1,000 are, and stay exact in JavaScript. `seed` keeps strangers from choosing
+    /// names that collide.
+    pub fn new(
+        rules: Rules,
+        limits: Limits,
+        seed: (u64, u64),
+        first_epoch: u64,
+        shard: (u32, u32),
+    ) -> Self {
+        let (index, count) = shard;
+        Self {
+            rules,
+            limits,
+            seed,
+            epochs: (first_epoch + u64::from(index), u64::from(count)),
+            channels: Slab::new(),
+            by_name: HashTable::new(),
+            history_bytes: 0,
+            due: BinaryHeap::new(),
+        }
+    }
+
+    /// Channels that there are.
+    pub fn len(&self) -> usize {
+        self.channels.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.channels.is_empty()
+    }
+
+    /// Bytes of all histories; at most [`Limits::history_bytes_max`].
+    pub fn history_bytes(&self) -> usize {
+        self.history_bytes
+    }
+
+    /// The rule that holds for a name.
+    pub fn rule(&self, name: &str) -> &Rule {
+        self.rules.of(name)
+    }
+
+    /// The channel of a name, if it lives.
+    pub fn find(&self, name: &str) -> Option<ChannelRef> {
+        let channels = &self.channels;
+        let found = self.by_name.find(hash(self.seed, name), |&slot| {
+            *channels[slot as usize].name == *name
+        });
+        found.map(|&slot| self.reference(slot))
+    }
+
+    /// Which of `count` shards a channel lives in, whose epochs began at `first_epoch`.
+    pub fn shard_of(channel: ChannelRef, first_epoch: u64, count: u32) -> u64 {
+        channel.epoch.wrapping_sub(first_epoch) % u64::from(count.max(1))
+    }
+
+    /// The name of a channel that lives.
+    pub fn name(&self, channel: ChannelRef) -> Option<&str> {
+        self.get(channel).map(|channel| &*channel.name)
+    }
+
+    /// How many subscribe to a channel.
+    pub fn subscribers(&self, channel: ChannelRef) -> u32 {
+        self.get(channel).map_or(0, |channel| channel.subscribers)
+    }
+
+    /// Who is there, where that is kept: users and how often, in order.
+    pub fn present(&self, channel: ChannelRef) -> impl Iterator<Item = (&str, u32)> {
+        let extras = self
+            .get(channel)
+            .and_then(|channel| channel.extras.as_ref());
+        extras
+            .into_iter()
+            .flat_map(|extras| extras.present.iter().map(|(user, &count)| (&**user, count)))
+    }
+
+    fn get(&self, channel: ChannelRef) -> Option<&Channel> {
+        let found = self.channels.get(channel.slot as usize)?;
+        (found.epoch == channel.epoch).then_some(found)
+    }
+
+    fn reference(&self, slot: u32) -> ChannelRef {
+        ChannelRef {
+            slot,
+            epoch: self.channels[slot as usize].epoch,
+        }
+    }
+
+    /// Publishes JSON to a channel.
+    ///
+    /// # Errors
+    /// When the name, the data or the rate is not one that may be; then nothing has changed.
+    pub fn publish(&mut self, now_ms: u64, name: &str, data: &str) -> Result<Published, Refusal> {
+        check_name(name)?;
+        let rule = self.rules.of(name);
+        if data.len() > rule.data_len_max {
+            return Err(Refusal::DataTooLong(rule.data_len_max));
+        }
+        if serde_json::from_str::<&RawValue>(data).is_err() {
+            return Err(Refusal::NotJson);
+        }
+        let is_remembered = rule.history.messages_max > 0;
+        let channel = match self.find(name) {
+            Some(channel) => channel,
+            None if !is_remembered => return Ok(Published::Unheard),
+            None => self.create(name)?,
+        };
+        let slot = channel.slot;
+        let place = &mut self.channels[slot as usize];
+        let rule = self.rules.get(place.rule);
+        if !place.may_publish(now_ms, rule) {
+            self.expect_end(slot);
+            return Err(Refusal::TooOften);
+        }
+        let data = data.trim();
+        let Some(conflation) = rule.conflation else {
+            return Ok(self.send(now_ms, slot, data));
+        };
+        match place.conflate(now_ms, conflation, rule.data_len_max, data) {
+            channel::Conflated::Now => Ok(self.send(now_ms, slot, data)),
+            channel::Conflated::Held { due } => {
+                if let Some(due) = due {
+                    self.due.push(Reverse((due, slot, channel.epoch)));
+                }
+                Ok(Published::Held)
+            }
+            channel::Conflated::Overflown(text) => Ok(self.send(now_ms, slot, &text)),
+        }
+    }
+
+    /// Numbers data, remembers it, and hands it to the loops.
+    fn send(&mut self, now_ms: u64, slot: u32, data: &str) -> Published {
+        let reference = self.reference(slot);
+        let channel = &mut self.channels[slot as usize];
+        let limits = self.rules.get(channel.rule).history;
+        channel.offset += 1;
+        let message = Message::new(reference, &channel.name, channel.offset, data);
+        let message = Arc::new(message);
+        if limits.messages_max > 0 {
+            let room = self.limits.history_bytes_max - self.history_bytes;
+            let history = channel.history.get_or_insert_default();
+            self.history_bytes -= history.bytes();
+            history.push(now_ms, &message, &limits, room);
+            self.history_bytes += history.bytes();
+        }
+        let loops = channel.loops();
+        self.expect_end(slot);
+        Published::Sent(message, loops)
+    }
+
+    /// When something is due next, ms.
+    pub fn next_due(&self) -> Option<u64> {
+        self.due.peek().map(|Reverse((at, ..))| *at)
+    }
+
+    /// Does one thing that is due, and returns what goes out of it; `None` when nothing more is due.
+    pub fn tick(&mut self, now_ms: u64) -> Option<Published> {
+        loop {
+            let &Reverse((at, slot, epoch)) = self.due.peek()?;
+            if at > now_ms {
+                return None;
+            }
+            self.due.pop();
+            let channel = ChannelRef { slot, epoch };
+            if self.get(channel).is_none() {
+                continue;
+            }
+            let place = &mut self.channels[slot as usize];
+            let rule = self.rules.get(place.rule);
+            if let Some(text) = place.take_due(now_ms, rule) {
+                return Some(self.send(now_ms, slot, &text));
+            }
+            self.end_if_unused(now_ms, slot);
+        }
+    }
+
+    /// Subscribes to a channel, from where the subscriber was there last if it says so.
+    ///
+    /// # Errors
+    /// When the name may not be, or there are too many.
+    pub fn subscribe(
+        &mut self,
+        now_ms: u64,
+        name: &str,
+        since: Option<Position>,
+        subscriber: Subscriber<'_>,
+    ) -> Result<Subscription, Refusal> {
+        check_name(name)?;
+        let reference = match self.find(name) {
+            Some(channel) => channel,
+            None => self.create(name)?,
+        };
+        let channel = &mut self.channels[reference.slot as usize];
+        let rule = self.rules.get(channel.rule);
+        if channel.subscribers >= rule.subscribers_max {
+            self.expect_end(reference.slot);
+            return Err(Refusal::TooManySubscribers);
+        }
+        channel.join(subscriber, rule);
+        self.history_bytes -= channel.history_bytes();
+        let (missed, is_recovered) = channel.missed(now_ms, rule, since);
+        self.history_bytes += channel.history_bytes();
+        Ok(Subscription {
+            channel: reference,
+            position: Position {
+                epoch: reference.epoch,
+                offset: channel.offset,
+            },
+            missed,
+            is_recovered,
+        })
+    }
+
+    /// Ends a subscription; `is_last` if no other of its loop is left.
+    pub fn leave(
+        &mut self,
+        now_ms: u64,
+        channel: ChannelRef,
+        is_last: bool,
+        subscriber: Subscriber<'_>,
+    ) {
+        if self.get(channel).is_none() {
+            return;
+        }
+        let place = &mut self.channels[channel.slot as usize];
+        place.leave(is_last, subscriber);
+        if place.subscribers == 0 {
+            self.end_if_unused(now_ms, channel.slot);
+        }
+    }
+
+    fn create(&mut self, name: &str) -> Result<ChannelRef, Refusal> {
+        if self.channels.len() >= self.limits.channels_max {
+            return Err(Refusal::TooManyChannels);
+        }
+        let (epoch, step) = self.epochs;
+        self.epochs.0 = epoch + step;
+        let rule = self.rules.index(name);
+        let slot = self.channels.insert(Channel::new(name, epoch, rule));
+        let slot = u32::try_from(slot).map_err(|_| Refusal::TooManyChannels)?;
+        let (seed, channels) = (self.seed, &self.channels);
+        self.by_name.insert_unique(hash(seed, name), slot, |&slot| {
+            hash(seed, &channels[slot as usize].name)
+        });
+        Ok(ChannelRef { slot, epoch })
+    }
+
+    /// Looks at a channel without subscribers again when its history will be too old.
+    fn expect_end(&mut self, slot: u32) {
+        let channel = &mut self.channels[slot as usize];
+        if channel.subscribers > 0 || channel.is_end_expected {
+            return;
+        }
+        channel.is_end_expected = true;
+        let limits = self.rules.get(channel.rule).history;
+        let history = channel.history.as_ref();
+        let at = history.map_or(0, |history| history.expires_at(&limits));
+        self.due.push(Reverse((at, slot, channel.epoch)));
+    }
+
+    /// Ends a channel that nobody subscribes to, and that nobody could recover anything from.
+    fn end_if_unused(&mut self, now_ms: u64, slot: u32) {
+        let channel = &mut self.channels[slot as usize];
+        channel.is_end_expected = false;
+        if channel.subscribers > 0 || channel.is_holding() {
+            return;
+        }
+        if let Some(history) = &mut channel.history {
+            let limits = self.rules.get(channel.rule).history;
+            self.history_bytes -= history.bytes();
+            history.prune(now_ms, &limits);
+            self.history_bytes += history.bytes();
+            if !history.is_empty() {
+                return self.expect_end(slot);
+            }
+        }
+        let channel = self.channels.remove(slot as usize);
+        let entry = self
+            .by_name
+            .find_entry(hash(self.seed, &channel.name), |&other| other == slot);
+        if let Ok(entry) = entry {
+            entry.remove();
+        }
+    }
+}
+
+fn hash((first, second): (u64, u64), name: &str) -> u64 {
+    let mut hasher = SipHasher13::new_with_keys(first, second);
+    hasher.write(name.as_bytes());
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests;

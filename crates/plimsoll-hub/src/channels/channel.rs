@@ -1,0 +1,184 @@
+//! One channel.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::{Position, Subscriber};
+use crate::conflation::{Conflation, Pending};
+use crate::history::History;
+use crate::message::Message;
+use crate::rate::Bucket;
+use crate::rules::Rule;
+
+/// One channel. Small, for there may be a million: what few of them need stands apart.
+#[derive(Debug)]
+pub(super) struct Channel {
+    pub(super) name: Box<str>,
+    pub(super) epoch: u64,
+    /// Of the newest message; 0 before the first.
+    pub(super) offset: u64,
+    pub(super) history: Option<Box<History>>,
+    pub(super) extras: Option<Box<Extras>>,
+    /// Loops that have subscribers, a bit for each.
+    loops: u64,
+    pub(super) subscribers: u32,
+    pub(super) rule: u16,
+    /// Whether it stands among what is due, to be ended.
+    pub(super) is_end_expected: bool,
+}
+
+/// What only some channels need.
+#[derive(Debug, Default)]
+pub(super) struct Extras {
+    /// When the next message may go out, ms.
+    next_ms: u64,
+    pending: Option<Pending>,
+    rate: Option<Bucket>,
+    /// Users and how often each is there.
+    pub(super) present: BTreeMap<Box<str>, u32>,
+}
+
+/// What becomes of data under conflation.
+pub(super) enum Conflated {
+    /// It goes out.
+    Now,
+    /// It waits, and with it nothing else did before if `due` is said.
+    Held { due: Option<u64> },
+    /// What waited goes out, for the two would be too long together.
+    Overflown(String),
+}
+
+impl Channel {
+    pub(super) fn new(name: &str, epoch: u64, rule: u16) -> Self {
+        Self {
+            name: name.into(),
+            epoch,
+            offset: 0,
+            history: None,
+            extras: None,
+            loops: 0,
+            subscribers: 0,
+            rule,
+            is_end_expected: false,
+        }
+    }
+
+    pub(super) fn loops(&self) -> u64 {
+        self.loops
+    }
+
+    pub(super) fn history_bytes(&self) -> usize {
+        self.history.as_ref().map_or(0, |history| history.bytes())
+    }
+
+    /// Whether data waits.
+    pub(super) fn is_holding(&self) -> bool {
+        let extras = self.extras.as_ref();
+        extras.is_some_and(|extras| extras.pending.is_some())
+    }
+
+    pub(super) fn may_publish(&mut self, now_ms: u64, rule: &Rule) -> bool {
+        let Some(rate) = rule.publish_rate else {
+            return true;
+        };
+        let extras = self.extras.get_or_insert_default();
+        let bucket = extras
+            .rate
+            .get_or_insert_with(|| Bucket::full(rate, now_ms));
+        bucket.take(rate, now_ms)
+    }
+
+    pub(super) fn conflate(
+        &mut self,
+        now_ms: u64,
+        conflation: Conflation,
+        len_max: usize,
+        data: &str,
+    ) -> Conflated {
+        let extras = self.extras.get_or_insert_default();
+        let Some(pending) = &mut extras.pending else {
+            if now_ms >= extras.next_ms {
+                extras.next_ms = now_ms.saturating_add(conflation.interval_ms.max(1));
+                return Conflated::Now;
+            }
+            extras.pending = Some(Pending::new(data));
+            return Conflated::Held {
+                due: Some(extras.next_ms),
+            };
+        };
+        match pending.take_in(conflation.mode, data, len_max) {
+            Some(overflown) => Conflated::Overflown(overflown.into_text()),
+            None => Conflated::Held { due: None },
+        }
+    }
+
+    /// What waited long enough, with which the next interval begins.
+    pub(super) fn take_due(&mut self, now_ms: u64, rule: &Rule) -> Option<String> {
+        let extras = self.extras.as_mut()?;
+        if now_ms < extras.next_ms {
+            return None;
+        }
+        let pending = extras.pending.take()?;
+        let interval_ms = rule
+            .conflation
+            .map_or(0, |conflation| conflation.interval_ms.max(1));
+        extras.next_ms = now_ms.saturating_add(interval_ms);
+        Some(pending.into_text())
+    }
+
+    pub(super) fn join(&mut self, subscriber: Subscriber<'_>, rule: &Rule) {
+        self.subscribers += 1;
+        self.loops |= 1 << (subscriber.event_loop % super::LOOPS_MAX);
+        if let Some(user) = subscriber.user.filter(|_| rule.has_presence) {
+            let extras = self.extras.get_or_insert_default();
+            if let Some(count) = extras.present.get_mut(user) {
+                *count += 1;
+            } else {
+                extras.present.insert(user.into(), 1);
+            }
+        }
+    }
+
+    pub(super) fn leave(&mut self, is_last: bool, subscriber: Subscriber<'_>) {
+        self.subscribers = self.subscribers.saturating_sub(1);
+        if is_last {
+            self.loops &= !(1 << (subscriber.event_loop % super::LOOPS_MAX));
+        }
+        let (Some(user), Some(extras)) = (subscriber.user, &mut self.extras) else {
+            return;
+        };
+        if let Some(count) = extras.present.get_mut(user) {
+            *count -= 1;
+            if *count == 0 {
+                extras.present.remove(user);
+            }
+        }
+    }
+
+    /// What a new subscriber is given, and whether it then knows everything since it was there last.
+    pub(super) fn missed(
+        &mut self,
+        now_ms: u64,
+        rule: &Rule,
+        since: Option<Position>,
+    ) -> (Vec<Arc<Message>>, Option<bool>) {
+        let history = self.history.as_mut().map(|history| {
+            history.prune(now_ms, &rule.history);
+            &**history
+        });
+        let Some(since) = since else {
+            let replayed = history.map(|history| history.newest(rule.replayed));
+            return (replayed.unwrap_or_default(), None);
+        };
+        if since.epoch != self.epoch || since.offset > self.offset {
+            return (Vec::new(), Some(false));
+        }
+        if since.offset == self.offset {
+            return (Vec::new(), Some(true));
+        }
+        match history.and_then(|history| history.after(since.offset)) {
+            Some(missed) => (missed, Some(true)),
+            None => (Vec::new(), Some(false)),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! At most one message in an interval: what comes too soon is held, and becomes one with what comes after it.
+
+use serde_json::Value;
+
+/// How a channel is conflated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflation {
+    /// Time between two messages, ms; at least 1.
+    pub interval_ms: u64,
+    /// What becomes of those between.
+    pub mode: Mode,
+}
+
+/// What becomes of data that comes too soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// The newest takes the place of the one before.
+    Newest,
+    /// Objects are merged, key by key and into their depth; the newer value wins. `null` is a value, as it is for
+    /// readers that take messages for merge patches (RFC 7396). What is no object takes the place of the one before.
+    Merge,
+}
+
+/// Data that waits.
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// As it was published.
+    Text(Box<str>),
+    /// Merged of several, and the sum of their lengths.
+    Merged(Value, usize),
+}
+
+impl Pending {
+    /// The first that waits.
+    pub(crate) fn new(data: &str) -> Self {
+        Self::Text(data.into())
+    }
+
+    /// Takes in newer data. Gives back what must go out by itself because both would be longer than `len_max`.
+    pub(crate) fn take_in(&mut self, mode: Mode, data: &str, len_max: usize) -> Option<Self> {
+        if mode == Mode::Newest {
+            *self = Self::new(data);
+            return None;
+        }
+        let (Some((mut older, older_len)), Ok(newer)) = (self.parsed(), serde_json::from_str(data))
+        else {
+            *self = Self::new(data);
+            return None;
+        };
+        if !(older.is_object() && Value::is_object(&newer)) {
+            *self = Self::new(data);
+            return None;
+        }
+        let before = older_len + data.len() > len_max;
+        let whole = before.then(|| older.clone());
+        merge(&mut older, newer);
+        let mut len = older_len + data.len();
+        if len > len_max {
+            // The sum is only a bound: keys that repeat are written once.
+            len = older.to_string().len();
+        }
+        if len > len_max {
+            *self = Self::new(data);
+            return whole.map(|whole| Self::Merged(whole, 0));
+        }
+        *self = Self::Merged(older, len);
+        None
+    }
+
+    fn parsed(&mut self) -> Option<(Value, usize)> {
+        match self {
+            Self::Text(text) => Some((serde_json::from_str(text).ok()?, text.len())),
+            Self::Merged(value, len) => Some((value.take(), *len)),
+        }
+    }
+
+    /// As it is sent.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text.into(),
+            Self::Merged(value, _) => value.to_string(),
+        }
+    }
+}
+
+/// The deepest that objects are merged; below, the newer one wins.
+const DEPTH_MAX: u8 = 32;
+
+fn merge(older: &mut Value, newer: Value) {
+    merge_at(older, newer, 0);
+}
+
+fn merge_at(older: &mut Value, newer: Value, depth: u8) {
+    match (older, newer) {
+        (Value::Object(older), Value::Object(newer)) if depth < DEPTH_MAX => {
+            for (key, value) in newer {
+                match older.get_mut(&key) {
+                    Some(place) => merge_at(place, value, depth + 1),
+                    None => {
+                        older.insert(key, value);
+                    }
+                }
+            }
+        }
+        (place, newer) => *place = newer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(mode: Mode, data: &[&str], expected: &str) {
+        let mut pending = Pending::new(data[0]);
+        for data in &data[1..] {
+            assert!(pending.take_in(mode, data, 1000).is_none());
+        }
+        assert_eq!(pending.into_text(), expected);
+    }
+
+    #[test]
+    fn the_newest_stays_as_it_was_written() {
+        check(
+            Mode::Newest,
+            &["1", "{\"b\": 1,\"a\":2}"],
+            "{\"b\": 1,\"a\":2}",
+        );
+    }
+
+    #[test]
+    fn objects_are_merged_and_others_replaced() {
+        check(
+            Mode::Merge,
+            &[
+                r#"{"a":1,"o":{"x":1,"y":[1,2]}}"#,
+                r#"{"b":2,"o":{"y":[3]}}"#,
+                r#"{"a":null}"#,
+            ],
+            r#"{"a":null,"b":2,"o":{"x":1,"y":[3]}}"#,
+        );
+        check(Mode::Merge, &[r#"{"a":1}"#, "[1]"], "[1]");
+        check(Mode::Merge, &["[1]", r#"{"a":1}"#], r#"{"a":1}"#);
+    }
+
+    #[test]
+    fn what_does_not_fit_together_goes_out_apart() {
+        let mut pending = Pending::new(r#"{"a":"aaaaaaaaaa"}"#);
+        // The same key again and again stays short.
+        for _ in 0..10 {
+            assert!(
+                pending
+                    .take_in(Mode::Merge, r#"{"a":"aaaaaaaaaa"}"#, 30)
+                    .is_none()
+            );
+        }
+        let first = pending.take_in(Mode::Merge, r#"{"b":"bbbbbbbbbb"}"#, 30);
+        assert_eq!(
+            first.map(Pending::into_text).as_deref(),
+            Some(r#"{"a":"aaaaaaaaaa"}"#)
+        );
+        assert_eq!(pending.into_text(), r#"{"b":"bbbbbbbbbb"}"#);
+    }
+}

@@ -1,0 +1,231 @@
+//! What a client says, done: the commands of the protocol carried out on shards and audience, within its rights.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::audience::{Audience, ClientId, Left, Outlet};
+use crate::channels::{ChannelRef, Channels, Published, Refusal, Subscriber};
+use crate::message::{Format, Message, text_frame};
+use crate::protocol::{self, Command, Publication, Wanted};
+use crate::sse;
+
+/// All shards, wherever they are and whoever else uses them.
+pub trait Shards {
+    /// Uses the shard that holds channels of this name.
+    fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T;
+
+    /// Uses the shard that a channel lives in.
+    fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T;
+}
+
+/// One shard is all of them.
+impl Shards for Channels {
+    fn by_name<T>(&mut self, _name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
+        act(self)
+    }
+
+    fn by_channel<T>(&mut self, _channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
+        act(self)
+    }
+}
+
+/// What a client may do. A channel's rule must allow it too.
+pub trait Rights {
+    /// Whether it may read a channel.
+    fn may_subscribe(&self, channel: &str) -> bool;
+
+    /// Whether it may publish to a channel that takes messages of clients.
+    fn may_publish(&self, channel: &str) -> bool;
+}
+
+/// Everybody may do everything that a channel's rule allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Open;
+
+impl Rights for Open {
+    fn may_subscribe(&self, _channel: &str) -> bool {
+        true
+    }
+
+    fn may_publish(&self, _channel: &str) -> bool {
+        true
+    }
+}
+
+/// Who speaks, and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Speaker<'a> {
+    /// The client.
+    pub client: ClientId,
+    /// How it reads.
+    pub format: Format,
+    /// Its loop and its user.
+    pub subscriber: Subscriber<'a>,
+    /// ms.
+    pub now_ms: u64,
+}
+
+/// A loop's desk for one client's words.
+#[derive(Debug)]
+pub struct Desk<'a, S, O> {
+    /// All channels.
+    pub shards: &'a mut S,
+    /// The loop's clients.
+    pub audience: &'a mut Audience,
+    /// Where bytes go.
+    pub outlet: &'a mut O,
+}
+
+/// What the other loops are to be handed: a message, and a bit for each loop.
+pub type HandedOut = Option<(Arc<Message>, u64)>;
+
+impl<S: Shards, O: Outlet> Desk<'_, S, O> {
+    /// Does what a client says, and answers it.
+    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &impl Rights, text: &str) -> HandedOut {
+        if !self.audience.may_command(speaker.now_ms, speaker.client) {
+            self.say(
+                speaker,
+                &protocol::failed("said more often than is allowed; wait a while"),
+            );
+            return None;
+        }
+        let command = match Command::read(text) {
+            Ok(command) => command,
+            Err(fault) => {
+                self.say(speaker, &protocol::failed(&fault.to_string()));
+                return None;
+            }
+        };
+        for wanted in &command.subscribe {
+            if let Err(refusal) = self.subscribe(speaker, rights, wanted, command.id) {
+                self.say(
+                    speaker,
+                    &protocol::refused(command.id, &wanted.channel, refusal),
+                );
+            }
+        }
+        for name in &command.unsubscribe {
+            self.unsubscribe(speaker, name);
+        }
+        let handed_out = command
+            .publish
+            .as_ref()
+            .and_then(|publication| self.publish(speaker, rights, publication, command.id));
+        if let Some(id) = command
+            .id
+            .filter(|_| command.subscribe.is_empty() && command.publish.is_none())
+        {
+            self.say(speaker, &protocol::done(id));
+        }
+        handed_out
+    }
+
+    /// Subscribes a client, tells it what there is to be told, and gives it what it missed.
+    ///
+    /// # Errors
+    /// When it may not, or there are too many.
+    pub fn subscribe(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        wanted: &Wanted,
+        id: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let name = &*wanted.channel;
+        if !rights.may_subscribe(name) {
+            return Err(Refusal::NotReadable);
+        }
+        self.audience.may_subscribe(speaker.client)?;
+        let (now_ms, subscriber) = (speaker.now_ms, speaker.subscriber);
+        let subscription = self.shards.by_name(name, |channels| {
+            channels.subscribe(now_ms, name, wanted.since, subscriber)
+        })?;
+        if self
+            .audience
+            .is_subscribed(speaker.client, subscription.channel)
+        {
+            // Another subscription of the loop stands: this client's.
+            self.leave(
+                speaker,
+                Left {
+                    channel: subscription.channel,
+                    is_last: false,
+                },
+            );
+            return Err(Refusal::Subscribed);
+        }
+        // What is told stands before what was missed.
+        if let Some(told) = protocol::subscribed(id, name, &subscription) {
+            self.say(speaker, &told);
+        }
+        self.audience
+            .subscribe(speaker.client, &subscription, self.outlet)
+    }
+
+    fn unsubscribe(&mut self, speaker: &Speaker<'_>, name: &str) {
+        let channel = self.shards.by_name(name, |channels| channels.find(name));
+        let left = channel.and_then(|channel| self.audience.unsubscribe(speaker.client, channel));
+        if let Some(left) = left {
+            self.leave(speaker, left);
+        }
+    }
+
+    fn publish(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        publication: &Publication<'_>,
+        id: Option<&str>,
+    ) -> HandedOut {
+        let (name, now_ms) = (&*publication.channel, speaker.now_ms);
+        let is_allowed = rights.may_publish(name);
+        let published = self.shards.by_name(name, |channels| {
+            if is_allowed && channels.rule(name).clients_publish {
+                channels.publish(now_ms, name, publication.data.get())
+            } else {
+                Err(Refusal::NotAllowed)
+            }
+        });
+        let published = match published {
+            Ok(published) => published,
+            Err(refusal) => {
+                self.say(speaker, &protocol::refused(id, name, refusal));
+                return None;
+            }
+        };
+        if let Some(id) = id {
+            self.say(speaker, &protocol::done(id));
+        }
+        match published {
+            Published::Sent(message, loops) => Some((message, loops)),
+            Published::Held | Published::Unheard => None,
+        }
+    }
+
+    /// A client is gone.
+    pub fn dismiss(&mut self, speaker: &Speaker<'_>) {
+        for left in self.audience.leave(speaker.client) {
+            self.leave(speaker, left);
+        }
+    }
+
+    fn leave(&mut self, speaker: &Speaker<'_>, left: Left) {
+        let (now_ms, subscriber) = (speaker.now_ms, speaker.subscriber);
+        self.shards.by_channel(left.channel, |channels| {
+            channels.leave(now_ms, left.channel, left.is_last, subscriber);
+        });
+    }
+
+    /// Tells a client something that only it is told.
+    fn say(&mut self, speaker: &Speaker<'_>, text: &str) {
+        let bytes = match speaker.format {
+            Format::WebSocket | Format::Deflated => text_frame(text),
+            Format::Sse => Bytes::from(sse::event(None, text)),
+        };
+        self.audience.say(speaker.client, bytes, self.outlet);
+    }
+}
+
+#[cfg(test)]
+mod tests;

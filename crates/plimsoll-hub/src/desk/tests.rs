@@ -1,0 +1,207 @@
+use plimsoll_wire::websocket::{Event, Limits as WireLimits, Reader, Role};
+
+use super::*;
+use crate::audience::Limits as AudienceLimits;
+use crate::channels::Limits;
+use crate::pattern::Pattern;
+use crate::rules::{Rule, Rules};
+
+/// Takes everything.
+#[derive(Default)]
+struct Everything(Vec<u8>);
+
+impl Outlet for Everything {
+    fn write(&mut self, _client: ClientId, bytes: &[u8]) -> usize {
+        self.0.extend_from_slice(bytes);
+        bytes.len()
+    }
+}
+
+/// Rights to what begins so.
+struct Prefix(&'static str);
+
+impl Rights for Prefix {
+    fn may_subscribe(&self, channel: &str) -> bool {
+        channel.starts_with(self.0)
+    }
+
+    fn may_publish(&self, channel: &str) -> bool {
+        channel.starts_with(self.0)
+    }
+}
+
+struct Room {
+    channels: Channels,
+    audience: Audience,
+    speaker: Speaker<'static>,
+}
+
+impl Room {
+    fn new() -> Self {
+        let rule = Rule {
+            pattern: Pattern::new("chat-*"),
+            clients_publish: true,
+            ..Rule::default()
+        };
+        let limits = Limits {
+            channels_max: 100,
+            history_bytes_max: 1 << 20,
+        };
+        let rules = Rules::new(vec![rule], Rule::default());
+        let mut audience = Audience::new(AudienceLimits {
+            subscriptions_max: 3,
+            ..AudienceLimits::default()
+        });
+        let speaker = Speaker {
+            client: audience.enter(0, Format::WebSocket),
+            format: Format::WebSocket,
+            subscriber: Subscriber {
+                event_loop: 0,
+                user: None,
+            },
+            now_ms: 0,
+        };
+        Self {
+            channels: Channels::new(rules, limits, (1, 2), 7, (0, 1)),
+            audience,
+            speaker,
+        }
+    }
+
+    /// Says something, delivers what comes of it, and returns what the client reads.
+    fn says(&mut self, text: &str) -> Vec<String> {
+        self.says_with(&Open, text)
+    }
+
+    fn says_with(&mut self, rights: &impl Rights, text: &str) -> Vec<String> {
+        let mut outlet = Everything::default();
+        let mut desk = Desk {
+            shards: &mut self.channels,
+            audience: &mut self.audience,
+            outlet: &mut outlet,
+        };
+        if let Some((message, loops)) = desk.take(&self.speaker, rights, text) {
+            assert!(loops <= 1);
+            self.audience.deliver(&message, &mut outlet);
+        }
+        read(outlet.0)
+    }
+
+    fn is_published(&mut self, name: &str, data: &str) -> Vec<String> {
+        let mut outlet = Everything::default();
+        if let Ok(Published::Sent(message, _)) = self.channels.publish(0, name, data) {
+            self.audience.deliver(&message, &mut outlet);
+        }
+        read(outlet.0)
+    }
+}
+
+fn read(mut bytes: Vec<u8>) -> Vec<String> {
+    let mut reader = Reader::new(Role::Client, false);
+    let mut texts = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let (taken, event) = reader
+            .next(&mut bytes[at..], &WireLimits::default())
+            .unwrap();
+        at += taken;
+        match event {
+            Some(Event::Text(text)) => texts.push(text.into_owned()),
+            other => panic!("{other:?}"),
+        }
+    }
+    texts
+}
+
+#[test]
+fn the_stable_surface_holds() {
+    let mut room = Room::new();
+    assert!(room.says(r#"{"subscribe":["game-1"]}"#).is_empty());
+    let message = r#"{"channel":"game-1","offset":1,"epoch":7,"data":{"odds":2}}"#;
+    assert_eq!(room.is_published("game-1", r#"{"odds":2}"#), [message]);
+    assert!(room.is_published("game-2", "1").is_empty());
+    assert!(room.says(r#"{"unsubscribe":["game-1"]}"#).is_empty());
+    assert!(room.is_published("game-1", "3").is_empty());
+    let recover = r#"{"subscribe":[{"channel":"game-1","epoch":7,"offset":1}]}"#;
+    let missed = r#"{"channel":"game-1","offset":2,"epoch":7,"data":3}"#;
+    assert_eq!(room.says(recover), [missed]);
+    let stale = r#"{"subscribe":[{"channel":"game-2","epoch":7,"offset":1}]}"#;
+    let told = r#"{"subscribed":"game-2","epoch":8,"offset":1,"recovered":false}"#;
+    assert_eq!(room.says(stale), [told]);
+}
+
+#[test]
+fn who_asks_with_an_id_is_answered() {
+    let mut room = Room::new();
+    let told = r#"{"id":1,"subscribed":"a","epoch":7,"offset":0}"#;
+    assert_eq!(room.says(r#"{"subscribe":["a"],"id":1}"#), [told]);
+    let refused = r#"{"id":2,"channel":"a","error":"the channel is already subscribed to"}"#;
+    assert_eq!(room.says(r#"{"subscribe":["a"],"id":2}"#), [refused]);
+    let channel = room.channels.find("a").unwrap();
+    assert_eq!(room.channels.subscribers(channel), 1);
+    assert_eq!(
+        room.says(r#"{"unsubscribe":["a","b"],"id":"x"}"#),
+        [r#"{"id":"x","done":true}"#]
+    );
+    assert_eq!(room.channels.find("a"), None);
+    room.is_published("a", "1");
+    let told = r#"{"id":3,"subscribed":"a","epoch":8,"offset":1,"recovered":true}"#;
+    let recover = r#"{"subscribe":[{"channel":"a","epoch":8,"offset":1}],"id":3}"#;
+    assert_eq!(room.says(recover), [told]);
+}
+
+#[test]
+fn clients_publish_where_they_may() {
+    let mut room = Room::new();
+    room.says(r#"{"subscribe":["chat-1"]}"#);
+    assert_eq!(
+        room.says(r#"{"publish":{"channel":"chat-1","data":[1]},"id":5}"#),
+        [
+            r#"{"id":5,"done":true}"#,
+            r#"{"channel":"chat-1","offset":1,"epoch":7,"data":[1]}"#
+        ]
+    );
+    let refused = |channel| {
+        format!(r#"{{"channel":"{channel}","error":"clients may not publish to this channel"}}"#)
+    };
+    let publish = |channel| format!(r#"{{"publish":{{"channel":"{channel}","data":1}}}}"#);
+    assert_eq!(room.says(&publish("game-1")), [refused("game-1")]);
+    let rights = Prefix("chat-2");
+    assert_eq!(
+        room.says_with(&rights, &publish("chat-1")),
+        [refused("chat-1")]
+    );
+    let told = room.says_with(&rights, r#"{"subscribe":["chat-9"]}"#);
+    assert_eq!(
+        told,
+        [r#"{"channel":"chat-9","error":"this channel may not be read"}"#]
+    );
+    assert_eq!(room.channels.find("chat-9"), None);
+}
+
+#[test]
+fn floods_are_bounded() {
+    let mut room = Room::new();
+    let told = room.says(r#"{"subscribe":["a","b","c","d","e"]}"#);
+    assert_eq!(told.len(), 2);
+    assert!(
+        told[0].contains("as many subscriptions as there may be"),
+        "{}",
+        told[0]
+    );
+    assert_eq!(room.channels.len(), 3);
+    let answers: Vec<_> = (0..200).flat_map(|_| room.says("nonsense")).collect();
+    let too_often = answers
+        .iter()
+        .filter(|answer| answer.contains("more often"))
+        .count();
+    assert_eq!((answers.len(), too_often), (200, 101));
+    let mut outlet = Everything::default();
+    let mut desk = Desk {
+        shards: &mut room.channels,
+        audience: &mut room.audience,
+        outlet: &mut outlet,
+    };
+    desk.dismiss(&room.speaker);
+    assert!(room.channels.is_empty() && room.audience.is_empty());
+}

@@ -1,0 +1,91 @@
+//! The last messages of a channel, for those who return.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::message::Message;
+use crate::rules::HistoryLimits;
+
+/// Messages with offsets that follow each other, up to the channel's newest.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    messages: VecDeque<(u64, Arc<Message>)>,
+    bytes: usize,
+}
+
+impl History {
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// When the newest is too old to be given to anybody, ms.
+    pub(crate) fn expires_at(&self, limits: &HistoryLimits) -> u64 {
+        let newest = self.messages.back();
+        newest.map_or(0, |(at, _)| at.saturating_add(limits.age_ms_max))
+    }
+
+    /// Remembers a channel's newest message. `room` is what the histories of all channels have left; who needs more
+    /// gives up its own, and a message that does not even fit then leaves nothing to be recovered from.
+    pub(crate) fn push(
+        &mut self,
+        now_ms: u64,
+        message: &Arc<Message>,
+        limits: &HistoryLimits,
+        room: usize,
+    ) {
+        let len = message.size();
+        let bytes_max = limits.bytes_max.min(self.bytes + room);
+        if limits.messages_max == 0 || len > bytes_max {
+            self.messages = VecDeque::new();
+            self.bytes = 0;
+            return;
+        }
+        self.prune(now_ms, limits);
+        while self.messages.len() >= limits.messages_max || self.bytes + len > bytes_max {
+            self.forget_oldest();
+        }
+        self.bytes += len;
+        self.messages.push_back((now_ms, Arc::clone(message)));
+    }
+
+    /// Forgets what is too old.
+    pub(crate) fn prune(&mut self, now_ms: u64, limits: &HistoryLimits) {
+        while let Some((at, _)) = self.messages.front()
+            && at.saturating_add(limits.age_ms_max) <= now_ms
+        {
+            self.forget_oldest();
+        }
+        if self.messages.is_empty() {
+            self.messages = VecDeque::new();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((_, message)) = self.messages.pop_front() {
+            self.bytes -= message.size();
+        }
+    }
+
+    /// Everything after `offset`, if that is known.
+    pub(crate) fn after(&self, offset: u64) -> Option<Vec<Arc<Message>>> {
+        let (_, oldest) = self.messages.front()?;
+        let skipped = (offset + 1).checked_sub(oldest.offset())?;
+        let skipped = usize::try_from(skipped).ok()?;
+        Some(self.take_from(skipped))
+    }
+
+    /// The newest `count`.
+    pub(crate) fn newest(&self, count: usize) -> Vec<Arc<Message>> {
+        self.take_from(self.messages.len().saturating_sub(count))
+    }
+
+    fn take_from(&self, skipped: usize) -> Vec<Arc<Message>> {
+        let messages = self.messages.iter().skip(skipped);
+        messages.map(|(_, message)| Arc::clone(message)).collect()
+    }
+}

@@ -1,0 +1,174 @@
+//! Channels, inboxes and audiences together, as the edge will have them, with clients that come, go, return and stall.
+
+mod world;
+
+use proptest::prelude::*;
+
+use crate::audience::{Limits as AudienceLimits, Slow};
+use crate::conflation::{Conflation, Mode};
+use crate::pattern::Pattern;
+use crate::rate::Rate;
+use crate::rules::{HistoryLimits, Rule, Rules};
+use world::World;
+
+const LOOPS: u8 = 2;
+const NAMES: [&str; 3] = ["plain", "held", "forgotten"];
+const HISTORY: HistoryLimits = HistoryLimits {
+    messages_max: 5,
+    bytes_max: 100_000,
+    age_ms_max: 1000,
+};
+
+fn rules() -> Rules {
+    let rule = |name, conflation, history| Rule {
+        pattern: Pattern::new(name),
+        history,
+        conflation,
+        has_presence: true,
+        ..Rule::default()
+    };
+    let conflation = Conflation {
+        interval_ms: 100,
+        mode: Mode::Newest,
+    };
+    let nothing = HistoryLimits {
+        messages_max: 0,
+        ..HISTORY
+    };
+    Rules::new(
+        vec![
+            rule("plain", None, HISTORY),
+            rule("held", Some(conflation), HISTORY),
+            rule("forgotten", None, nothing),
+        ],
+        Rule::default(),
+    )
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A client comes, or comes back, and subscribes to a channel; from where it was, if it says so.
+    Subscribe {
+        client: usize,
+        name: usize,
+        recovers: bool,
+    },
+    Unsubscribe {
+        client: usize,
+        name: usize,
+    },
+    Leave {
+        client: usize,
+    },
+    Publish {
+        name: usize,
+    },
+    /// A loop takes one message from its inbox.
+    Pump {
+        event_loop: usize,
+    },
+    Wait {
+        ms: u64,
+    },
+    /// How much a client's socket takes before it is full.
+    Room {
+        client: usize,
+        room: usize,
+    },
+}
+
+fn step(clients: usize) -> impl Strategy<Value = Step> {
+    let name = 0..NAMES.len();
+    let client = 0..clients;
+    prop_oneof![
+        4 => (client.clone(), name.clone(), any::<bool>())
+            .prop_map(|(client, name, recovers)| Step::Subscribe { client, name, recovers }),
+        1 => (client.clone(), name.clone()).prop_map(|(client, name)| Step::Unsubscribe { client, name }),
+        1 => client.clone().prop_map(|client| Step::Leave { client }),
+        8 => name.prop_map(|name| Step::Publish { name }),
+        8 => (0..usize::from(LOOPS)).prop_map(|event_loop| Step::Pump { event_loop }),
+        2 => (1_u64..400).prop_map(|ms| Step::Wait { ms }),
+        2 => (client, 0_usize..200).prop_map(|(client, room)| Step::Room { client, room }),
+    ]
+}
+
+fn limits(slow: Slow, waiting_max: usize) -> AudienceLimits {
+    AudienceLimits {
+        waiting_max,
+        waiting_bytes_max: 2000,
+        slow,
+        subscriptions_max: 10,
+        commands: Rate {
+            per_second: 1.0,
+            burst: 1.0,
+        },
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn who_keeps_up_gets_everything_in_order_once(
+        steps in prop::collection::vec(step(5), 1..120),
+    ) {
+        let mut world = World::new(5, 0, limits(Slow::Disconnect, 1));
+        for step in steps {
+            world.run(step);
+        }
+        world.settle(true);
+        world.empty();
+    }
+
+    #[test]
+    fn who_is_slow_harms_nobody_else(
+        steps in prop::collection::vec(step(5), 1..120),
+        slow in prop::sample::select(vec![Slow::NewestWins, Slow::Drop, Slow::Disconnect]),
+        waiting_max in 1_usize..12,
+    ) {
+        let mut world = World::new(2, 3, limits(slow, waiting_max));
+        for step in steps {
+            world.run(step);
+            for audience in &world.audiences {
+                let (messages, bytes) = audience.longest_wait();
+                prop_assert!(messages <= waiting_max.max(1) && bytes <= 2000);
+            }
+        }
+        // A frame that is begun cannot be taken back, so one channel more may wait than messages may.
+        world.settle(slow == Slow::NewestWins && waiting_max > NAMES.len());
+        world.empty();
+    }
+}
+
+#[test]
+fn a_test_that_counts_nothing_would_pass() {
+    let mut world = World::new(2, 1, limits(Slow::NewestWins, 4));
+    for client in 0..3 {
+        world.run(Step::Subscribe {
+            client,
+            name: 0,
+            recovers: false,
+        });
+    }
+    for _ in 0..20 {
+        world.run(Step::Publish { name: 0 });
+        world.run(Step::Pump { event_loop: 0 });
+        world.run(Step::Pump { event_loop: 1 });
+    }
+    assert_eq!(world.people[0].received, 20);
+    assert_eq!(world.people[1].received, 20);
+    // Its socket takes a hundred bytes: one message and a part of the next.
+    assert_eq!(world.people[2].received, 1);
+    world.settle(true);
+    assert!(
+        (2..20).contains(&world.people[2].received),
+        "{}",
+        world.people[2].received
+    );
+    let counts = world.audiences[0].counts();
+    let received = world.people[2].received as u64;
+    assert_eq!(
+        (counts.dropped, counts.delivered),
+        (20 - received, 20 + received)
+    );
+}

@@ -1,0 +1,181 @@
+//! A message as it is sent, encoded once for everybody.
+
+use std::sync::OnceLock;
+
+use bytes::Bytes;
+use plimsoll_wire::websocket::Opcode;
+use plimsoll_wire::websocket::deflate::Deflater;
+use plimsoll_wire::websocket::frame::{Frame, write};
+
+use crate::channels::ChannelRef;
+use crate::sse;
+
+/// Shortest message worth compressing, bytes.
+const DEFLATED_LEN_MIN: usize = 128;
+
+/// How a client reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// WebSocket.
+    WebSocket,
+    /// WebSocket with compressed messages, each begun anew (`server_no_context_takeover`).
+    Deflated,
+    /// Server-Sent Events.
+    Sse,
+}
+
+/// What was published, numbered.
+#[derive(Debug)]
+pub struct Message {
+    channel: ChannelRef,
+    offset: u64,
+    /// The frame of WebSocket, whose end is the text.
+    frame: Bytes,
+    text_at: usize,
+    sse: OnceLock<Bytes>,
+    deflated: OnceLock<Bytes>,
+}
+
+impl Message {
+    /// The message of a channel under this offset. `data` is JSON and stays as it is.
+    pub(crate) fn new(channel: ChannelRef, name: &str, offset: u64, data: &str) -> Self {
+        let epoch = channel.epoch;
+        let text = format!(
+            r#"{{"channel":{},"offset":{offset},"epoch":{epoch},"data":{data}}}"#,
+            quoted(name)
+        );
+        let frame = text_frame(&text);
+        Self {
+            channel,
+            offset,
+            text_at: frame.len() - text.len(),
+            frame,
+            sse: OnceLock::new(),
+            deflated: OnceLock::new(),
+        }
+    }
+
+    /// Whose it is.
+    pub fn channel(&self) -> ChannelRef {
+        self.channel
+    }
+
+    /// Its number in the epoch, from 1.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// What a client reads.
+    pub fn text(&self) -> &[u8] {
+        &self.frame[self.text_at..]
+    }
+
+    /// Bytes that it takes in a history.
+    pub fn size(&self) -> usize {
+        size_of::<Self>() + self.frame.len()
+    }
+
+    /// The bytes for a client that reads this way; made when they are first asked for. `deflater` begins each message
+    /// anew.
+    #[inline]
+    pub fn bytes(&self, format: Format, deflater: &mut Option<Deflater>) -> &Bytes {
+        match format {
+            Format::WebSocket => &self.frame,
+            Format::Sse => self.sse.get_or_init(|| {
+                let id = (self.channel.epoch, self.offset);
+                sse::event(Some(id), &String::from_utf8_lossy(self.text())).into()
+            }),
+            Format::Deflated => self.deflated.get_or_init(|| self.deflate(deflater)),
+        }
+    }
+
+    /// The frame compressed, if that makes it shorter.
+    fn deflate(&self, deflater: &mut Option<Deflater>) -> Bytes {
+        if self.text().len() < DEFLATED_LEN_MIN {
+            return self.frame.clone();
+        }
+        let deflater = deflater.get_or_insert_with(|| Deflater::new(6, false));
+        let mut payload = Vec::new();
+        deflater.deflate(self.text(), &mut payload);
+        if payload.len() >= self.text().len() {
+            return self.frame.clone();
+        }
+        let mut frame = Vec::new();
+        let deflated = Frame {
+            opcode: Opcode::Text,
+            is_deflated: true,
+            payload: &payload,
+        };
+        write(&mut frame, &deflated, None);
+        frame.into()
+    }
+}
+
+/// A server's frame with this text.
+pub(crate) fn text_frame(text: &str) -> Bytes {
+    let mut frame = Vec::new();
+    write(
+        &mut frame,
+        &Frame::plain(Opcode::Text, text.as_bytes()),
+        None,
+    );
+    frame.into()
+}
+
+/// A string as JSON has it.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::to_string(text).expect("a string can always be written")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_wire::websocket::deflate::Inflater;
+    use plimsoll_wire::websocket::{Event, Limits, Reader, Role};
+
+    use super::*;
+
+    const CHANNEL: ChannelRef = ChannelRef { slot: 3, epoch: 7 };
+
+    #[test]
+    fn a_message_is_what_the_surface_says() {
+        let message = Message::new(CHANNEL, "game-\"1\"", 5, r#"{"odds":[1, 2]}"#);
+        assert_eq!(
+            message.bytes(Format::WebSocket, &mut None)[2..],
+            br#"{"channel":"game-\"1\"","offset":5,"epoch":7,"data":{"odds":[1, 2]}}"#[..]
+        );
+        assert_eq!(
+            &message.bytes(Format::Sse, &mut None)[..],
+            b"id: 7:5\ndata: {\"channel\":\"game-\\\"1\\\"\",\"offset\":5,\"epoch\":7,\"data\":{\"odds\":[1, 2]}}\n\n"
+        );
+    }
+
+    #[test]
+    fn every_client_can_inflate_the_same_bytes() {
+        let mut deflater = None;
+        let data = format!("[{}1]", "1,".repeat(100));
+        for offset in 1..4 {
+            let message = Message::new(CHANNEL, "a", offset, &data);
+            let mut bytes = message.bytes(Format::Deflated, &mut deflater).to_vec();
+            assert!(bytes.len() < message.text().len() / 2);
+            let mut reader = Reader::new(Role::Client, true);
+            let (_, event) = reader.next(&mut bytes, &Limits::default()).unwrap();
+            let Some(Event::Deflated(deflated)) = event else {
+                panic!("it is compressed");
+            };
+            let mut out = Vec::new();
+            let content = deflated.inflate(&mut Inflater::new(false), 10_000, &mut out);
+            assert_eq!(content.unwrap().bytes(), message.text());
+        }
+    }
+
+    #[test]
+    fn what_is_short_is_not_compressed() {
+        let message = Message::new(CHANNEL, "a", 1, "1");
+        let mut deflater = None;
+        assert_eq!(
+            message.bytes(Format::Deflated, &mut deflater),
+            &message.frame
+        );
+        assert!(deflater.is_none());
+    }
+}

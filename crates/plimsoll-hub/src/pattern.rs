@@ -1,0 +1,105 @@
+//! Names of channels, and patterns that choose rules for them.
+
+use thiserror::Error;
+
+/// Longest name of a channel, bytes.
+pub const NAME_LEN_MAX: usize = 200;
+
+/// Why a name is not one of a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum NameFault {
+    /// It is empty.
+    #[error("the name of a channel is empty")]
+    Empty,
+    /// It is longer than [`NAME_LEN_MAX`].
+    #[error("the name of a channel is longer than {NAME_LEN_MAX} bytes")]
+    TooLong,
+    /// It holds a control character.
+    #[error("the name of a channel holds a control character")]
+    Control,
+}
+
+/// Whether a channel may have this name.
+///
+/// # Errors
+/// When it is empty, too long, or could not stand in a line.
+pub fn check_name(name: &str) -> Result<(), NameFault> {
+    if name.is_empty() {
+        Err(NameFault::Empty)
+    } else if name.len() > NAME_LEN_MAX {
+        Err(NameFault::TooLong)
+    } else if name.chars().any(char::is_control) {
+        Err(NameFault::Control)
+    } else {
+        Ok(())
+    }
+}
+
+/// A name, or one with stars in it that stand for anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(Box<str>);
+
+impl Pattern {
+    /// `game-*` means every name that starts with `game-`; `*` means all.
+    pub fn new(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// Whether it means this name.
+    pub fn matches(&self, name: &str) -> bool {
+        let mut parts = self.0.split('*');
+        let first = parts.next().unwrap_or_default();
+        let Some(mut rest) = name.strip_prefix(first) else {
+            return false;
+        };
+        let Some(last) = parts.next_back() else {
+            return rest.is_empty();
+        };
+        // Each part between two stars is taken where it first stands: what is left is then longest.
+        for part in parts {
+            let Some(at) = rest.find(part) else {
+                return false;
+            };
+            rest = &rest[at + part.len()..];
+        }
+        rest.ends_with(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, names) in [
+            ("game-1", &["game-1"][..]),
+            ("game-*", &["game-", "game-1", "game-a-b"]),
+            ("*", &["", "x"]),
+            ("*-odds", &["game-odds", "-odds"]),
+            ("a*b*c", &["abc", "a--b--c", "abbbc", "abcbc"]),
+            ("a**c", &["ac", "abc"]),
+        ] {
+            for name in names {
+                assert!(Pattern::new(pattern).matches(name), "{pattern} {name}");
+            }
+        }
+        for (pattern, name) in [
+            ("game-1", "game-10"),
+            ("game-*", "Game-1"),
+            ("a*a", "a"),
+            ("a*b*c", "acb"),
+            ("", "x"),
+        ] {
+            assert!(!Pattern::new(pattern).matches(name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn names_fit_a_line() {
+        assert_eq!(check_name("spiel/ä 1"), Ok(()));
+        assert_eq!(check_name(""), Err(NameFault::Empty));
+        assert_eq!(check_name(&"x".repeat(201)), Err(NameFault::TooLong));
+        assert_eq!(check_name("a\nb"), Err(NameFault::Control));
+    }
+}

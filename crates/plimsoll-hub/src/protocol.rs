@@ -1,0 +1,244 @@
+//! The hub's own small protocol: JSON both ways.
+//!
+//! A client says `{"subscribe":["game-1"]}`, or from where it knows everything,
+//! `{"subscribe":[{"channel":"game-1","epoch":7,"offset":5}]}`; `{"unsubscribe":["game-1"]}`; and where it may,
+//! `{"publish":{"channel":"game-1","data":…}}`. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
+//! Who adds an `id`, a number or a string, gets an answer with it; without one only bad news come.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use thiserror::Error;
+
+use crate::channels::{Position, Refusal, Subscription};
+use crate::message::quoted;
+
+/// Most channels in one command.
+pub const CHANNELS_MAX: usize = 1000;
+
+/// Longest id, bytes as it is written.
+const ID_LEN_MAX: usize = 64;
+
+/// What a client says; borrowed from what it sent.
+#[derive(Debug, Default)]
+pub struct Command<'a> {
+    /// Channels it wants.
+    pub subscribe: Vec<Wanted>,
+    /// Channels it wants no longer.
+    pub unsubscribe: Vec<String>,
+    /// What it publishes: a channel and JSON.
+    pub publish: Option<Publication<'a>>,
+    /// What the answer is to carry, as JSON.
+    pub id: Option<&'a str>,
+}
+
+/// A channel, and from where on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its name.
+    pub channel: String,
+    /// Up to where the client knows everything.
+    pub since: Option<Position>,
+}
+
+/// Something to be published.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Publication<'a> {
+    /// Where.
+    pub channel: String,
+    /// JSON, as it was written.
+    #[serde(borrow)]
+    pub data: &'a RawValue,
+}
+
+/// Why what a client says is not understood.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CommandFault {
+    /// It is none of the forms above.
+    #[error("not a command: {0}; say {{\"subscribe\":[\"a-channel\"]}}")]
+    Form(String),
+    /// More channels than [`CHANNELS_MAX`] at once.
+    #[error("more than {CHANNELS_MAX} channels in one command")]
+    TooMany,
+    /// The id is neither a number nor a string, or too long.
+    #[error("the id is not a number or a string of at most {ID_LEN_MAX} bytes")]
+    Id,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Said<'a> {
+    #[serde(default)]
+    subscribe: Vec<WantedSaid>,
+    #[serde(default)]
+    unsubscribe: Vec<String>,
+    #[serde(borrow)]
+    publish: Option<Publication<'a>>,
+    #[serde(borrow)]
+    id: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "a channel is a name, or an object of channel, epoch and offset"
+)]
+enum WantedSaid {
+    Name(String),
+    From {
+        channel: String,
+        epoch: u64,
+        offset: u64,
+    },
+}
+
+impl<'a> Command<'a> {
+    /// Reads what a client sent.
+    ///
+    /// # Errors
+    /// When it is no command.
+    pub fn read(text: &'a str) -> Result<Self, CommandFault> {
+        let said: Said<'a> =
+            serde_json::from_str(text).map_err(|error| CommandFault::Form(error.to_string()))?;
+        if said.subscribe.len().max(said.unsubscribe.len()) > CHANNELS_MAX {
+            return Err(CommandFault::TooMany);
+        }
+        let id = said.id.map(RawValue::get);
+        if let Some(id) = id {
+            let is_plain = id
+                .starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit());
+            if !is_plain || id.len() > ID_LEN_MAX {
+                return Err(CommandFault::Id);
+            }
+        }
+        let subscribe = said.subscribe.into_iter().map(|wanted| match wanted {
+            WantedSaid::Name(channel) => Wanted {
+                channel,
+                since: None,
+            },
+            WantedSaid::From {
+                channel,
+                epoch,
+                offset,
+            } => Wanted {
+                channel,
+                since: Some(Position { epoch, offset }),
+            },
+        });
+        Ok(Self {
+            subscribe: subscribe.collect(),
+            unsubscribe: said.unsubscribe,
+            publish: said.publish,
+            id,
+        })
+    }
+}
+
+/// What a client is told of a subscription, if anything: where it stands when it asked with an id, and in any case when
+/// it wanted to recover and could not.
+pub fn subscribed(id: Option<&str>, channel: &str, subscription: &Subscription) -> Option<String> {
+    if id.is_none() && subscription.is_recovered != Some(false) {
+        return None;
+    }
+    let Position { epoch, offset } = subscription.position;
+    // With a loss the client begins after `offset`; else messages up to it follow.
+    let recovered = match subscription.is_recovered {
+        Some(recovered) => format!(r#","recovered":{recovered}"#),
+        None => String::new(),
+    };
+    let (id, channel) = (member(id), quoted(channel));
+    Some(format!(
+        r#"{{{id}"subscribed":{channel},"epoch":{epoch},"offset":{offset}{recovered}}}"#
+    ))
+}
+
+/// What a client is told when something was done that it gave an id to.
+pub fn done(id: &str) -> String {
+    format!(r#"{{"id":{id},"done":true}}"#)
+}
+
+/// What a client is told when something of a channel was not done.
+pub fn refused(id: Option<&str>, channel: &str, refusal: Refusal) -> String {
+    let (id, channel, error) = (member(id), quoted(channel), quoted(&refusal.to_string()));
+    format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
+}
+
+/// What a client is told when it was not understood, or says too much.
+pub fn failed(error: &str) -> String {
+    format!(r#"{{"error":{}}}"#, quoted(error))
+}
+
+fn member(id: Option<&str>) -> String {
+    id.map(|id| format!(r#""id":{id},"#)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_surface_is_understood() {
+        let command = Command::read(
+            r#"{"subscribe":["game-1",{"channel":"b","epoch":7,"offset":5}],"id":3}"#,
+        )
+        .unwrap();
+        let since = Position {
+            epoch: 7,
+            offset: 5,
+        };
+        assert_eq!(command.subscribe[0].channel, "game-1");
+        assert_eq!(command.subscribe[0].since, None);
+        assert_eq!(command.subscribe[1].since, Some(since));
+        assert_eq!(command.id, Some("3"));
+        let command = Command::read(r#"{"publish":{"channel":"a","data":{"b": [1]}}}"#).unwrap();
+        assert_eq!(command.publish.unwrap().data.get(), r#"{"b": [1]}"#);
+        let command = Command::read(r#"{"unsubscribe":["a"],"id":"x"}"#).unwrap();
+        assert_eq!(
+            (command.unsubscribe, command.id),
+            (vec!["a".to_owned()], Some("\"x\""))
+        );
+    }
+
+    #[test]
+    fn what_is_no_command_is_told() {
+        for (text, fault) in [
+            ("", "not a command: EOF"),
+            ("[]", "not a command: "),
+            (
+                r#"{"subscribe":"a"}"#,
+                "not a command: invalid type: string",
+            ),
+            (
+                r#"{"subscribe":[{"channel":"a"}]}"#,
+                "a channel is a name, or an object of channel, epoch and offset",
+            ),
+            (
+                r#"{"subscribe":[{"channel":"a","epoch":-1,"offset":0}]}"#,
+                "a channel is a name",
+            ),
+            (r#"{"subscripe":["a"]}"#, "unknown field `subscripe`"),
+            (r#"{"id":{}}"#, "the id is not"),
+            (r#"{"id":[1]}"#, "the id is not"),
+        ] {
+            let told = Command::read(text).unwrap_err().to_string();
+            assert!(told.contains(fault), "{text}: {told}");
+        }
+        let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(100));
+        assert_eq!(Command::read(&long).unwrap_err(), CommandFault::Id);
+        let many = format!(r#"{{"subscribe":[{}"a"]}}"#, "\"a\",".repeat(CHANNELS_MAX));
+        assert_eq!(Command::read(&many).unwrap_err(), CommandFault::TooMany);
+    }
+
+    #[test]
+    fn answers_are_json() {
+        for answer in [
+            done("3"),
+            refused(Some("\"x\""), "a\"b", Refusal::TooOften),
+            refused(None, "a", Refusal::NotJson),
+            failed("a \"word\""),
+        ] {
+            let value: serde_json::Value = serde_json::from_str(&answer).unwrap();
+            assert!(value.is_object(), "{answer}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! How often something may happen.
+
+/// So many in a second, and so many at once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// In a second, on average.
+    pub per_second: f32,
+    /// At once, after a pause.
+    pub burst: f32,
+}
+
+/// What is left of a [`Rate`].
+#[derive(Clone, Copy, Debug)]
+pub struct Bucket {
+    tokens: f32,
+    /// The low bits of the moment it was last touched, ms.
+    at: u32,
+}
+
+impl Bucket {
+    /// A full one.
+    pub fn full(rate: Rate, now_ms: u64) -> Self {
+        Self {
+            tokens: rate.burst,
+            at: low(now_ms),
+        }
+    }
+
+    /// Takes one out; whether there was one.
+    pub fn take(&mut self, rate: Rate, now_ms: u64) -> bool {
+        let now = low(now_ms);
+        // After 49 days without a touch the low bits have come round: then it is fuller than it seems, which harms
+        // nobody.
+        let passed = now.wrapping_sub(self.at) as f32 / 1000.0;
+        self.at = now;
+        self.tokens = (self.tokens + passed * rate.per_second).min(rate.burst);
+        let is_there = self.tokens >= 1.0;
+        if is_there {
+            self.tokens -= 1.0;
+        }
+        is_there
+    }
+}
+
+fn low(now_ms: u64) -> u32 {
+    u32::try_from(now_ms & u64::from(u32::MAX)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_then_the_rate() {
+        let rate = Rate {
+            per_second: 10.0,
+            burst: 3.0,
+        };
+        let start = u64::from(u32::MAX) - 50;
+        let mut bucket = Bucket::full(rate, start);
+        let taken = (0..5).filter(|_| bucket.take(rate, start)).count();
+        assert_eq!(taken, 3);
+        let taken = (1..=1000)
+            .filter(|ms| bucket.take(rate, start + ms))
+            .count();
+        assert!((9..=10).contains(&taken), "{taken}");
+    }
+}

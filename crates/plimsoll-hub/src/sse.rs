@@ -1,0 +1,102 @@
+//! The hub's messages as Server-Sent Events (WHATWG HTML, 9.2).
+
+/// The head of the answer. Proxies are asked not to hold it back.
+pub const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
+                        X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+/// A comment, which keeps proxies from closing what seems idle.
+pub const HEARTBEAT: &str = ":\n\n";
+
+/// Most channels of one request.
+pub const CHANNELS_MAX: usize = 100;
+
+/// An event with this text. The id, an epoch and an offset, comes back in `Last-Event-ID` when a browser returns.
+pub fn event(id: Option<(u64, u64)>, text: &str) -> String {
+    let mut event = match id {
+        Some((epoch, offset)) => format!("id: {epoch}:{offset}\n"),
+        None => String::new(),
+    };
+    // JSON has line ends only where it may have any blank, so cutting there changes nothing of what is read.
+    for line in text.split(['\n', '\r']) {
+        event.extend(["data: ", line, "\n"]);
+    }
+    event.push('\n');
+    event
+}
+
+/// The epoch and the offset of a `Last-Event-ID`.
+pub fn last_event_id(value: &str) -> Option<(u64, u64)> {
+    let (epoch, offset) = value.trim().split_once(':')?;
+    Some((epoch.parse().ok()?, offset.parse().ok()?))
+}
+
+/// The channels that a query asks for (`channel=a&channel=b`), at most one more than [`CHANNELS_MAX`].
+pub fn channels(query: &str) -> Vec<String> {
+    query
+        .split('&')
+        .filter_map(|pair| pair.strip_prefix("channel="))
+        .take(CHANNELS_MAX + 1)
+        .map(decoded)
+        .collect()
+}
+
+/// A value of a query as it was before it was written so (`application/x-www-form-urlencoded`). What is no escape
+/// stays.
+fn decoded(value: &str) -> String {
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let escaped = match after {
+            [high, low, ..] if first == b'%' => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        rest = after;
+        bytes.push(match (first, escaped) {
+            (_, Some((high, low))) => {
+                rest = &after[2..];
+                high << 4 | low
+            }
+            (b'+', None) => b' ',
+            (other, None) => other,
+        });
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_ends_in_json_do_not_end_the_event() {
+        assert_eq!(
+            event(Some((7, 5)), "{\n\"a\":1\r\n}"),
+            "id: 7:5\ndata: {\ndata: \"a\":1\ndata: \ndata: }\n\n"
+        );
+        assert_eq!(event(None, "{}"), "data: {}\n\n");
+    }
+
+    #[test]
+    fn an_id_comes_back() {
+        assert_eq!(last_event_id("7:5"), Some((7, 5)));
+        for wrong in ["", "7", "7:", ":5", "a:b", "-1:2", "7:5:1"] {
+            assert_eq!(last_event_id(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_query_names_channels() {
+        assert_eq!(
+            channels("channel=game-1&x=y&channel=a+b%2Fc%zz%C3%A4"),
+            ["game-1", "a b/c%zzä"]
+        );
+        assert_eq!(channels(""), [""; 0]);
+        assert_eq!(channels(&"channel=a&".repeat(500)).len(), CHANNELS_MAX + 1);
+    }
+}

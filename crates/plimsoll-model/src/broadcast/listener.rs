@@ -1,0 +1,240 @@
+//! One loop's subscribers, and what they hear.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::{BroadcastWindow, Doubt, MARGIN_US, Sighting, Stay};
+
+/// Messages that an ear remembers. One that comes after so many others counts as new.
+const MESSAGES_MAX: usize = 1 << 16;
+
+/// Messages back from the newest it heard of which a listener knows whether it has them. One from further back counts
+/// as had: what cannot be known does not improve the result.
+const WINDOW: u64 = 128;
+
+/// How much earlier another loop may have heard a message first, µs.
+const SKEW_US_MAX: u64 = 10_000_000;
+
+/// A message that a subscriber got.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard {
+    /// Tells messages of the channel apart: the sequence number, else a hash of the content.
+    pub id: u64,
+    /// Its sequence number, if it has one.
+    pub sequence: Option<u64>,
+    /// When it came, µs of run time.
+    pub at_us: u64,
+    /// Since its publisher's stamp, µs.
+    pub latency_us: Option<u64>,
+}
+
+/// One subscriber.
+#[derive(Debug)]
+pub struct Listener {
+    open_us: u64,
+    /// The newest message that it has, in the order of the ear, and a bit for each of the last [`WINDOW`].
+    newest: u64,
+    has: u128,
+    /// What it got within the last [`MARGIN_US`], and when.
+    recent: VecDeque<(u64, u64)>,
+    sequence: Option<Sequence>,
+}
+
+/// What is known of the sequence numbers that came.
+#[derive(Clone, Copy, Debug)]
+struct Sequence {
+    lowest: u64,
+    highest: u64,
+    count: u64,
+}
+
+impl Listener {
+    /// Listens from now on.
+    pub fn new(open_us: u64) -> Self {
+        Self {
+            open_us,
+            newest: 0,
+            has: 0,
+            recent: VecDeque::new(),
+            sequence: None,
+        }
+    }
+
+    /// Notes a message by its number in the order of the ear; whether it is new to this listener.
+    fn note(&mut self, number: u64) -> bool {
+        if self.has == 0 || number >= self.newest + WINDOW {
+            self.has = 1;
+        } else if number > self.newest {
+            self.has = self.has << (number - self.newest) | 1;
+        } else {
+            let back = self.newest - number;
+            let is_new = back < WINDOW && self.has >> back & 1 == 0;
+            if is_new {
+                self.has |= 1 << back;
+            }
+            return is_new;
+        }
+        self.newest = number;
+        true
+    }
+}
+
+/// What one loop hears of one channel.
+#[derive(Debug)]
+pub struct Ear {
+    /// Whether no other loop or worker hears the channel.
+    is_alone: bool,
+    numbers: HashMap<u64, u64>,
+    /// Remembered messages in the order in which they were first heard.
+    messages: VecDeque<Message>,
+    /// The number of the first of them.
+    first_number: u64,
+    /// Numbers of messages heard in this second.
+    touched: Vec<u64>,
+    window: BroadcastWindow,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    id: u64,
+    first_us: u64,
+    received: u64,
+    is_touched: bool,
+}
+
+impl Ear {
+    /// Has heard nothing yet.
+    pub fn new(is_alone: bool) -> Self {
+        Self {
+            is_alone,
+            numbers: HashMap::new(),
+            messages: VecDeque::new(),
+            // Numbers begin at 1: a listener that has nothing is at 0.
+            first_number: 1,
+            touched: Vec::new(),
+            window: BroadcastWindow::default(),
+        }
+    }
+
+    /// A subscriber got a message.
+    pub fn hear(&mut self, listener: &mut Listener, heard: Heard) {
+        let number = self.number(heard);
+        if !listener.note(number) {
+            self.window.duplicates += 1;
+            return;
+        }
+        if let Some(sequence) = heard.sequence {
+            self.window.reordered += u64::from(listener.is_behind(sequence));
+        }
+        if let Some(latency_us) = heard.latency_us {
+            self.window.latency.record(latency_us, 1);
+        }
+        while let Some((_, at_us)) = listener.recent.front()
+            && at_us + MARGIN_US <= heard.at_us
+        {
+            listener.recent.pop_front();
+        }
+        // Nobody heard it before it was sent to anybody: what comes within the margin was first heard within it, or
+        // before.
+        let from_us = listener.open_us + MARGIN_US;
+        let index =
+            usize::try_from(number - self.first_number).expect("the memory of an ear is small");
+        let message = &mut self.messages[index];
+        if message.first_us < from_us {
+            return;
+        }
+        message.received += 1;
+        listener.recent.push_back((heard.id, heard.at_us));
+        if !self.is_alone && message.first_us < from_us + SKEW_US_MAX {
+            self.window.doubts.push(Doubt {
+                id: heard.id,
+                open_us: listener.open_us,
+                close_us: None,
+            });
+        }
+    }
+
+    /// The number of a message in the order in which this ear first heard them.
+    fn number(&mut self, heard: Heard) -> u64 {
+        let next = self.first_number + self.messages.len() as u64;
+        let number = *self.numbers.entry(heard.id).or_insert(next);
+        if number == next {
+            self.messages.push_back(Message {
+                id: heard.id,
+                first_us: heard.at_us,
+                received: 0,
+                is_touched: false,
+            });
+        }
+        let index =
+            usize::try_from(number - self.first_number).expect("the memory of an ear is small");
+        let message = &mut self.messages[index];
+        if !message.is_touched {
+            message.is_touched = true;
+            self.touched.push(number);
+        }
+        number
+    }
+
+    /// A subscriber ceases to listen.
+    pub fn close(&mut self, listener: &Listener, at_us: u64) {
+        self.window.stays.push(Stay {
+            open_us: listener.open_us,
+            close_us: at_us,
+            heard: listener.has != 0,
+        });
+        if let Some(sequence) = listener.sequence {
+            self.window.gaps += sequence.highest - sequence.lowest + 1 - sequence.count;
+        }
+        let late = listener
+            .recent
+            .iter()
+            .filter(|(_, heard_us)| heard_us + MARGIN_US > at_us);
+        self.window.doubts.extend(late.map(|&(id, _)| Doubt {
+            id,
+            open_us: listener.open_us,
+            close_us: Some(at_us),
+        }));
+    }
+
+    /// What was heard since this was asked last.
+    pub fn take_window(&mut self) -> BroadcastWindow {
+        let mut window = std::mem::take(&mut self.window);
+        for number in self.touched.drain(..) {
+            let index =
+                usize::try_from(number - self.first_number).expect("the memory of an ear is small");
+            let message = &mut self.messages[index];
+            window.sightings.push(Sighting {
+                id: message.id,
+                first_us: message.first_us,
+                received: std::mem::take(&mut message.received),
+            });
+            message.is_touched = false;
+        }
+        while self.messages.len() > MESSAGES_MAX
+            && let Some(oldest) = self.messages.pop_front()
+        {
+            self.numbers.remove(&oldest.id);
+            self.first_number += 1;
+        }
+        window
+    }
+}
+
+impl Listener {
+    /// Notes a sequence number; whether a higher one came before.
+    fn is_behind(&mut self, number: u64) -> bool {
+        let Some(sequence) = &mut self.sequence else {
+            self.sequence = Some(Sequence {
+                lowest: number,
+                highest: number,
+                count: 1,
+            });
+            return false;
+        };
+        let is_behind = number < sequence.highest;
+        sequence.lowest = sequence.lowest.min(number);
+        sequence.highest = sequence.highest.max(number);
+        sequence.count += 1;
+        is_behind
+    }
+}

@@ -1,0 +1,206 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// One subscriber: its loop, when it listens, and what it gets: the message, and when, in ms.
+#[derive(Clone, Debug)]
+struct Person {
+    open_ms: u64,
+    close_ms: u64,
+    got: Vec<(u64, u64)>,
+}
+
+const LOOPS: usize = 3;
+
+/// Plays what subscribers get, in order of time, with windows handed over once a second.
+fn play(people: &[Person], sequenced: bool) -> (Reached, BroadcastWindow) {
+    enum What {
+        Open,
+        Get(u64),
+        Close,
+    }
+    let mut moments = Vec::new();
+    for (index, person) in people.iter().enumerate() {
+        moments.push((person.open_ms, 0, index, What::Open));
+        moments.push((person.close_ms, 2, index, What::Close));
+        for &(id, at_ms) in &person.got {
+            moments.push((at_ms, 1, index, What::Get(id)));
+        }
+    }
+    moments.sort_by_key(|(at_ms, order, index, _)| (*at_ms, *order, *index));
+    let mut ears: Vec<Ear> = (0..LOOPS).map(|_| Ear::new(false)).collect();
+    let mut listeners: BTreeMap<usize, Listener> = BTreeMap::new();
+    let (mut reach, mut whole) = (Reach::default(), BroadcastWindow::default());
+    let mut second = 0;
+    let mut hand_over = |ears: &mut Vec<Ear>| {
+        for ear in ears {
+            let window = ear.take_window();
+            reach.add(&window);
+            whole.merge(&window);
+        }
+    };
+    for (at_ms, _, index, what) in moments {
+        if at_ms / 1000 != second {
+            second = at_ms / 1000;
+            hand_over(&mut ears);
+        }
+        let ear = &mut ears[index % LOOPS];
+        let at_us = at_ms * 1000;
+        match what {
+            What::Open => {
+                listeners.insert(index, Listener::new(at_us));
+            }
+            What::Get(id) => ear.hear(
+                listeners.get_mut(&index).unwrap(),
+                Heard {
+                    id,
+                    sequence: sequenced.then_some(id),
+                    at_us,
+                    latency_us: None,
+                },
+            ),
+            What::Close => ear.close(&listeners[&index], at_us),
+        }
+    }
+    hand_over(&mut ears);
+    let reached = reach.result();
+    (reached, whole)
+}
+
+/// The definition, word by word.
+fn by_definition(people: &[Person]) -> Reached {
+    let mut firsts: BTreeMap<u64, u64> = BTreeMap::new();
+    for (id, at_ms) in people.iter().flat_map(|person| &person.got) {
+        let first = firsts.entry(*id).or_insert(*at_ms);
+        *first = (*first).min(*at_ms);
+    }
+    let mut reached = Reached::default();
+    for person in people {
+        let got: BTreeSet<u64> = person.got.iter().map(|(id, _)| *id).collect();
+        let expected: BTreeSet<u64> = firsts
+            .iter()
+            .filter(|(_, first)| {
+                **first >= person.open_ms + 1000 && **first + 1000 <= person.close_ms
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        reached.expected += expected.len() as u64;
+        reached.received += expected.intersection(&got).count() as u64;
+        reached.unreached += u64::from(!expected.is_empty() && got.is_empty());
+    }
+    reached
+}
+
+/// A message each 50 ms is published to people who come and go; of what they should get some is lost, some comes twice,
+/// all of it late by up to 3 s, and so out of order.
+fn scene() -> impl Strategy<Value = Vec<Person>> {
+    let person = (
+        0_u64..8000,
+        0_u64..8000,
+        prop::collection::vec((0_u64..3000, 0_u8..10), 100),
+    );
+    prop::collection::vec(person, 1..12).prop_map(|people| {
+        people
+            .into_iter()
+            .map(|(open_ms, stay_ms, fates)| {
+                let close_ms = open_ms + stay_ms;
+                let mut got = Vec::new();
+                for (id, (late_ms, fate)) in (1_u64..).zip(fates) {
+                    let at_ms = id * 50 + late_ms;
+                    if fate > 0 && (open_ms..=close_ms).contains(&at_ms) && id * 50 >= open_ms {
+                        got.push((id, at_ms));
+                        if fate == 1 && at_ms + 20 <= close_ms {
+                            got.push((id, at_ms + 20));
+                        }
+                    }
+                }
+                Person {
+                    open_ms,
+                    close_ms,
+                    got,
+                }
+            })
+            .collect()
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn reach_is_what_its_definition_says(people in scene()) {
+        let (reached, _) = play(&people, true);
+        prop_assert_eq!(reached, by_definition(&people));
+    }
+
+    #[test]
+    fn losses_are_counted_exactly(
+        lost in prop::collection::btree_set((0_usize..20, 30_u64..170), 0..60),
+        twice in prop::collection::btree_set((0_usize..20, 1_u64..200), 0..60),
+    ) {
+        // Twenty listen for ten seconds to a message each 50 ms, which comes after 5 ms: numbers 20 to 180 are
+        // expected.
+        let people: Vec<Person> = (0..20)
+            .map(|index| {
+                let mut got = Vec::new();
+                for id in 1..200 {
+                    if !lost.contains(&(index, id)) {
+                        got.push((id, id * 50 + 5));
+                        if twice.contains(&(index, id)) {
+                            got.push((id, id * 50 + 6));
+                        }
+                    }
+                }
+                Person { open_ms: 0, close_ms: 10_000, got }
+            })
+            .collect();
+        let (reached, window) = play(&people, true);
+        prop_assert_eq!(reached.expected, 20 * 160);
+        prop_assert_eq!(reached.expected - reached.received, lost.len() as u64);
+        prop_assert_eq!(window.gaps, lost.len() as u64);
+        let twice = twice.iter().filter(|pair| !lost.contains(pair)).count();
+        prop_assert_eq!(window.duplicates, twice as u64);
+        prop_assert_eq!(window.reordered, 0);
+    }
+}
+
+#[test]
+fn who_hears_nothing_scores_nothing() {
+    let listening = |got: Vec<(u64, u64)>| Person {
+        open_ms: 0,
+        close_ms: 5000,
+        got,
+    };
+    let heard: Vec<_> = (1..100).map(|id| (id, id * 50)).collect();
+    let people = [listening(heard), listening(Vec::new())];
+    let (reached, window) = play(&people, false);
+    // First heard from 1,000 to 4,000 ms, the ends included.
+    assert_eq!((reached.expected, reached.received), (2 * 61, 61));
+    assert_eq!((reached.ratio(), reached.unreached), (Some(0.5), 1));
+    assert_eq!(window.gaps, 0);
+    assert_eq!(play(&[listening(Vec::new())], false).0.ratio(), None);
+}
+
+#[test]
+fn what_comes_out_of_order_is_told() {
+    let person = Person {
+        open_ms: 0,
+        close_ms: 5000,
+        got: vec![
+            (1, 2000),
+            (3, 2001),
+            (2, 2002),
+            (2, 2003),
+            (6, 2004),
+            (5, 2005),
+        ],
+    };
+    let (reached, window) = play(&[person], true);
+    assert_eq!((reached.expected, reached.received), (5, 5));
+    assert_eq!(
+        (window.duplicates, window.reordered, window.gaps),
+        (1, 2, 1)
+    );
+}

@@ -1,0 +1,252 @@
+//! Compressed messages (RFC 7692): what both sides agree on, and messages in and out.
+//!
+//! The window is always of 15 bits. A server therefore declines offers that demand a smaller one of it, and a client
+//! does not offer to keep to one; what it is sent in a smaller window it reads all the same.
+
+mod agreement;
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+use super::fault::Fault;
+
+pub use agreement::{Agreement, Offer, agree};
+
+/// What every flushed message ends with, and is not sent (RFC 7692, 7.2.1).
+const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
+
+/// An empty message (RFC 7692, 7.2.3.6).
+const EMPTY: [u8; 1] = [0];
+
+/// Compresses messages. About 300 KiB; one serves many connections if none of them carries its window over.
+#[derive(Debug)]
+pub struct Deflater {
+    coder: Compress,
+    keeps_window: bool,
+}
+
+impl Deflater {
+    /// With a level from 1 to 9. The window is carried over from message to message, or begun anew.
+    pub fn new(level: u32, keeps_window: bool) -> Self {
+        Self {
+            coder: Compress::new(Compression::new(level.clamp(1, 9)), false),
+            keeps_window,
+        }
+    }
+
+    /// Appends the compressed `payload` to `out`.
+    pub fn deflate(&mut self, payload: &[u8], out: &mut Vec<u8>) {
+        if payload.is_empty() {
+            out.extend_from_slice(&EMPTY);
+            return;
+        }
+        let read = self.coder.total_in();
+        loop {
+            let taken = usize::try_from(self.coder.total_in() - read).unwrap_or(usize::MAX);
+            out.reserve(64 + (payload.len() - taken) / 2);
+            self.coder
+                .compress_vec(&payload[taken..], out, FlushCompress::Sync)
+                .expect("a stream that is never finished can always go on");
+            // A flush is over when room was left for more.
+            if out.len() < out.capacity() {
+                break;
+            }
+        }
+        debug_assert!(out.ends_with(&TAIL));
+        out.truncate(out.len() - TAIL.len());
+        if !self.keeps_window {
+            self.coder.reset();
+        }
+    }
+}
+
+/// Inflates messages. About 43 KiB; one serves many connections if none of them carries its window over.
+#[derive(Debug)]
+pub struct Inflater {
+    coder: Decompress,
+    keeps_window: bool,
+}
+
+impl Inflater {
+    /// The window is carried over from message to message, or begun anew.
+    pub fn new(keeps_window: bool) -> Self {
+        Self {
+            coder: Decompress::new(false),
+            keeps_window,
+        }
+    }
+
+    /// Replaces what `out` holds by the message. At most `len_max` bytes are made of it, however much it would become.
+    pub(super) fn inflate(
+        &mut self,
+        compressed: &[u8],
+        len_max: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Fault> {
+        out.clear();
+        let result = self
+            .take(compressed, len_max, out)
+            .and_then(|()| self.take(&TAIL, len_max, out));
+        if !self.keeps_window {
+            self.coder.reset(false);
+        }
+        result
+    }
+
+    fn take(&mut self, mut input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
+        loop {
+            // One more than may be, to know that it would be.
+            let room = (len_max - out.len()).saturating_add(1);
+            out.reserve(room.min((2 * input.len()).max(256)));
+            let read = self.coder.total_in();
+            let before = out.len();
+            let status = self
+                .coder
+                .decompress_vec(input, out, FlushDecompress::Sync)
+                .map_err(|_| Fault::Deflate)?;
+            if out.len() > len_max {
+                return Err(Fault::TooLong(len_max));
+            }
+            let taken = usize::try_from(self.coder.total_in() - read).unwrap_or(usize::MAX);
+            input = &input[taken..];
+            if status == Status::StreamEnd {
+                // A block may say that it is the last one (RFC 7692, 7.2.3.5): what follows begins anew.
+                self.coder.reset(false);
+            } else if input.is_empty() && out.len() < out.capacity() {
+                return Ok(());
+            } else if taken == 0 && out.len() == before && out.len() < out.capacity() {
+                return Err(Fault::Deflate);
+            }
+            if input.is_empty() && status == Status::StreamEnd {
+                return Ok(());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LEN_MAX: usize = 100_000;
+
+    fn inflated(inflater: &mut Inflater, compressed: &[u8]) -> Result<Vec<u8>, Fault> {
+        let mut out = Vec::new();
+        inflater.inflate(compressed, LEN_MAX, &mut out)?;
+        Ok(out)
+    }
+
+    #[test]
+    fn the_examples_of_the_standard_are_read() {
+        // RFC 7692, 7.2.3.1 to 7.2.3.6.
+        for compressed in [
+            &b"\xf2\x48\xcd\xc9\xc9\x07\x00"[..],
+            b"\x00\x05\x00\xfa\xff\x48\x65\x6c\x6c\x6f\x00",
+            b"\xf3\x48\xcd\xc9\xc9\x07\x00\x00",
+            b"\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00",
+        ] {
+            let mut inflater = Inflater::new(false);
+            for _ in 0..2 {
+                assert_eq!(inflated(&mut inflater, compressed).unwrap(), b"Hello");
+            }
+        }
+        let mut inflater = Inflater::new(true);
+        assert_eq!(
+            inflated(&mut inflater, b"\xf2\x48\xcd\xc9\xc9\x07\x00").unwrap(),
+            b"Hello"
+        );
+        assert_eq!(
+            inflated(&mut inflater, b"\xf2\x00\x11\x00\x00").unwrap(),
+            b"Hello"
+        );
+        assert_eq!(inflated(&mut inflater, b"\x00").unwrap(), b"");
+    }
+
+    #[test]
+    fn the_example_of_the_standard_is_written() {
+        let mut out = Vec::new();
+        let mut deflater = Deflater::new(6, false);
+        for _ in 0..2 {
+            out.clear();
+            deflater.deflate(b"Hello", &mut out);
+            assert_eq!(out, b"\xf2\x48\xcd\xc9\xc9\x07\x00");
+        }
+        out.clear();
+        deflater.deflate(b"", &mut out);
+        assert_eq!(out, b"\x00");
+    }
+
+    #[test]
+    fn a_bomb_is_stopped_at_the_limit() {
+        let mut bomb = Vec::new();
+        Deflater::new(9, false).deflate(&vec![0; 100 * LEN_MAX], &mut bomb);
+        assert!(bomb.len() < LEN_MAX / 5, "{}", bomb.len());
+        let mut out = Vec::new();
+        let mut inflater = Inflater::new(false);
+        assert_eq!(
+            inflater.inflate(&bomb, LEN_MAX, &mut out),
+            Err(Fault::TooLong(LEN_MAX))
+        );
+        assert!(out.capacity() <= 4 * LEN_MAX, "{}", out.capacity());
+        // What is exactly as long as may be passes.
+        let mut fits = Vec::new();
+        Deflater::new(9, false).deflate(&vec![0; LEN_MAX], &mut fits);
+        assert_eq!(
+            inflated(&mut Inflater::new(false), &fits).unwrap().len(),
+            LEN_MAX
+        );
+    }
+
+    #[test]
+    fn rubbish_is_refused() {
+        // A block of the type that does not exist.
+        let mut inflater = Inflater::new(true);
+        assert_eq!(
+            inflated(&mut inflater, b"\xff\xff\xff"),
+            Err(Fault::Deflate)
+        );
+    }
+
+    #[test]
+    fn nobody_reads_what_was_anothers() {
+        // One inflater serves many connections. The second message reaches back beyond its own beginning.
+        let mut inflater = Inflater::new(false);
+        let hello = b"\xf2\x48\xcd\xc9\xc9\x07\x00";
+        assert_eq!(inflated(&mut inflater, hello).unwrap(), b"Hello");
+        assert_eq!(
+            inflated(&mut inflater, b"\xf2\x00\x11\x00\x00").unwrap(),
+            b"H\0\0\0\0"
+        );
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(200))]
+
+        #[test]
+        fn what_is_compressed_is_inflated(
+            messages in prop::collection::vec(
+                (prop::collection::vec(0_u8..4, 0..300), 1_usize..200), 1..6),
+            keeps in any::<bool>(),
+            level in 1_u32..10,
+        ) {
+            let mut deflater = Deflater::new(level, keeps);
+            let mut inflater = Inflater::new(keeps);
+            for (bytes, times) in messages {
+                let message = bytes.repeat(times);
+                let mut compressed = Vec::new();
+                deflater.deflate(&message, &mut compressed);
+                prop_assert_eq!(inflated(&mut inflater, &compressed), Ok(message));
+            }
+        }
+
+        #[test]
+        fn arbitrary_bytes_are_read_or_refused(
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+        ) {
+            let mut out = Vec::new();
+            let result = Inflater::new(true).inflate(&bytes, 1000, &mut out);
+            prop_assert!(result.is_err() || out.len() <= 1000);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! What the two sides say about compression in `Sec-WebSocket-Extensions` (RFC 7692, 7.1).
+
+/// The extension's name.
+const NAME: &str = "permessage-deflate";
+
+/// What a client asks for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Offer {
+    /// The server shall begin each message anew, so that the client need not keep a window.
+    pub server_begins_anew: bool,
+}
+
+/// What both sides keep to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// The server begins each message anew: one compressed message fits all clients.
+    pub server_begins_anew: bool,
+    /// The client begins each message anew: the server need not keep a window for it.
+    pub client_begins_anew: bool,
+}
+
+/// One extension with its parameters, as far as they are known.
+#[derive(Default)]
+struct Parameters {
+    server_begins_anew: bool,
+    client_begins_anew: bool,
+    /// The most that the server's window may be, in bits.
+    server_bits: Option<u8>,
+    /// Whether the client's window is spoken of.
+    names_client_bits: bool,
+}
+
+impl Offer {
+    /// The value of the header. A client's own messages always begin anew, so that one coder serves all of a loop.
+    pub fn header(self) -> String {
+        let server = if self.server_begins_anew {
+            "; server_no_context_takeover"
+        } else {
+            ""
+        };
+        format!("{NAME}; client_no_context_takeover{server}")
+    }
+
+    /// What a server's answer makes of the offer; `None` if it leaves out compression.
+    ///
+    /// # Errors
+    /// When the answer holds what was not offered: the connection must fail (RFC 7692, 5.1).
+    pub fn accept(self, header: &str) -> Result<Option<Agreement>, UnaskedExtension> {
+        let mut agreed = None;
+        for extension in extensions(header) {
+            let parameters = Parameters::read(extension).ok_or(UnaskedExtension)?;
+            // The client's window may only be limited by a server that was told that it may.
+            let is_ours = agreed.is_none()
+                && !parameters.names_client_bits
+                && (parameters.server_begins_anew || !self.server_begins_anew);
+            if !is_ours {
+                return Err(UnaskedExtension);
+            }
+            agreed = Some(Agreement {
+                server_begins_anew: parameters.server_begins_anew,
+                // Offered, and kept to, whatever the server said.
+                client_begins_anew: true,
+            });
+        }
+        Ok(agreed)
+    }
+}
+
+/// A server agreed to an extension, or to terms, that were not offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnaskedExtension;
+
+/// The first of a client's offers that this server takes. Both sides then begin each message anew: a message is
+/// compressed once for everybody, and no window is kept for anybody.
+pub fn agree(header: &str) -> Option<Agreement> {
+    extensions(header)
+        .filter_map(Parameters::read)
+        .find(|parameters| parameters.server_bits.is_none_or(|bits| bits == 15))
+        .map(|_| Agreement {
+            server_begins_anew: true,
+            client_begins_anew: true,
+        })
+}
+
+impl Agreement {
+    /// The value of the header that says so.
+    pub fn header(self) -> String {
+        let mut header = NAME.to_owned();
+        for (is_said, parameter) in [
+            (self.server_begins_anew, "; server_no_context_takeover"),
+            (self.client_begins_anew, "; client_no_context_takeover"),
+        ] {
+            if is_said {
+                header.push_str(parameter);
+            }
+        }
+        header
+    }
+}
+
+/// The elements of the header.
+fn extensions(header: &str) -> impl Iterator<Item = &str> {
+    header
+        .split(',')
+        .map(str::trim)
+        .filter(|extension| !extension.is_empty())
+}
+
+impl Parameters {
+    /// `None` for another extension, an unknown parameter, one that stands twice, or a value it may not have.
+    fn read(extension: &str) -> Option<Self> {
+        let mut parts = extension.split(';').map(str::trim);
+        if parts.next()? != NAME {
+            return None;
+        }
+        let mut read = Self::default();
+        for part in parts {
+            let (name, value) = match part.split_once('=') {
+                Some((name, value)) => (name.trim(), Some(value.trim())),
+                None => (part, None),
+            };
+            let is_repeated = match (name, value) {
+                ("server_no_context_takeover", None) => {
+                    std::mem::replace(&mut read.server_begins_anew, true)
+                }
+                ("client_no_context_takeover", None) => {
+                    std::mem::replace(&mut read.client_begins_anew, true)
+                }
+                ("server_max_window_bits", Some(bits)) => {
+                    read.server_bits.replace(window_bits(bits)?).is_some()
+                }
+                ("client_max_window_bits", bits) => {
+                    bits.map_or(Some(15), window_bits)?;
+                    std::mem::replace(&mut read.names_client_bits, true)
+                }
+                _ => return None,
+            };
+            if is_repeated {
+                return None;
+            }
+        }
+        Some(read)
+    }
+}
+
+/// 8 to 15, without leading zeros, perhaps in quotes.
+fn window_bits(value: &str) -> Option<u8> {
+    let value = value
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'))
+        .unwrap_or(value);
+    let bits = value.parse().ok()?;
+    let is_plain = value.bytes().all(|byte| byte.is_ascii_digit()) && !value.starts_with('0');
+    ((8..=15).contains(&bits) && is_plain).then_some(bits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_takes_the_first_offer_it_can_keep() {
+        const BOTH: &str =
+            "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
+        for (offer, answer) in [
+            ("permessage-deflate; client_max_window_bits", Some(BOTH)),
+            ("permessage-deflate", Some(BOTH)),
+            ("permessage-deflate; server_max_window_bits=15", Some(BOTH)),
+            (
+                "permessage-deflate; server_max_window_bits=\"15\"",
+                Some(BOTH),
+            ),
+            ("permessage-deflate; server_max_window_bits=10", None),
+            (
+                "permessage-deflate; server_max_window_bits=10, permessage-deflate",
+                Some(BOTH),
+            ),
+            ("permessage-deflate; server_max_window_bits=16", None),
+            ("permessage-deflate; server_max_window_bits=015", None),
+            ("permessage-deflate; server_max_window_bits=+15", None),
+            ("permessage-deflate; server_max_window_bits", None),
+            ("permessage-deflate; client_max_window_bits=7", None),
+            (
+                "permessage-deflate; server_no_context_takeover; server_no_context_takeover",
+                None,
+            ),
+            ("permessage-deflate; server_no_context_takeover=1", None),
+            ("permessage-deflate; mystery", None),
+            ("x-webkit-deflate-frame, permessage-bzip2", None),
+            ("", None),
+        ] {
+            let agreed = agree(offer).map(Agreement::header);
+            assert_eq!(agreed.as_deref(), answer, "{offer}");
+        }
+    }
+
+    #[test]
+    fn a_client_takes_what_it_offered() {
+        let offer = Offer {
+            server_begins_anew: true,
+        };
+        assert_eq!(
+            offer.header(),
+            "permessage-deflate; client_no_context_takeover; server_no_context_takeover"
+        );
+        let kept = Agreement {
+            server_begins_anew: true,
+            client_begins_anew: true,
+        };
+        let accept = |header| offer.accept(header);
+        assert_eq!(accept(""), Ok(None));
+        assert_eq!(
+            accept("permessage-deflate; server_no_context_takeover"),
+            Ok(Some(kept))
+        );
+        assert_eq!(
+            accept("permessage-deflate; server_no_context_takeover; server_max_window_bits=9"),
+            Ok(Some(kept))
+        );
+        for unasked in [
+            "permessage-deflate",
+            "permessage-deflate; server_no_context_takeover; client_max_window_bits=10",
+            "permessage-deflate; server_no_context_takeover, permessage-deflate; server_no_context_takeover",
+            "permessage-bzip2",
+        ] {
+            assert_eq!(accept(unasked), Err(UnaskedExtension), "{unasked}");
+        }
+        let window = Offer::default()
+            .accept("permessage-deflate")
+            .unwrap()
+            .unwrap();
+        assert!(!window.server_begins_anew);
+    }
+}

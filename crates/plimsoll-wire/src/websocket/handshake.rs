@@ -1,0 +1,297 @@
+//! The handshake (RFC 6455, 4): a request of HTTP/1.1 and the answer that switches.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use httparse::Header;
+use sha1::{Digest as _, Sha1};
+use thiserror::Error;
+
+use super::deflate::{Agreement, Offer, agree};
+use crate::head;
+use crate::request_head::RequestHead;
+
+/// What is hashed with a key (RFC 6455, 1.3).
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+/// The only version.
+const VERSION: &str = "13";
+
+/// A client's key, from 16 bytes that nobody can foresee.
+pub fn key(nonce: [u8; 16]) -> String {
+    STANDARD.encode(nonce)
+}
+
+/// What answers a key.
+pub fn accept(key: &str) -> String {
+    let mut hash = Sha1::new();
+    hash.update(key.as_bytes());
+    hash.update(GUID);
+    STANDARD.encode(hash.finalize())
+}
+
+/// The headers that ask for a WebSocket, beside those of the user.
+pub fn request_headers(key: &str, protocols: &str, offer: Option<Offer>) -> Vec<(String, String)> {
+    let mut headers = vec![
+        ("Upgrade", "websocket".to_owned()),
+        ("Connection", "Upgrade".to_owned()),
+        ("Sec-WebSocket-Version", "13".to_owned()),
+        ("Sec-WebSocket-Key", key.to_owned()),
+    ];
+    if !protocols.is_empty() {
+        headers.push(("Sec-WebSocket-Protocol", protocols.to_owned()));
+    }
+    if let Some(offer) = offer {
+        headers.push(("Sec-WebSocket-Extensions", offer.header()));
+    }
+    headers
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Why an answer opens no WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum AnswerFault {
+    /// The answer is none of HTTP's.
+    #[error("the handshake's answer is not valid: {0}")]
+    Http(#[from] crate::fault::Fault),
+    /// Another status than 101.
+    #[error("the handshake was answered with status {0}")]
+    Status(u16),
+    /// `Upgrade` or `Connection` does not name what was asked for.
+    #[error("the answer does not switch to WebSocket")]
+    NotSwitched,
+    /// `Sec-WebSocket-Accept` is missing, stands twice, or does not answer the key.
+    #[error("the answer's Sec-WebSocket-Accept does not answer the key")]
+    Accept,
+    /// A subprotocol or an extension that was not offered.
+    #[error("the answer names a protocol or an extension that was not offered")]
+    Unasked,
+}
+
+/// What a client asked for, to hold the answer against.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'a> {
+    /// The key.
+    pub key: &'a str,
+    /// The subprotocols offered, with commas between them; or empty.
+    pub protocols: &'a str,
+    /// Compression offered.
+    pub offer: Option<Offer>,
+}
+
+/// What a server agreed to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Opened {
+    /// Length of the answer, bytes; frames follow it.
+    pub head_len: usize,
+    /// The subprotocol chosen.
+    pub protocol: Option<String>,
+    /// Compression.
+    pub deflate: Option<Agreement>,
+}
+
+/// Reads a server's answer at the start of `bytes`; `None` while it is incomplete. Of these, the first `scanned` bytes
+/// were seen before.
+///
+/// # Errors
+/// When it opens no WebSocket.
+pub fn read_answer(
+    bytes: &[u8],
+    scanned: usize,
+    asked: &Asked<'_>,
+) -> Result<Option<Opened>, AnswerFault> {
+    let Some(head_len) = head::find_end(bytes, scanned)? else {
+        return Ok(None);
+    };
+    head::parse_with(&bytes[..head_len], |head, headers| {
+        if head.status != 101 {
+            return Err(AnswerFault::Status(head.status));
+        }
+        if !names(headers, "upgrade", "websocket") || !names(headers, "connection", "upgrade") {
+            return Err(AnswerFault::NotSwitched);
+        }
+        let expected = accept(asked.key);
+        if only(headers, "sec-websocket-accept") != Value::One(&expected) {
+            return Err(AnswerFault::Accept);
+        }
+        let protocol = match only(headers, "sec-websocket-protocol") {
+            Value::Missing => None,
+            Value::One(chosen) if tokens(asked.protocols).any(|offered| offered == chosen) => {
+                Some(chosen.to_owned())
+            }
+            _ => return Err(AnswerFault::Unasked),
+        };
+        let extensions = joined(headers, "sec-websocket-extensions").ok_or(AnswerFault::Unasked)?;
+        let deflate = match asked.offer {
+            Some(offer) => offer
+                .accept(&extensions)
+                .map_err(|_| AnswerFault::Unasked)?,
+            None if extensions.is_empty() => None,
+            None => return Err(AnswerFault::Unasked),
+        };
+        Ok(Some(Opened {
+            head_len,
+            protocol,
+            deflate,
+        }))
+    })?
+}
+
+/// Why a request opens no WebSocket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum RequestFault {
+    /// It asks for none: another method, version of HTTP, or no `Upgrade: websocket`.
+    #[error("the request asks for no WebSocket")]
+    NotAsked,
+    /// `Sec-WebSocket-Version` is not 13.
+    #[error("only version 13 of WebSocket is spoken")]
+    Version,
+    /// `Sec-WebSocket-Key` is missing, stands twice, or is not 16 bytes in base64.
+    #[error("there is not exactly one Sec-WebSocket-Key of 16 bytes in base64")]
+    Key,
+    /// `Sec-WebSocket-Protocol` or `Sec-WebSocket-Extensions` is not text.
+    #[error("a header of the handshake is not text")]
+    NotText,
+    /// `Origin` stands twice, or names another host than was asked for.
+    #[error("the Origin is not the host that was asked for")]
+    Origin,
+}
+
+impl RequestFault {
+    /// The status that answers it.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::NotAsked | Self::Version => 426,
+            Self::Key | Self::NotText => 400,
+            Self::Origin => 403,
+        }
+    }
+}
+
+/// A client's wish for a WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// What its key must be answered with.
+    pub accept: String,
+    /// Subprotocols in the order of preference, with commas between them; or empty.
+    pub protocols: String,
+    /// Compression as it would be agreed on.
+    pub deflate: Option<Agreement>,
+}
+
+/// Reads a request that may ask for a WebSocket.
+///
+/// # Errors
+/// When it asks for none, or not as it must.
+pub fn read_request(request: &RequestHead<'_, '_>) -> Result<Wish, RequestFault> {
+    let headers = request.headers;
+    if request.method != "GET"
+        || !request.upgrade
+        || !names(headers, "upgrade", "websocket")
+        || !names(headers, "connection", "upgrade")
+    {
+        return Err(RequestFault::NotAsked);
+    }
+    if only(headers, "sec-websocket-version") != Value::One(VERSION) {
+        return Err(RequestFault::Version);
+    }
+    let Value::One(key) = only(headers, "sec-websocket-key") else {
+        return Err(RequestFault::Key);
+    };
+    if !STANDARD.decode(key).is_ok_and(|nonce| nonce.len() == 16) {
+        return Err(RequestFault::Key);
+    }
+    let extensions = joined(headers, "sec-websocket-extensions").ok_or(RequestFault::NotText)?;
+    Ok(Wish {
+        accept: accept(key),
+        protocols: joined(headers, "sec-websocket-protocol").ok_or(RequestFault::NotText)?,
+        deflate: agree(&extensions),
+    })
+}
+
+/// Whether a page of another host asks: browsers let any page open a WebSocket to anywhere, with the user's cookies,
+/// and say only here whose page it is. Who is no browser sends no `Origin`.
+///
+/// # Errors
+/// When an `Origin` is there and its host and port are not those of `Host`, written the same way.
+pub fn check_origin(request: &RequestHead<'_, '_>) -> Result<(), RequestFault> {
+    let origin = match only(request.headers, "origin") {
+        Value::Missing => return Ok(()),
+        Value::One(origin) => origin.split_once("://").map(|(_, host)| host),
+        Value::Wrong => None,
+    };
+    match (origin, request.host) {
+        (Some(origin), Some(host)) if origin.eq_ignore_ascii_case(host) => Ok(()),
+        _ => Err(RequestFault::Origin),
+    }
+}
+
+/// The answer that opens a WebSocket.
+pub fn answer(wish: &Wish, protocol: Option<&str>, deflate: Option<Agreement>) -> Vec<u8> {
+    let mut answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {}\r\n",
+        wish.accept
+    );
+    for (name, value) in [
+        ("Protocol", protocol.map(str::to_owned)),
+        ("Extensions", deflate.map(Agreement::header)),
+    ] {
+        if let Some(value) = value {
+            answer.extend(["Sec-WebSocket-", name, ": ", &value, "\r\n"]);
+        }
+    }
+    answer.push_str("\r\n");
+    answer.into_bytes()
+}
+
+fn all<'h, 'b: 'h>(
+    headers: &'h [Header<'b>],
+    name: &'h str,
+) -> impl Iterator<Item = &'b [u8]> + 'h {
+    headers
+        .iter()
+        .filter(move |header| header.name.eq_ignore_ascii_case(name))
+        .map(|header| header.value.trim_ascii())
+}
+
+/// What a header says that may stand once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value<'b> {
+    Missing,
+    One(&'b str),
+    /// It stands twice, or is not text.
+    Wrong,
+}
+
+fn only<'b>(headers: &[Header<'b>], name: &str) -> Value<'b> {
+    let mut values = all(headers, name);
+    match (values.next(), values.next()) {
+        (None, _) => Value::Missing,
+        (Some(value), None) => std::str::from_utf8(value).map_or(Value::Wrong, Value::One),
+        (Some(_), Some(_)) => Value::Wrong,
+    }
+}
+
+/// All values of a header that is a list; `None` if one is not text.
+fn joined(headers: &[Header<'_>], name: &str) -> Option<String> {
+    let values: Result<Vec<_>, _> = all(headers, name).map(std::str::from_utf8).collect();
+    values.ok().map(|values| values.join(", "))
+}
+
+fn tokens(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',')
+        .map(str::trim)
+        .filter(|token| !token.is_empty())
+}
+
+/// Whether a header that is a list names `token`.
+fn names(headers: &[Header<'_>], name: &str, token: &str) -> bool {
+    all(headers, name)
+        .flat_map(|value| value.split(|&byte| byte == b','))
+        .any(|listed| listed.trim_ascii().eq_ignore_ascii_case(token.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+use super::*;
+use crate::request_head::{header_room, parse};
+
+const KEY: &str = "dGhlIHNhbXBsZSBub25jZQ==";
+const ACCEPT: &str = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=";
+
+#[test]
+fn the_example_of_the_standard_holds() {
+    // RFC 6455, 1.3.
+    assert_eq!(key(*b"the sample nonce"), KEY);
+    assert_eq!(accept(KEY), ACCEPT);
+}
+
+fn opened(answer: &str) -> Result<Option<Opened>, AnswerFault> {
+    let asked = Asked {
+        key: KEY,
+        protocols: "chat, superchat",
+        offer: Some(Offer::default()),
+    };
+    read_answer(answer.as_bytes(), 0, &asked)
+}
+
+const SWITCHED: &str =
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: keep-alive, Upgrade\r\n";
+
+#[test]
+fn an_answer_is_held_against_what_was_asked() {
+    let good = format!("{SWITCHED}Sec-WebSocket-Accept: {ACCEPT}\r\n");
+    let answer = format!(
+        "{good}Sec-WebSocket-Protocol: chat\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n\x01"
+    );
+    let expected = Opened {
+        head_len: answer.len() - 1,
+        protocol: Some("chat".to_owned()),
+        deflate: Some(Agreement {
+            server_begins_anew: false,
+            client_begins_anew: true,
+        }),
+    };
+    assert_eq!(opened(&answer), Ok(Some(expected)));
+    assert_eq!(opened(&answer[..answer.len() - 2]), Ok(None));
+    for (answer, fault) in [
+        (
+            format!("{good}Sec-WebSocket-Protocol: other\r\n\r\n"),
+            AnswerFault::Unasked,
+        ),
+        (
+            format!("{good}Sec-WebSocket-Extensions: x\r\n\r\n"),
+            AnswerFault::Unasked,
+        ),
+        (
+            format!("{good}Sec-WebSocket-Accept: {ACCEPT}\r\n\r\n"),
+            AnswerFault::Accept,
+        ),
+        (format!("{SWITCHED}\r\n"), AnswerFault::Accept),
+        (
+            format!("{SWITCHED}Sec-WebSocket-Accept: {KEY}\r\n\r\n"),
+            AnswerFault::Accept,
+        ),
+        (
+            "HTTP/1.1 101 X\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n".to_owned(),
+            AnswerFault::NotSwitched,
+        ),
+        (
+            "HTTP/1.1 403 Forbidden\r\n\r\n".to_owned(),
+            AnswerFault::Status(403),
+        ),
+        (
+            "SSH-2.0".to_owned(),
+            AnswerFault::Http(crate::fault::Fault::NotHttp),
+        ),
+    ] {
+        assert_eq!(opened(&answer), Err(fault), "{answer}");
+    }
+}
+
+#[track_caller]
+fn asked(headers: &str) -> Result<Wish, RequestFault> {
+    let bytes = format!("GET /live HTTP/1.1\r\nHost: a.example:8080\r\n{headers}\r\n");
+    let mut room = header_room();
+    let head = parse(bytes.as_bytes(), &mut room).expect("the head is valid");
+    check_origin(&head)?;
+    read_request(&head)
+}
+
+const GOOD: &str =
+    "Upgrade: websocket\r\nConnection: keep-alive, Upgrade\r\nSec-WebSocket-Version: 13\r\n";
+
+#[test]
+fn a_request_is_taken_or_its_fault_is_named() {
+    let good = format!("{GOOD}Sec-WebSocket-Key: {KEY}\r\n");
+    let wish = asked(&format!(
+        "{good}Origin: http://A.example:8080\r\nSec-WebSocket-Protocol: a\r\nSec-WebSocket-Protocol: b, c\r\n\
+         Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n"
+    ));
+    let wish = wish.unwrap();
+    assert_eq!((&*wish.accept, &*wish.protocols), (ACCEPT, "a, b, c"));
+    assert!(wish.deflate.is_some());
+    for (headers, fault) in [
+        (String::new(), RequestFault::NotAsked),
+        (
+            good.replace("keep-alive, Upgrade", "close"),
+            RequestFault::NotAsked,
+        ),
+        (good.replace("websocket", "mystery"), RequestFault::NotAsked),
+        (good.replace("13", "8"), RequestFault::Version),
+        (good.replace("13", "13, 8"), RequestFault::Version),
+        (GOOD.to_owned(), RequestFault::Key),
+        (
+            format!("{GOOD}Sec-WebSocket-Key: c2hvcnQ=\r\n"),
+            RequestFault::Key,
+        ),
+        (
+            format!("{good}Sec-WebSocket-Key: {KEY}\r\n"),
+            RequestFault::Key,
+        ),
+        (
+            format!("{good}Origin: https://evil.example\r\n"),
+            RequestFault::Origin,
+        ),
+        (
+            format!("{good}Origin: http://a.example\r\n"),
+            RequestFault::Origin,
+        ),
+        (format!("{good}Origin: null\r\n"), RequestFault::Origin),
+    ] {
+        assert_eq!(asked(&headers), Err(fault), "{headers}");
+    }
+}
+
+#[test]
+fn both_sides_understand_each_other() {
+    let nonce = [7; 16];
+    let offer = Some(Offer {
+        server_begins_anew: true,
+    });
+    let mut headers = request_headers(&key(nonce), "plimsoll", offer);
+    headers.insert(0, ("Host".to_owned(), "a".to_owned()));
+    let request = crate::request::encode("GET", "/live", &headers, 0, false);
+    let mut room = header_room();
+    let wish = read_request(&parse(&request, &mut room).unwrap()).unwrap();
+    let answer = answer(&wish, Some("plimsoll"), wish.deflate);
+    let asked = Asked {
+        key: &key(nonce),
+        protocols: "plimsoll",
+        offer,
+    };
+    let opened = read_answer(&answer, 0, &asked).unwrap().unwrap();
+    assert_eq!(opened.head_len, answer.len());
+    assert_eq!(opened.protocol.as_deref(), Some("plimsoll"));
+    assert!(
+        opened
+            .deflate
+            .is_some_and(|deflate| deflate.server_begins_anew)
+    );
+}

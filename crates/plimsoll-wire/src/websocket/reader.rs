@@ -1,0 +1,394 @@
+//! Bytes of the other side into events, in whatever pieces they come.
+
+use std::borrow::Cow;
+use std::mem::take;
+
+use super::closing::Close;
+use super::event::{Deflated, Event};
+use super::fault::Fault;
+use super::frame::{CONTROL_LEN_MAX, FrameHead, HEAD_LEN_MAX, Opcode, head_len};
+use super::{Role, mask};
+
+/// How much is taken from the other side. Without memory for each connection: handed in with each read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest message, as it comes and again when inflated, bytes. What is held of one is at most twice as much.
+    pub message_len_max: usize,
+    /// Most fragments of one message.
+    pub fragments_max: u32,
+}
+
+impl Default for Limits {
+    /// 1 MiB in 4,096 fragments.
+    fn default() -> Self {
+        Self {
+            message_len_max: 1 << 20,
+            fragments_max: 4096,
+        }
+    }
+}
+
+/// Reads one direction of one connection.
+///
+/// While nothing is under way it is all the memory that the direction takes.
+#[derive(Debug)]
+pub struct Reader {
+    /// What came of a message or control frame that is not whole.
+    held: Option<Box<Held>>,
+    /// Bytes of the current payload still to come; at most [`Limits::message_len_max`].
+    left: usize,
+    /// The key for the next byte of the payload.
+    mask: [u8; 4],
+    /// What came of a head that is not whole.
+    head: [u8; HEAD_LEN_MAX],
+    head_len: u8,
+    opcode: Opcode,
+    is_last: bool,
+    is_deflated: bool,
+    stage: Stage,
+    role: Role,
+    takes_deflated: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Head,
+    Payload,
+    /// A close frame came, or a fault: what follows is not looked at.
+    Over,
+}
+
+#[derive(Debug, Default)]
+struct Held {
+    /// The message whose last fragment has not come.
+    message: Option<Kind>,
+    bytes: Vec<u8>,
+    /// How many of the bytes are known to be whole characters.
+    text_len: usize,
+    fragments: u32,
+    control: Vec<u8>,
+}
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kind {
+    is_text: bool,
+    is_deflated: bool,
+}
+
+impl Reader {
+    /// Reads what is sent to this role; compressed messages are taken if that was agreed on.
+    pub fn new(role: Role, takes_deflated: bool) -> Self {
+        Self {
+            held: None,
+            left: 0,
+            mask: [0; 4],
+            head: [0; HEAD_LEN_MAX],
+            head_len: 0,
+            opcode: Opcode::Continuation,
+            is_last: false,
+            is_deflated: false,
+            stage: Stage::Head,
+            role,
+            takes_deflated,
+        }
+    }
+
+    /// Whether a message is under way: a connection that ends now loses it.
+    pub fn is_within_message(&self) -> bool {
+        self.stage == Stage::Payload || self.head_len > 0 || self.held.is_some()
+    }
+
+    /// The next event in `input`, and how many bytes were taken; without an event that is all of them. What was masked
+    /// is unmasked where it lies.
+    ///
+    /// # Errors
+    /// When the other side breaks the protocol or a limit. Nothing is read afterwards.
+    #[inline]
+    pub fn next<'a>(
+        &mut self,
+        input: &'a mut [u8],
+        limits: &Limits,
+    ) -> Result<(usize, Option<Event<'a>>), Fault> {
+        let result = self.step(input, limits);
+        if result.is_err() {
+            self.stage = Stage::Over;
+            self.held = None;
+        }
+        result
+    }
+
+    fn step<'a>(
+        &mut self,
+        input: &'a mut [u8],
+        limits: &Limits,
+    ) -> Result<(usize, Option<Event<'a>>), Fault> {
+        let len = input.len();
+        let mut rest = input;
+        loop {
+            match self.stage {
+                Stage::Over => return Ok((len, None)),
+                Stage::Head => {
+                    let (taken, head) = self.take_head(rest)?;
+                    rest = &mut rest[taken..];
+                    let Some(head) = head else {
+                        return Ok((len, None));
+                    };
+                    self.begin(&head, limits)?;
+                }
+                Stage::Payload if rest.is_empty() && self.left > 0 => return Ok((len, None)),
+                Stage::Payload => {
+                    let taken = self.left.min(rest.len());
+                    let (piece, after) = take(&mut rest).split_at_mut(taken);
+                    rest = after;
+                    if let Some(event) = self.take_payload(piece)? {
+                        return Ok((len - rest.len(), Some(event)));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes bytes of a head, which may have begun before, and says how many.
+    #[inline]
+    fn take_head(&mut self, input: &[u8]) -> Result<(usize, Option<FrameHead>), Fault> {
+        let have = usize::from(self.head_len);
+        if have == 0
+            && let Some((taken, head)) = FrameHead::read(input)?
+        {
+            return Ok((taken, Some(head)));
+        }
+        // Two bytes tell how many there are in all.
+        let mut filled = have;
+        let mut input = input.iter();
+        loop {
+            let needed = if filled < 2 {
+                2
+            } else {
+                head_len(self.head[1])
+            };
+            if filled == needed {
+                break;
+            }
+            let Some(&byte) = input.next() else {
+                break;
+            };
+            self.head[filled] = byte;
+            filled += 1;
+        }
+        let head = FrameHead::read(&self.head[..filled])?.map(|(_, head)| head);
+        self.head_len = if head.is_some() {
+            0
+        } else {
+            u8::try_from(filled).unwrap_or_default()
+        };
+        Ok((filled - have, head))
+    }
+
+    /// A frame's head came: may it stand here?
+    #[inline]
+    fn begin(&mut self, head: &FrameHead, limits: &Limits) -> Result<(), Fault> {
+        match (self.role, head.mask) {
+            (Role::Server, None) => return Err(Fault::Unmasked),
+            (Role::Client, Some(_)) => return Err(Fault::Masked),
+            (Role::Server, Some(key)) => self.mask = key,
+            (Role::Client, None) => {}
+        }
+        let begins = matches!(head.opcode, Opcode::Text | Opcode::Binary);
+        if head.is_deflated && !(begins && self.takes_deflated) {
+            return Err(Fault::ReservedBit);
+        }
+        let too_long = Fault::TooLong(limits.message_len_max);
+        self.left = usize::try_from(head.len).map_err(|_| too_long)?;
+        self.opcode = head.opcode;
+        self.is_last = head.is_last;
+        self.is_deflated = head.is_deflated;
+        self.stage = Stage::Payload;
+        if head.opcode.is_control() {
+            debug_assert!(self.left <= CONTROL_LEN_MAX);
+            return Ok(());
+        }
+        let kind = self.kind();
+        let under_way = self
+            .held
+            .as_deref_mut()
+            .filter(|partial| partial.message.is_some());
+        let before = match (under_way, begins) {
+            (Some(_), true) => return Err(Fault::Interleaved),
+            (None, false) => return Err(Fault::NothingToContinue),
+            (Some(partial), false) => {
+                partial.fragments += 1;
+                if partial.fragments > limits.fragments_max {
+                    return Err(Fault::TooManyFragments(limits.fragments_max));
+                }
+                partial.bytes.len()
+            }
+            (None, true) => {
+                // A message in one frame needs to be held only if it comes in pieces; `hold` finds that out.
+                if !head.is_last {
+                    let partial = self.held.get_or_insert_default();
+                    partial.message = Some(kind);
+                    partial.fragments = 1;
+                }
+                0
+            }
+        };
+        if before.saturating_add(self.left) > limits.message_len_max {
+            return Err(too_long);
+        }
+        Ok(())
+    }
+
+    /// Takes a piece of the payload: all that is left of it, or all there is.
+    #[inline]
+    fn take_payload<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, Fault> {
+        if self.role == Role::Server {
+            mask::apply(piece, self.mask);
+            self.mask = mask::after(self.mask, piece.len());
+        }
+        self.left -= piece.len();
+        if self.left == 0 {
+            self.stage = Stage::Head;
+        }
+        if self.opcode.is_control() {
+            return self.take_control(piece);
+        }
+        if self.left == 0 && self.is_last && self.held.is_none() {
+            return finish(self.kind(), Cow::Borrowed(piece)).map(Some);
+        }
+        self.hold(piece)
+    }
+
+    /// The kind of message that the current frame begins.
+    fn kind(&self) -> Kind {
+        Kind {
+            is_text: self.opcode == Opcode::Text,
+            is_deflated: self.is_deflated,
+        }
+    }
+
+    /// Takes a piece of a message that did not come in one.
+    fn hold<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, Fault> {
+        let begun = self.kind();
+        let held = self.held.get_or_insert_default();
+        let kind = *held.message.get_or_insert(begun);
+        let is_over = self.left == 0 && self.is_last;
+        if is_over && held.bytes.is_empty() {
+            // The first bytes that came are all: they need not be copied.
+            self.held = None;
+            return finish(kind, Cow::Borrowed(piece)).map(Some);
+        }
+        if held.bytes.is_empty() && self.is_last {
+            held.bytes
+                .reserve_exact(piece.len() + self.left.min(RESERVED_LEN_MAX));
+        }
+        held.bytes.extend_from_slice(piece);
+        if kind.is_text && !kind.is_deflated {
+            held.text_len = text_len(&held.bytes, held.text_len)?;
+        }
+        if !is_over {
+            return Ok(None);
+        }
+        let bytes = take(&mut held.bytes);
+        self.held = None;
+        finish(kind, Cow::Owned(bytes)).map(Some)
+    }
+
+    fn take_control<'a>(&mut self, piece: &'a mut [u8]) -> Result<Option<Event<'a>>, Fault> {
+        let is_begun = self
+            .held
+            .as_ref()
+            .is_some_and(|held| !held.control.is_empty());
+        let payload = if self.left == 0 && !is_begun {
+            Cow::Borrowed(&*piece)
+        } else {
+            let held = self.held.get_or_insert_default();
+            held.control.extend_from_slice(piece);
+            if self.left > 0 {
+                return Ok(None);
+            }
+            let control = take(&mut held.control);
+            if held.message.is_none() {
+                self.held = None;
+            }
+            Cow::Owned(control)
+        };
+        Ok(Some(match self.opcode {
+            Opcode::Ping => Event::Ping(payload),
+            Opcode::Pong => Event::Pong(payload),
+            _ => {
+                self.stage = Stage::Over;
+                self.held = None;
+                Event::Close(Close::read(payload)?)
+            }
+        }))
+    }
+}
+
+/// Most that is set aside for a frame whose bytes have not come, bytes: a head alone may not make a reader grow.
+const RESERVED_LEN_MAX: usize = 16 * 1024;
+
+/// The event of a message that is whole.
+#[inline]
+fn finish(kind: Kind, bytes: Cow<'_, [u8]>) -> Result<Event<'_>, Fault> {
+    let is_text = kind.is_text;
+    Ok(match bytes {
+        bytes if kind.is_deflated => Event::Deflated(Deflated { is_text, bytes }),
+        bytes if !is_text => Event::Binary(bytes),
+        Cow::Borrowed(bytes) => {
+            let text = std::str::from_utf8(bytes).map_err(|_| Fault::Utf8)?;
+            Event::Text(Cow::Borrowed(text))
+        }
+        Cow::Owned(bytes) => {
+            let text = String::from_utf8(bytes).map_err(|_| Fault::Utf8)?;
+            Event::Text(Cow::Owned(text))
+        }
+    })
+}
+
+/// How many of `bytes` are whole characters, knowing that the first `known` are; a last one may be incomplete.
+fn text_len(bytes: &[u8], known: usize) -> Result<usize, Fault> {
+    match std::str::from_utf8(&bytes[known..]) {
+        Ok(_) => Ok(bytes.len()),
+        Err(error) if error.error_len().is_none() => Ok(known + error.valid_up_to()),
+        Err(_) => Err(Fault::Utf8),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_connection_that_waits_is_small() {
+        assert!(size_of::<Reader>() <= 48, "{}", size_of::<Reader>());
+    }
+
+    #[test]
+    fn memory_is_let_go_with_the_message() {
+        let mut reader = Reader::new(Role::Client, false);
+        let limits = Limits::default();
+        let mut bytes = *b"\x01\x02He\x89\x01x\x80\x03llo";
+        let (taken, event) = reader.next(&mut bytes[..6], &limits).unwrap();
+        assert_eq!((taken, event), (6, None));
+        assert!(reader.is_within_message());
+        let (taken, event) = reader.next(&mut bytes[6..], &limits).unwrap();
+        assert_eq!((taken, event), (1, Some(Event::Ping(Cow::Borrowed(b"x")))));
+        let (taken, event) = reader.next(&mut bytes[7..], &limits).unwrap();
+        assert_eq!((taken, event), (5, Some(Event::Text("Hello".into()))));
+        assert!(reader.held.is_none() && !reader.is_within_message());
+    }
+
+    #[test]
+    fn a_head_alone_does_not_make_a_reader_grow() {
+        let mut reader = Reader::new(Role::Client, false);
+        let limits = Limits {
+            message_len_max: usize::MAX,
+            fragments_max: 1,
+        };
+        let mut bytes = *b"\x82\x7f\x7f\xff\xff\xff\xff\xff\xff\xffx";
+        assert_eq!(reader.next(&mut bytes, &limits), Ok((11, None)));
+        let held = reader.held.as_ref().unwrap();
+        assert!(held.bytes.capacity() <= 2 * RESERVED_LEN_MAX);
+    }
+}
