@@ -20,7 +20,7 @@ use plimsoll_wire::framing::BodyReader;
 
 use crate::cache::fetch::{Fetch, Kept};
 use crate::cache::subject::Subject;
-use crate::client::{Client, Outgoing, poll_read, poll_write};
+use crate::client::{Client, GATHERED_MAX, Outgoing, poll_read, poll_write};
 use crate::clock::Nanoseconds;
 use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
@@ -437,6 +437,10 @@ impl Exchange {
         direct: &[u8],
     ) -> Result<(), End> {
         let mut direct = direct;
+        if direct.len() <= GATHERED_MAX && !self.to_client.is_empty() {
+            self.to_client.bytes.extend_from_slice(direct);
+            direct = &[];
+        }
         while !(self.to_client.is_empty() && direct.is_empty()) {
             let first = self.to_client.left();
             let first_len = first.len();

@@ -8,7 +8,7 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 
 use super::own_answer::{Own, after};
 use super::{After, Connection, Stage};
-use crate::client::Outgoing;
+use crate::client::{GATHERED_MAX, Outgoing};
 use crate::clock::{self, Nanoseconds};
 use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
@@ -102,6 +102,12 @@ impl Connection {
             }
         };
         let sent = (head.len() + body.len()) as u64;
+        let body = if body.len() <= GATHERED_MAX {
+            head.extend_from_slice(&body);
+            Bytes::new()
+        } else {
+            body
+        };
         let status = status_of(served.shape, served.stored);
         self.tell_of_served(served, status, sent);
         self.stage = Stage::Serving(Serving {
