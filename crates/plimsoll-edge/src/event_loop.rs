@@ -40,6 +40,7 @@ const FRESH_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 struct Idle {
     stream: Upstream,
+    /// To within a tick.
     since: Nanoseconds,
     keep_ns: Nanoseconds,
 }
@@ -232,7 +233,7 @@ impl EventLoop {
         if idle.len() < most as usize {
             idle.push(Idle {
                 stream,
-                since: self.clock.now(),
+                since: self.wheel.borrow().now() * TICK_MS * 1_000_000,
                 keep_ns: nanoseconds(keep),
             });
         }
