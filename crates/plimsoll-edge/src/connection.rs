@@ -267,8 +267,9 @@ impl Connection {
             return Poll::Ready(());
         };
         let mut exchange = waiting.exchange;
-        exchange.permit = Some(waiting.pool.permit(server));
-        let waited = self.event_loop.clock.now() - exchange.moments.began;
+        let permit = waiting.pool.permit(server);
+        let waited = permit.granted.saturating_sub(exchange.moments.began);
+        exchange.permit = Some(permit);
         self.event_loop.figures.wait_times.record(waited);
         self.start(exchange);
         Poll::Ready(())

@@ -64,6 +64,12 @@ impl<W> Wheel<W> {
         self.entries.remove(key);
     }
 
+    /// The tick it has come to.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

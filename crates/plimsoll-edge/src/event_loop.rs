@@ -3,6 +3,7 @@
 //! Nothing here is ever seen by another thread but the figures, which others only read.
 
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -39,6 +40,7 @@ const FRESH_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 struct Idle {
     stream: Upstream,
+    /// To within a tick.
     since: Nanoseconds,
     keep_ns: Nanoseconds,
 }
@@ -231,7 +233,7 @@ impl EventLoop {
         if idle.len() < most as usize {
             idle.push(Idle {
                 stream,
-                since: self.clock.now(),
+                since: self.wheel.borrow().now() * TICK_MS * 1_000_000,
                 keep_ns: nanoseconds(keep),
             });
         }
@@ -309,6 +311,11 @@ fn epoch_ms(clock: Clock) -> u64 {
 
 /// Whether a connection is open and nothing was said on it. Costs no system call while nothing has happened.
 fn is_quiet(stream: &mut Upstream) -> bool {
+    if let Upstream::Plain(stream) = stream {
+        // Nobody is to be woken, so nobody is filed.
+        let read = stream.try_read(&mut [0]);
+        return read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+    }
     let mut cx = Context::from_waker(Waker::noop());
     let mut byte = [0];
     let mut buffer = ReadBuf::new(&mut byte);

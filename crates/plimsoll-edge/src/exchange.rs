@@ -20,7 +20,7 @@ use plimsoll_wire::framing::BodyReader;
 
 use crate::cache::fetch::{Fetch, Kept};
 use crate::cache::subject::Subject;
-use crate::client::{Client, Outgoing, poll_read, poll_write};
+use crate::client::{Client, GATHERED_MAX, Outgoing, poll_read, poll_write};
 use crate::clock::Nanoseconds;
 use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
@@ -136,6 +136,17 @@ impl Waits {
     }
 }
 
+/// What a round of an exchange came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Everything waits.
+    Still,
+    /// Something was written, and what is read next waits: another round would find nothing.
+    Sent,
+    /// Something was read: there may be more, and there may be something to write now.
+    Moved,
+}
+
 /// One request on its way.
 #[derive(Debug, Default)]
 #[expect(
@@ -228,22 +239,24 @@ impl Exchange {
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Poll<End> {
         let mut moved = false;
         loop {
-            match self.step(cx, side) {
+            let step = self.step(cx, side);
+            moved |= matches!(step, Ok(Step::Moved | Step::Sent));
+            match step {
                 Ok(_) if self.kept.is_some() => return Poll::Ready(End::Kept),
-                Ok(true) if self.answer.is_coding() => {
+                Ok(Step::Moved | Step::Sent) if self.answer.is_coding() => {
                     // What compresses takes its time: others have their turn between two pieces.
                     self.keep_deadline(side, true);
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Ok(true) => moved = true,
-                Ok(false) => {
+                Ok(Step::Moved) if !self.has_delivered() => {}
+                Ok(_) => {
                     let is_flushed = match side.client.poll_flush(cx) {
                         Poll::Ready(Ok(())) => true,
                         Poll::Ready(Err(_)) => return Poll::Ready(End::ClientGone),
                         Poll::Pending => false,
                     };
-                    if is_flushed && self.answer.is_complete() && self.to_client.is_empty() {
+                    if is_flushed && self.has_delivered() {
                         return Poll::Ready(self.done());
                     }
                     if let Poll::Ready(Err(_)) = self.link.poll_flush(cx) {
@@ -258,16 +271,28 @@ impl Exchange {
         }
     }
 
-    /// One round of everything; whether anything moved.
-    fn step(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<bool, End> {
+    /// Whether all of the answer has come and was written to the client.
+    #[inline]
+    fn has_delivered(&self) -> bool {
+        self.answer.is_complete() && self.to_client.is_empty()
+    }
+
+    /// One round of everything.
+    fn step(&mut self, cx: &mut Context<'_>, side: &mut Side<'_>) -> Result<Step, End> {
         if self.link.is_connecting() && !self.poll_connection(cx, side)? {
-            return Ok(false);
+            return Ok(Step::Still);
         }
         let sent = self.send(cx);
         let taken = self.take_body(cx, side)?;
         let delivered = self.deliver(cx, side)?;
         let received = self.receive(cx, side)?;
-        Ok(sent || taken || delivered || received)
+        Ok(if taken || received {
+            Step::Moved
+        } else if sent || delivered {
+            Step::Sent
+        } else {
+            Step::Still
+        })
     }
 
     /// The request goes to the server.
@@ -412,6 +437,10 @@ impl Exchange {
         direct: &[u8],
     ) -> Result<(), End> {
         let mut direct = direct;
+        if direct.len() <= GATHERED_MAX && !self.to_client.is_empty() {
+            self.to_client.bytes.extend_from_slice(direct);
+            direct = &[];
+        }
         while !(self.to_client.is_empty() && direct.is_empty()) {
             let first = self.to_client.left();
             let first_len = first.len();

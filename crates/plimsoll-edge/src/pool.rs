@@ -95,6 +95,8 @@ pub(crate) struct Permit {
     pub(crate) server: Arc<Server>,
     /// Requests in flight there, this one included, when it was granted.
     pub(crate) in_flight: u32,
+    /// When it was granted.
+    pub(crate) granted: Nanoseconds,
 }
 
 impl Drop for Permit {
@@ -180,13 +182,13 @@ impl Pool {
 
     /// A place for a request, a place in line, or neither.
     pub(crate) fn enter(self: &Arc<Self>, asker: &Asker) -> Entry {
+        let now = self.clock.now();
         // Nobody overtakes those who wait.
         if self.room.waiting.load(Ordering::SeqCst) == 0
-            && let Some(permit) = self.take(asker)
+            && let Some(permit) = self.take(asker, now)
         {
             return Entry::Granted(permit);
         }
-        let now = self.clock.now();
         if !self.servers.iter().any(|server| server.is_in(now)) {
             return Entry::NoServer;
         }
@@ -210,7 +212,7 @@ impl Pool {
 
     /// A place without waiting, for a retry.
     pub(crate) fn enter_again(self: &Arc<Self>, asker: &Asker) -> Option<Permit> {
-        self.take(asker)
+        self.take(asker, self.clock.now())
     }
 
     /// A permit for a server that a ticket was granted.
@@ -220,6 +222,7 @@ impl Pool {
             pool: Arc::clone(self),
             server,
             in_flight,
+            granted: self.clock.now(),
         }
     }
 
@@ -259,9 +262,14 @@ impl Pool {
         may
     }
 
-    /// Takes note of how a server answered.
-    pub(crate) fn answered(&self, permit: &Permit, sample: limit::Sample, good: bool) {
-        let now = self.clock.now();
+    /// Takes note of how a server answered just now.
+    pub(crate) fn answered(
+        &self,
+        permit: &Permit,
+        now: Nanoseconds,
+        sample: limit::Sample,
+        good: bool,
+    ) {
         let server = &permit.server;
         server.observe(now, sample, self.servers.len() > 1);
         if server.answered(good, &self.config.eject) {
@@ -272,10 +280,9 @@ impl Pool {
         }
     }
 
-    fn take(self: &Arc<Self>, asker: &Asker) -> Option<Permit> {
+    fn take(self: &Arc<Self>, asker: &Asker, now: Nanoseconds) -> Option<Permit> {
         let turn = self.room.arrivals.fetch_add(1, Ordering::Relaxed);
         let share = SHARES[asker.class as usize];
-        let now = self.clock.now();
         let (server, in_flight) = match self.servers.as_slice() {
             [only] => {
                 let in_flight = only.is_in(now).then(|| only.try_take(share)).flatten()?;
@@ -287,6 +294,7 @@ impl Pool {
             pool: Arc::clone(self),
             server: Arc::clone(server),
             in_flight,
+            granted: now,
         })
     }
 

@@ -112,7 +112,7 @@ pub(crate) fn end(out: &mut Vec<u8>, format: LogFormat, begun: &[u8], outcome: &
         LogFormat::Json => {
             out.extend_from_slice(begun);
             put(out, "\",\"time\":\"");
-            put(out, &rfc3339(began_at));
+            write_rfc3339(out, began_at);
             put(out, "\",\"status\":");
             number(out, u64::from(outcome.status));
             put(out, ",\"bytes\":");
@@ -132,7 +132,7 @@ pub(crate) fn end(out: &mut Vec<u8>, format: LogFormat, begun: &[u8], outcome: &
         LogFormat::Combined => {
             let mut parts = begun.split(|&byte| byte == 0);
             out.extend_from_slice(parts.next().unwrap_or_default());
-            put(out, &common_time(began_at));
+            write_common_time(out, began_at);
             out.extend_from_slice(parts.next().unwrap_or_default());
             number(out, u64::from(outcome.status));
             put(out, " ");
@@ -201,6 +201,11 @@ fn milliseconds(out: &mut Vec<u8>, time: Nanoseconds) {
 
 /// A text that ends neither its quotes nor its line, whatever a client sent; what is not ASCII is escaped.
 fn escape(out: &mut Vec<u8>, text: &[u8]) {
+    let is_plain = |byte: &u8| matches!(byte, 0x20..0x7f) && !matches!(byte, b'"' | b'\\');
+    if text.iter().all(is_plain) {
+        // As nearly always.
+        return out.extend_from_slice(text);
+    }
     for &byte in text {
         match byte {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
@@ -244,21 +249,57 @@ fn since_1970(time: SystemTime) -> (u64, u32) {
 }
 
 pub(crate) fn rfc3339(time: SystemTime) -> String {
+    let mut text = Vec::new();
+    write_rfc3339(&mut text, time);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn write_rfc3339(out: &mut Vec<u8>, time: SystemTime) {
     let (seconds, ms) = since_1970(time);
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = clock_of(seconds);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z")
+    for (number, width, after) in [
+        (year, 4, b'-'),
+        (month, 2, b'-'),
+        (day, 2, b'T'),
+        (hour, 2, b':'),
+        (minute, 2, b':'),
+        (second, 2, b'.'),
+        (ms.into(), 3, b'Z'),
+    ] {
+        padded(out, number, width);
+        out.push(after);
+    }
 }
 
-fn common_time(time: SystemTime) -> String {
+/// Writes the last digits of a number, so many, without the formatter's detour: every line has seven.
+fn padded(out: &mut Vec<u8>, number: u64, width: usize) {
+    let start = out.len();
+    out.resize(start + width, b'0');
+    let mut left = number;
+    for digit in out[start..].iter_mut().rev() {
+        *digit += u8::try_from(left % 10).unwrap_or(0);
+        left /= 10;
+    }
+}
+
+fn write_common_time(out: &mut Vec<u8>, time: SystemTime) {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
     let (seconds, _) = since_1970(time);
     let (year, month, day) = civil(seconds / 86_400);
     let (hour, minute, second) = clock_of(seconds);
-    let month = MONTHS[usize::try_from(month).unwrap_or(1) - 1];
-    format!("{day:02}/{month}/{year:04}:{hour:02}:{minute:02}:{second:02} +0000")
+    padded(out, day, 2);
+    put(out, "/");
+    put(out, MONTHS[usize::try_from(month).unwrap_or(1) - 1]);
+    put(out, "/");
+    padded(out, year, 4);
+    for number in [hour, minute, second] {
+        put(out, ":");
+        padded(out, number, 2);
+    }
+    put(out, " +0000");
 }
 
 fn clock_of(seconds: u64) -> (u64, u64, u64) {

@@ -327,7 +327,6 @@ fn start_loops(
         figures: Vec::new(),
     };
     for (number, listeners) in by_loop.into_iter().enumerate() {
-        let runtime = event_loops::runtime().map_err(Fault::Loop)?;
         let (sender, inbox) = mpsc::channel(ORDERS_MAX);
         let figures: Arc<Figures> = Arc::default();
         let parts = Parts {
@@ -341,11 +340,20 @@ fn start_loops(
             census: Arc::clone(&census),
             inbox,
         };
-        started
-            .threads
-            .push(spawn(format!("edge-{number}"), move || {
+        let (begun, has_begun) = std::sync::mpsc::sync_channel(1);
+        let body = move || match event_loops::local_runtime() {
+            Ok(runtime) => {
+                let _ = begun.send(Ok(()));
                 parts.run(&runtime);
-            })?);
+            }
+            Err(error) => {
+                let _ = begun.send(Err(error));
+            }
+        };
+        let thread = spawn(format!("edge-{number}"), body)?;
+        started.threads.push(thread);
+        let begun = has_begun.recv().map_err(io::Error::other).flatten();
+        begun.map_err(Fault::Loop)?;
         started.orders.push(sender);
         started.figures.push(figures);
     }

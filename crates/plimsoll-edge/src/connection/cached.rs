@@ -221,7 +221,7 @@ impl Connection {
         if let Some(count) = request.settings.hits_of(request.own.facts.route) {
             count.increment();
         }
-        let mut line = Vec::new();
+        let mut line = self.event_loop.spare_bytes();
         self.begin_line(&mut line, request.head, request.client);
         self.serve(&Served {
             early: &[],
@@ -240,6 +240,7 @@ impl Connection {
             reason: Some(if is_stale { "stale" } else { "hit" }),
             pass: None,
         });
+        self.event_loop.return_bytes(line);
     }
 
     /// Who asks a server for what is not there.

@@ -172,18 +172,20 @@ impl Connection {
             figures.statuses[usize::from(status / 100 - 1).min(4)].increment();
             figures.bytes_out.add(bytes.len() as u64);
         }
-        let outcome = Outcome {
-            status,
-            bytes: bytes.len() as u64,
-            reason: Some(reason.name()),
-            server: None,
-            moments: own.moments,
-            ended: event_loop.clock.now(),
-            wall: clock::wall(),
-        };
-        self.write_line(line, &outcome);
+        if self.is_told_of(line) {
+            let outcome = Outcome {
+                status,
+                bytes: bytes.len() as u64,
+                reason: Some(reason.name()),
+                server: None,
+                moments: own.moments,
+                ended: event_loop.clock.now(),
+                wall: clock::wall(),
+            };
+            self.write_line(line, &outcome);
+            self.end_trace(&outcome);
+        }
         event_loop.set_deadline(self.deadline, event_loop.settings().ticks.write);
-        self.end_trace(&outcome);
         self.stage = Stage::Answering(bytes.into(), after);
     }
 

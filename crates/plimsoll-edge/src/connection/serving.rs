@@ -9,7 +9,7 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 use super::own_answer::{Own, after};
 use super::{After, Connection, Stage};
 use crate::cache::disk::{Body, Next, Reading};
-use crate::client::{Client, Outgoing};
+use crate::client::{Client, GATHERED_MAX, Outgoing};
 use crate::clock::{self, Nanoseconds};
 use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
@@ -116,6 +116,8 @@ impl Connection {
         if let (Client::Inner(inner), None) = (&self.client, &rest) {
             let mosaic = served.mosaic.filter(|_| shape == Shape::Whole);
             inner.hand_over(std::mem::take(&mut body), mosaic.cloned());
+        } else if body.len() <= GATHERED_MAX {
+            head.extend_from_slice(&std::mem::take(&mut body));
         }
         self.stage = Stage::Serving(Serving {
             head: head.into(),

@@ -366,7 +366,7 @@ impl Exchange {
             in_flight: permit.in_flight,
             overload: matches!(head.status, 429 | 503),
         };
-        permit.pool.answered(permit, sample, head.status < 500);
+        permit.pool.answered(permit, now, sample, head.status < 500);
     }
 
     /// The last byte has come: the place and the connection are free for the next, however slow the client is.

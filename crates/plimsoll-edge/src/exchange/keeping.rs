@@ -386,6 +386,9 @@ impl Exchange {
 
     /// The last byte has come of an answer that is kept.
     pub(super) fn end_keeping(&mut self, start: usize, side: &Side<'_>) {
+        if !matches!(self.answer.course, Course::Kept(_)) {
+            return;
+        }
         let now = side.event_loop.clock.now();
         self.put_aside(start, now);
         let Course::Kept(filling) = std::mem::take(&mut self.answer.course) else {

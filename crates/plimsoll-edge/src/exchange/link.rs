@@ -72,7 +72,7 @@ impl Exchange {
         let Some(permit) = &self.permit else {
             return;
         };
-        self.moments.admitted = side.event_loop.clock.now();
+        self.moments.admitted = permit.granted;
         if self.is_told_of {
             self.server = Some(Arc::clone(&permit.server));
         }
@@ -204,6 +204,6 @@ impl Exchange {
             in_flight: permit.in_flight,
             overload: true,
         };
-        permit.pool.answered(permit, sample, false);
+        permit.pool.answered(permit, now, sample, false);
     }
 }

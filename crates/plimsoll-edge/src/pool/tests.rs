@@ -139,7 +139,7 @@ fn servers_that_fail_are_ejected_but_never_all() {
         })
         .collect();
     for permit in &permits {
-        pool.answered(permit, sample, false);
+        pool.answered(permit, pool.clock.now(), sample, false);
     }
     let now = pool.clock.now();
     let out = pool

@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, LocalSet};
+use tokio::task::JoinHandle;
 
 use crate::clock::{Clock, nanoseconds};
 use crate::event_loop::EventLoop;
@@ -49,15 +49,21 @@ pub(super) struct Parts {
     pub(super) inbox: mpsc::Receiver<Order>,
 }
 
-/// What drives a loop.
+/// What drives a thread besides the loops.
 pub(super) fn runtime() -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_current_thread()
+    Builder::new_current_thread().enable_all().build()
+}
+
+/// What drives a loop; it stays on the thread that made it. Its queue is the only one: a set of local tasks within
+/// another runtime would be a second one, with a lock of its own, between the event and its task.
+pub(super) fn local_runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread()
         .enable_all()
-        .build()
+        .build_local(LocalOptions::default())
 }
 
 impl Parts {
-    pub(super) fn run(self, runtime: &Runtime) {
+    pub(super) fn run(self, runtime: &LocalRuntime) {
         let event_loop = EventLoop::new(
             self.clock,
             self.seed,
@@ -71,7 +77,7 @@ impl Parts {
             census: self.census,
             open: Vec::new(),
         };
-        LocalSet::new().block_on(runtime, doors.serve(self.listeners, self.inbox));
+        runtime.block_on(doors.serve(self.listeners, self.inbox));
     }
 }
 
