@@ -4,7 +4,7 @@ mod exchange;
 mod newspaper;
 pub(crate) mod server;
 mod told;
-mod tutor;
+pub(crate) mod tutor;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -82,20 +82,13 @@ const TOOLS: [Tool; 8] = [
 ];
 
 pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
-    prepare::see_to(&TOOLS)?;
-    let workspace = Workspace::find()?;
-    let ground = Ground {
-        case: workspace.root.join("cases/tutor"),
-        store: workspace.target.join("case/tutor"),
-        workspace,
-    };
-    super::install(&ground.case.join("site"))?;
+    let ground = Ground::new(Workspace::find()?);
+    ground.prepare()?;
     raise_descriptor_limit()?;
     if arguments.serve {
         serve(arguments, &ground)
     } else if arguments.smoke {
-        let stack = ground.start(arguments, arguments.fault)?;
-        smoke::check(&stack)?;
+        ground.smoke(&arguments.settings(arguments.fault))?;
         println!("the tutor works");
         Ok(())
     } else {
@@ -103,21 +96,58 @@ pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
     }
 }
 
-impl Ground {
-    fn start(&self, arguments: &TutorArguments, fault: Option<Fault>) -> Result<Stack> {
-        let settings = Settings {
+/// Installs what the tutor needs.
+pub(crate) fn prepare() -> Result<()> {
+    Ground::new(Workspace::find()?).prepare()
+}
+
+/// Starts the healthy tutor, uses each part once through HAProxy, and stops it.
+pub(crate) fn smoke() -> Result<()> {
+    let settings = Settings {
+        fault: None,
+        web_processes: 1,
+        port: None,
+    };
+    Ground::new(Workspace::find()?).smoke(&settings)
+}
+
+impl TutorArguments {
+    fn settings(&self, fault: Option<Fault>) -> Settings {
+        Settings {
             fault,
-            web_processes: arguments.web_processes.into(),
-            port: arguments.port,
-        };
-        Stack::start(&settings, &self.case, &self.store)
+            web_processes: self.web_processes.into(),
+            port: self.port,
+        }
+    }
+}
+
+impl Ground {
+    fn new(workspace: Workspace) -> Self {
+        Self {
+            case: workspace.root.join("cases/tutor"),
+            store: workspace.target.join("case/tutor"),
+            workspace,
+        }
+    }
+
+    fn prepare(&self) -> Result<()> {
+        prepare::see_to(&TOOLS)?;
+        super::install(&self.case.join("site"))
+    }
+
+    fn start(&self, settings: &Settings) -> Result<Stack> {
+        Stack::start(settings, &self.case, &self.store)
+    }
+
+    fn smoke(&self, settings: &Settings) -> Result<()> {
+        smoke::check(&self.start(settings)?)
     }
 }
 
 /// Runs until somebody asks for the end.
 fn serve(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let stack = ground.start(arguments, arguments.fault)?;
+    let stack = ground.start(&arguments.settings(arguments.fault))?;
     println!("{}", stack.url());
     println!(
         "logs and sockets: {}; end it with Ctrl-C",
@@ -202,7 +232,7 @@ fn row(
         fault.map_or_else(|| "healthy".to_owned(), Fault::name)
     );
     println!("== {name}");
-    let stack = ground.start(arguments, fault)?;
+    let stack = ground.start(&arguments.settings(fault))?;
     let search = Search {
         plimsoll: &ground.workspace.release("plimsoll"),
         plan: &ground.case.join(format!("{}.yaml", part.name())),
