@@ -9,7 +9,7 @@ mod newspaper;
 mod postgres;
 pub(crate) mod server;
 mod told;
-mod tutor;
+pub(crate) mod tutor;
 
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::case::tutor;
 use crate::step::execute;
 use crate::workspace::Workspace;
 
@@ -94,6 +95,7 @@ const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")]
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     install_components()?;
     see_to(&TOOLS)?;
+    tutor::prepare()?;
     build_h2spec(workspace)
 }
 

@@ -5,6 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::case::tutor;
 use crate::clock::Stopwatch;
 use crate::step::{Steps, execute, line};
 use crate::workspace::{Workspace, cargo};
@@ -60,6 +61,7 @@ pub(crate) fn run() -> Result<ExitCode> {
                 &mut counts,
             )
         });
+        steps.run("tutor", tutor::smoke);
         steps.run("reference", || reference::check(&workspace));
         steps.run("docs", || {
             execute(

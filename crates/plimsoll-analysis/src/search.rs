@@ -40,6 +40,7 @@ use known::{Known, cost};
 use prologue::{Noise, SelfTest, Single};
 use refine::Refine;
 use soak::Soak;
+use users::Stayed;
 use voids::{Again, Voids};
 
 /// What the search wants next.
@@ -153,6 +154,11 @@ impl Search {
     /// cost of a request change. To be told before the trial at that rate is recorded.
     pub fn record_utilisation(&mut self, rate: f64, busy_share: f64) {
         self.known.utilisation.push((rate, busy_share));
+    }
+
+    /// Tells who stays between trials and may come back to the next.
+    pub fn users_stayed(&mut self, stayed: Stayed) {
+        self.known.stayed = stayed;
     }
 
     /// Adds something found beside the line, such as a leak.

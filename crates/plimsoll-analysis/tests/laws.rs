@@ -14,7 +14,7 @@
 use std::time::Duration;
 
 use plimsoll_analysis::judge::{self, TrialFacts};
-use plimsoll_analysis::search::users::{PACE, Population};
+use plimsoll_analysis::search::users::{PACE, Population, Stayed};
 use plimsoll_analysis::search::{Policy, Search, Step};
 use plimsoll_analysis::stats::queueing;
 use plimsoll_model::load_line::SearchResult;
@@ -127,6 +127,7 @@ fn search(law: Law, policy: Policy, seed: u64) -> (SearchResult, u32) {
             carry_out(&mut queue, &spec, &objective, search.anchor_in_flight())
         };
         search.record(&trial, Duration::from_secs(u64::from(queue.second())));
+        search.users_stayed(Stayed::new(queue.places()));
     }
 }
 

@@ -187,6 +187,10 @@ fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
     let journeys = if let Some(load) = load.filter(|load| load.get("replay").is_some()) {
         let (journey, load) = replay::replay(&mut scene, &fields, load);
         plan.load = load.map(LoadPlan::Fixed);
+        // Steps beside a replay are a fault, and so is what is wrong with them.
+        if fields.get("journeys").or(fields.get("steps")).is_some() {
+            journeys::journeys(&mut scene, &fields, &plan.name);
+        }
         vec![journey]
     } else {
         let journeys = journeys::journeys(&mut scene, &fields, &plan.name);

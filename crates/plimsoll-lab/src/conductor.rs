@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_load::Job;
+use plimsoll_load::{Job, Kept, Stay};
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
 use plimsoll_model::plan::{Facts, Load, Plan};
@@ -86,6 +86,21 @@ pub struct Finished {
     pub log_path: PathBuf,
     /// What the disk refused: the reason. The run holds those events all the same.
     pub not_written: Option<String>,
+}
+
+/// One load on one target.
+#[derive(Debug)]
+pub struct Round<'a> {
+    /// What is asked, and of whom.
+    pub plan: &'a Arc<Plan>,
+    /// How much of it.
+    pub load: Load,
+    /// Seed of its schedule.
+    pub seed: Seed,
+    /// [`Conductor::next_second`].
+    pub start_second: u32,
+    /// Who comes back from another load, where users stay.
+    pub stay: Option<Stay>,
 }
 
 /// Conducts one run.
@@ -212,27 +227,28 @@ impl Conductor {
         self.probes.as_ref().and_then(Probes::latest)
     }
 
-    /// Carries out `load` against the plan's target, from [`Conductor::next_second`] on. Every window goes into
-    /// the log and then to `each`, which decides whether to go on.
+    /// Carries out a load. Every window goes into the log and then to `each`, which decides whether to go on. Returns
+    /// the users who may come back to another load; nobody unless they are to stay.
     ///
     /// # Errors
     /// When the load engine cannot start.
     pub fn carry_out(
         &self,
-        plan: &Arc<Plan>,
-        load: Load,
-        seed: Seed,
-        start_second: u32,
+        round: Round<'_>,
         mut each: impl FnMut(&Window) -> Flow,
-    ) -> Result<(), LabError> {
-        let mut running = plimsoll_load::start(Job {
-            plan: self.with_named(plan),
-            load,
+    ) -> Result<Kept, LabError> {
+        let job = Job {
+            plan: self.with_named(round.plan),
+            load: round.load,
             epoch: self.clock.epoch(),
-            start_second,
-            seed,
+            start_second: round.start_second,
+            seed: round.seed,
             inputs: Arc::clone(&self.inputs),
-        })?;
+        };
+        let mut running = match round.stay {
+            Some(stay) => plimsoll_load::start_with(job, stay)?,
+            None => plimsoll_load::start(job)?,
+        };
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));
             if !window.steps_named.is_empty() {
@@ -245,7 +261,7 @@ impl Conductor {
                 Flow::Abort => running.abort(),
             }
         }
-        Ok(())
+        Ok(running.take_kept())
     }
 
     /// Everything recorded so far, read back from the log: the evidence that findings rest on.

@@ -10,7 +10,7 @@ use plimsoll_model::plan::{Load, LoadUnit};
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::Verdict;
 
-use crate::conductor::{Assignment, Conductor, Finished, Flow};
+use crate::conductor::{Assignment, Conductor, Finished, Flow, Round};
 use crate::error::LabError;
 use crate::progress::{self, Progress, StopFlag, Watcher};
 
@@ -31,7 +31,14 @@ pub fn run(
     let aborts = plan.scenario.as_ref().map(|scenario| &scenario.aborts[..]);
     let mut aborts = Watch::new(aborts.unwrap_or_default());
     let mut has_hit = false;
-    conductor.carry_out(&plan, plan.load.clone(), plan.seed, start, |window| {
+    let round = Round {
+        plan: &plan,
+        load: plan.load.clone(),
+        seed: plan.seed,
+        start_second: start,
+        stay: None,
+    };
+    conductor.carry_out(round, |window| {
         let done = Duration::from_secs(u64::from(window.second - start + 1));
         watcher.window_closed(&Progress {
             window,

@@ -4,6 +4,7 @@ mod answers;
 mod calls;
 mod walk;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_model::journey::{Inputs, StepId, UserPhase};
@@ -16,6 +17,7 @@ use slab::Slab;
 
 use crate::call::Call;
 use crate::job::Order;
+use crate::kept::{Absent, Away};
 use crate::scenario::feed::{Feeds, Row};
 use crate::scenario::program::Program;
 use crate::scenario::request::Request;
@@ -44,6 +46,8 @@ pub(crate) struct Crowd {
     pub(crate) program: Program,
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) users: Slab<User>,
+    /// Users of loads before who are not wanted now.
+    away: Away,
     /// Requests of the program that users of processes have left.
     requests_free: Vec<u32>,
     feeds: Feeds,
@@ -78,7 +82,7 @@ pub(crate) enum Entry {
 
 impl Crowd {
     /// The users of loop `index`.
-    pub(crate) fn new(order: &Order, index: u32) -> Option<Box<Self>> {
+    pub(crate) fn new(order: &Order, index: u32, away: Away) -> Option<Box<Self>> {
         let (scenario, program) = (order.plan.scenario.as_ref()?, order.program.as_ref()?);
         let cores = order.plan.cores;
         let rows = order.inputs.rows.iter().map(Vec::len);
@@ -94,6 +98,7 @@ impl Crowd {
             program: program.clone(),
             inputs: Arc::clone(&order.inputs),
             users: Slab::new(),
+            away,
             requests_free: Vec::new(),
             feeds: Feeds::new(&scenario.feeds, rows, index, cores),
             memos: program
@@ -136,6 +141,8 @@ impl Crowd {
             journey: newcomer.journey,
             at: way.start,
             iteration: 0,
+            iterations_before: 0,
+            in_doubt: false,
             acted: false,
             counters: vec![0; self.program.levels].into(),
             slots: vec![Vec::new(); self.slots].into(),
@@ -152,12 +159,59 @@ impl Crowd {
         Entry::Goes(u32::try_from(id).expect("users are far below 2^32"))
     }
 
+    /// Lets those in who come back, and keeps for everybody what they hold: with each, what was left of its pause.
+    /// `journey` says who is wanted at a place, if anybody.
+    pub(crate) fn recall(
+        &mut self,
+        now: u64,
+        journey: impl FnMut(u64) -> Option<u32>,
+    ) -> Vec<(u32, Option<u64>)> {
+        let back = self.away.recall(now, journey);
+        for user in self.away.users() {
+            self.feeds.hold(&user.rows);
+        }
+        let mut ids = Vec::with_capacity(back.len());
+        for Absent {
+            mut user, pause_ns, ..
+        } in back
+        {
+            self.feeds.hold(&user.rows);
+            user.iterations_before = user.iteration;
+            let id = self.users.insert(user);
+            ids.push((
+                u32::try_from(id).expect("users are far below 2^32"),
+                pause_ns,
+            ));
+        }
+        ids
+    }
+
+    /// Numbers of all who are known, here or away.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u64> {
+        let here = self.users.iter().map(|(_, user)| user.number);
+        here.chain(self.away.users().map(|user| user.number))
+    }
+
+    /// All users go away at a moment: who may come back, with what is left of pauses by user. Not who never began,
+    /// whose session is in doubt, or whose steps a process says.
+    pub(crate) fn go_away(&mut self, now: u64, pauses: &HashMap<u32, u64>) -> Away {
+        let mut away = std::mem::take(&mut self.away);
+        for (id, user) in std::mem::take(&mut self.users) {
+            let stays = user.iteration > 0 && !user.in_doubt && user.talk.is_none();
+            if stays && user.place > 0 {
+                let id = u32::try_from(id).expect("users are far below 2^32");
+                away.put(Absent::new(user, now, pauses.get(&id).copied()));
+            }
+        }
+        away
+    }
+
     /// A user begins an iteration; `wanted` says whether the load still wants it.
     pub(crate) fn begin(&mut self, id: u32, wanted: bool) -> Entry {
         let user = &mut self.users[id as usize];
         let way = &self.program.ways[user.journey as usize];
         let each = way.iterations.or(self.iterations_each);
-        let is_done = each.is_some_and(|each| user.iteration >= each);
+        let is_done = each.is_some_and(|each| user.iteration - user.iterations_before >= each);
         if !wanted || is_done || self.iterations_left == Some(0) {
             return Entry::Lost;
         }
@@ -189,7 +243,8 @@ impl Crowd {
         let user = &self.users[id as usize];
         let way = &self.program.ways[user.journey as usize];
         let each = way.iterations.or(self.iterations_each);
-        self.is_exhausted() || each.is_some_and(|each| user.iteration >= each)
+        self.is_exhausted()
+            || each.is_some_and(|each| user.iteration - user.iterations_before >= each)
     }
 
     /// Takes a request that a process said into the program; `place` is where that user's last one stood.

@@ -14,6 +14,7 @@ mod opening;
 mod page;
 mod process;
 mod redirect;
+mod returning;
 mod spoken;
 mod streams;
 
@@ -22,6 +23,7 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use plimsoll_model::seed::Seed;
 use plimsoll_wire::head::HeadMemo;
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
@@ -32,6 +34,7 @@ use crate::clock::{self, Clock};
 use crate::connection::{BY_DUE, BY_WAIT, Connection, Request, Stage};
 use crate::crowd::Crowd;
 use crate::job::{LoadError, Order, Paths};
+use crate::kept::Away;
 use crate::list::List;
 use crate::multiplex::End;
 use crate::process::Process;
@@ -64,6 +67,8 @@ pub(crate) mod wish {
     pub(crate) const ABORT: u8 = 2;
 }
 
+pub(crate) use returning::Returns;
+
 /// How a loop is told to stop.
 #[derive(Debug)]
 pub(crate) struct Signal {
@@ -86,6 +91,8 @@ pub(crate) struct Engine {
     by_expiry: BTreeSet<(u64, u32)>,
     /// Users of journeys.
     crowd: Option<Box<Crowd>>,
+    /// How users come back from the load before, where they do.
+    returns: Option<Returns>,
     /// Programs that say what users do.
     processes: Vec<Process>,
     /// Ids of the labels that they gave, by journey and whether outside of the measured loop.
@@ -130,6 +137,7 @@ impl Engine {
         index: u32,
         signal: Arc<Signal>,
         recorder: Recorder,
+        (returns, away): (Option<Returns>, Away),
     ) -> Result<Self, LoadError> {
         let system = |action| {
             move |source: rustix::io::Errno| LoadError::System {
@@ -145,7 +153,8 @@ impl Engine {
             epoll::EventFlags::IN,
         )
         .map_err(system("register a waker"))?;
-        let source = source(order, index);
+        let seed = returns.map_or(order.seed, |returns| returns.seed);
+        let source = source(order, seed, index);
         let processes = process::start(order, &epoll)?;
         Ok(Self {
             signal,
@@ -158,7 +167,8 @@ impl Engine {
             requests: Slab::new(),
             by_due: List::default(),
             by_expiry: BTreeSet::new(),
-            crowd: Crowd::new(order, index),
+            crowd: Crowd::new(order, index, away),
+            returns,
             processes,
             step_ids: HashMap::new(),
             waiting: List::default(),
@@ -191,8 +201,8 @@ impl Engine {
         })
     }
 
-    /// Runs from before the start of the load to the end of the drain.
-    pub(crate) fn run(mut self) {
+    /// Runs from before the start of the load to the end of the drain. The users who may come back.
+    pub(crate) fn run(mut self) -> Away {
         // The default slack of 50 µs would make every send that much later. Where it cannot be set, the lag
         // that is recorded says so.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
@@ -201,9 +211,10 @@ impl Engine {
         }
         let mut events = Vec::with_capacity(EVENTS_MAX);
         if !self.wait_for_start(&mut events) {
-            return;
+            return self.go_away(self.order.start_ns());
         }
         if self.crowd.is_some() {
+            self.come_back(self.order.start_ns());
             self.end_when_over(self.order.start_ns());
         }
         loop {
@@ -245,7 +256,7 @@ impl Engine {
                 self.handle_events(&mut events, 0);
             }
         }
-        self.finish();
+        self.finish()
     }
 
     /// Waits for events, or for `wait_ns` to pass, and handles those that came.
@@ -355,24 +366,25 @@ impl Engine {
     }
 
     /// Gives up what is unfinished, closes everything, and hands over the last second.
-    fn finish(mut self) {
+    fn finish(mut self) -> Away {
         let load_end_ns = self.source.end_ns();
         self.give_up_everything();
         self.dismiss_processes();
+        let away = self.go_away(load_end_ns);
         self.recorder.finish(load_end_ns);
+        away
     }
 }
 
-fn source(order: &Order, index: u32) -> Source {
+fn source(order: &Order, seed: Seed, index: u32) -> Source {
     let (start_ns, loops) = (order.start_ns(), order.plan.cores);
     let scenario = order
         .plan
         .scenario
         .as_ref()
         .filter(|_| order.program.is_some());
-    let people = scenario.and_then(|scenario| {
-        People::new(&order.load, scenario, order.seed, start_ns, index, loops)
-    });
+    let people = scenario
+        .and_then(|scenario| People::new(&order.load, scenario, seed, start_ns, index, loops));
     if let Some(people) = people {
         return Source::People(Box::new(people));
     }

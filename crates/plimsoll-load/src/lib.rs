@@ -17,6 +17,7 @@ mod connection;
 mod crowd;
 mod engine;
 mod job;
+mod kept;
 mod list;
 mod multiplex;
 mod null_server;
@@ -33,5 +34,6 @@ mod urgency;
 mod user;
 
 pub use job::{Job, LoadError};
+pub use kept::{Kept, Stay};
 pub use null_server::{NullServer, fixed_server, null_server};
-pub use running::{Running, start};
+pub use running::{Running, start, start_with};

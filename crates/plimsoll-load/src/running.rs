@@ -10,8 +10,10 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::affinity;
-use crate::engine::{Engine, Signal, wish};
+use crate::clock::nanoseconds;
+use crate::engine::{Engine, Returns, Signal, wish};
 use crate::job::{Job, LoadError, Order};
+use crate::kept::{Away, Kept, Stay};
 use crate::recorder::Recorder;
 use crate::second::Second;
 use crate::urgency;
@@ -26,6 +28,31 @@ const SECONDS_MAX: usize = 32;
 /// When a value of the plan is out of its range, a certificate file cannot be read, or the system refuses threads
 /// or descriptors. What happens to requests later is data in the windows.
 pub fn start(job: Job) -> Result<Running, LoadError> {
+    begin(job, None)
+}
+
+/// The same for users who stay from load to load: those of the load before come back, and [`Running::take_kept`] hands
+/// on those of this one. The load wants its users from its start on; newcomers take the time that `stay` says.
+///
+/// # Errors
+/// As [`start`].
+pub fn start_with(job: Job, stay: Stay) -> Result<Running, LoadError> {
+    begin(job, Some(stay))
+}
+
+fn begin(job: Job, mut stay: Option<Stay>) -> Result<Running, LoadError> {
+    let kept = stay.as_mut().map(|stay| std::mem::take(&mut stay.kept));
+    let mut kept = kept.unwrap_or_default();
+    // Places are split over loops: those of another number of loops are not these.
+    let cores = job.plan.cores as usize;
+    if kept.loops.len() != cores {
+        kept.loops.clear();
+        kept.loops.resize_with(cores, Away::default);
+    }
+    let returns = stay.map(|stay| Returns {
+        within_ns: nanoseconds(stay.within),
+        seed: stay.seed,
+    });
     let order = Arc::new(Order::new(job)?);
     raise_descriptor_limit(&order);
     let places = affinity::places(order.plan.cores);
@@ -33,10 +60,11 @@ pub fn start(job: Job) -> Result<Running, LoadError> {
         loops: Vec::new(),
         order: Arc::clone(&order),
     };
-    for index in 0..order.plan.cores {
+    for (index, away) in (0..order.plan.cores).zip(kept.loops) {
         let place = places.get(index as usize).copied();
         // An error drops what is already running, which stops it.
-        running.loops.push(spawn(&order, index, place)?);
+        let one = spawn(&order, index, place, (returns, away))?;
+        running.loops.push(one);
     }
     Ok(running)
 }
@@ -72,10 +100,17 @@ struct Loop {
     spares: SyncSender<Box<Second>>,
     /// The next window, taken and not yet merged.
     next: Option<Window>,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Away>>,
+    /// Users of a loop that has ended.
+    away: Away,
 }
 
-fn spawn(order: &Arc<Order>, index: u32, place: Option<usize>) -> Result<Loop, LoadError> {
+fn spawn(
+    order: &Arc<Order>,
+    index: u32,
+    place: Option<usize>,
+    who: (Option<Returns>, Away),
+) -> Result<Loop, LoadError> {
     let system = |action| move |source| LoadError::System { action, source };
     let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
         .map_err(|error| system("make a waker")(error.into()))?;
@@ -93,7 +128,7 @@ fn spawn(order: &Arc<Order>, index: u32, place: Option<usize>) -> Result<Loop, L
         spare,
     );
     let paced = order.is_paced();
-    let engine = Engine::new(order, index, Arc::clone(&signal), recorder)?;
+    let engine = Engine::new(order, index, Arc::clone(&signal), recorder, who)?;
     let thread = std::thread::Builder::new()
         .name(format!("load-{index}"))
         .spawn(move || {
@@ -103,7 +138,7 @@ fn spawn(order: &Arc<Order>, index: u32, place: Option<usize>) -> Result<Loop, L
             if paced {
                 urgency::ask();
             }
-            engine.run();
+            engine.run()
         })
         .map_err(system("start a thread"))?;
     Ok(Loop {
@@ -112,6 +147,7 @@ fn spawn(order: &Arc<Order>, index: u32, place: Option<usize>) -> Result<Loop, L
         spares,
         next: None,
         thread: Some(thread),
+        away: Away::default(),
     })
 }
 
@@ -132,8 +168,10 @@ impl Loop {
 
     /// Waits for the end of the thread. Its panic goes on here: windows that end early must not look complete.
     fn join(&mut self) {
-        if let Some(Err(panic)) = self.thread.take().map(JoinHandle::join) {
-            std::panic::resume_unwind(panic);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(away)) => self.away = away,
+            Some(Err(panic)) => std::panic::resume_unwind(panic),
+            None => {}
         }
     }
 
@@ -162,6 +200,14 @@ impl Running {
             }
         }
         Some(merged)
+    }
+
+    /// The users of a load that has ended, who may come back to another; nobody unless it was started for that.
+    pub fn take_kept(&mut self) -> Kept {
+        let loops = self.loops.iter_mut();
+        Kept {
+            loops: loops.map(|each| std::mem::take(&mut each.away)).collect(),
+        }
     }
 
     /// Why the load ended before its time through a fault of the plan, such as data that ran out; `None` when it did

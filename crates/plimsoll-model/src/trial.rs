@@ -118,21 +118,15 @@ impl TrialSpec {
         self.rate * self.per_unit
     }
 
-    /// The users that carry this trial out: they come within the ramp and stay for warm-up and judged seconds. `mix`
-    /// has the weights of the journeys.
-    pub fn user_phases(&self, mix: &[f64]) -> Vec<UserPhase> {
-        let phase = |from: f64, seconds: u32| UserPhase {
-            from,
+    /// The users that carry this trial out: all are wanted from its start to its end. Newcomers take the ramp to come.
+    /// `mix` has the weights of the journeys.
+    pub fn user_phase(&self, mix: &[f64]) -> UserPhase {
+        UserPhase {
+            from: self.rate,
             to: self.rate,
-            lasting: Duration::from_secs(u64::from(seconds)),
+            lasting: Duration::from_secs(u64::from(self.offered_s())),
             mix: mix.to_vec(),
-        };
-        let mut phases = Vec::with_capacity(2);
-        if self.ramp_s > 0 {
-            phases.push(phase(0.0, self.ramp_s));
         }
-        phases.push(phase(self.rate, self.warmup_s + self.measure_s));
-        phases
     }
 
     /// The open load that carries this trial out after a load of `previous_rate`: ramp, then warm-up and judged

@@ -63,8 +63,11 @@ pub struct Queue {
     previous_rate: f64,
     /// Mean think time of users, exponential, s.
     think_s: f64,
-    /// Moments at which those who think ask again; empty between trials.
-    thinking_ns: BinaryHeap<Reverse<u64>>,
+    /// Users of this trial, by the moment at which they ask again; each with the moment of its answer. Empty between
+    /// trials.
+    thinking_ns: BinaryHeap<Reverse<(u64, u64)>>,
+    /// Users of the trials before, who come back: what is left of each one's pause, `None` for who was waiting.
+    stayed: Vec<Option<u64>>,
 }
 
 impl Queue {
@@ -82,6 +85,7 @@ impl Queue {
             previous_rate: 0.0,
             think_s: 0.0,
             thinking_ns: BinaryHeap::new(),
+            stayed: Vec::new(),
         }
     }
 
@@ -139,13 +143,32 @@ impl Queue {
                 break;
             }
         }
-        // Those who think leave; those who wait get their answer.
-        self.thinking_ns.clear();
+        self.users_leave();
         self.drain(&mut windows);
         windows
     }
 
-    /// Users come evenly within the ramp; one client alone is one user.
+    /// Places of those who may come back to the next trial, each with whether it was waiting at the end.
+    pub fn places(&self) -> Vec<(u64, bool)> {
+        let waited = self.stayed.iter().map(Option::is_none);
+        (1..).zip(waited).collect()
+    }
+
+    /// All stay between trials; those who wait get their answer meanwhile.
+    fn users_leave(&mut self) {
+        let now_ns = u64::from(self.second) * SECOND_NS;
+        let left = std::mem::take(&mut self.thinking_ns).into_iter();
+        let pauses: Vec<Option<u64>> = left
+            .map(|Reverse((ask_ns, done_ns))| {
+                (done_ns <= now_ns).then(|| ask_ns.saturating_sub(now_ns))
+            })
+            .collect();
+        // Those who were not wanted in this trial are still there.
+        let rest = pauses.len().min(self.stayed.len());
+        drop(self.stayed.splice(..rest, pauses));
+    }
+
+    /// Users who stayed come back, the others come evenly within the ramp; one client alone is one user.
     fn let_users_come(&mut self, spec: &TrialSpec, start_ns: u64) {
         #[expect(
             clippy::cast_possible_truncation,
@@ -158,20 +181,34 @@ impl Queue {
             spec.rate.round() as u64
         };
         let ramp_ns = u64::from(spec.ramp_s) * SECOND_NS;
-        let due_ns = (0..users).map(|user| Reverse(start_ns + ramp_ns * user / users));
-        self.thinking_ns = due_ns.collect();
+        let back = self
+            .stayed
+            .len()
+            .min(usize::try_from(users).unwrap_or(usize::MAX));
+        for index in 0..back {
+            let pause_ns = self.stayed[index]
+                .unwrap_or_else(|| self.random.random_range(0..ramp_ns.max(SECOND_NS)));
+            let due_ns = start_ns + pause_ns;
+            self.thinking_ns.push(Reverse((due_ns, due_ns)));
+        }
+        let new = users - back as u64;
+        for user in 0..new {
+            let due_ns = start_ns + ramp_ns * user / new;
+            self.thinking_ns.push(Reverse((due_ns, due_ns)));
+        }
     }
 
     /// Everybody whose think time ends in this second asks, and thinks again after the answer.
     fn users(&mut self, window: &mut Window, end_ns: u64) {
-        while let Some(&Reverse(due_ns)) = self.thinking_ns.peek() {
+        while let Some(&Reverse((due_ns, _))) = self.thinking_ns.peek() {
             if due_ns >= end_ns {
                 break;
             }
             self.thinking_ns.pop();
             let done_ns = self.admit(due_ns, end_ns, window);
             let think_ns = self.exponential_ns(self.think_s);
-            self.thinking_ns.push(Reverse(done_ns + think_ns));
+            self.thinking_ns
+                .push(Reverse((done_ns + think_ns, done_ns)));
         }
         window.users = self.thinking_ns.len() as u64;
     }

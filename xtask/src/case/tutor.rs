@@ -73,14 +73,11 @@ const TOOLS: [Tool; 8] = [
 ];
 
 pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
-    prepare::see_to(&TOOLS)?;
-    let ground = Ground::new("tutor")?;
-    super::install(&ground.case.join("site"))?;
+    let ground = ground()?;
     if arguments.serve {
         serve(arguments, &ground)
     } else if arguments.smoke {
-        let stack = start(&ground, arguments, arguments.fault)?;
-        smoke::check(&stack)?;
+        smoke::check(&start(&ground, &arguments.settings(arguments.fault))?)?;
         println!("the tutor works");
         Ok(())
     } else {
@@ -88,19 +85,47 @@ pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
     }
 }
 
-fn start(ground: &Ground, arguments: &TutorArguments, fault: Option<Fault>) -> Result<Stack> {
+/// Where the tutor is, with all that it needs installed.
+fn ground() -> Result<Ground> {
+    prepare::see_to(&TOOLS)?;
+    let ground = Ground::new("tutor")?;
+    super::install(&ground.case.join("site"))?;
+    Ok(ground)
+}
+
+/// Installs what the tutor needs.
+pub(crate) fn prepare() -> Result<()> {
+    ground().map(drop)
+}
+
+/// Starts the healthy tutor, uses each part once through HAProxy, and stops it.
+pub(crate) fn smoke() -> Result<()> {
     let settings = Settings {
-        fault,
-        web_processes: arguments.web_processes.into(),
-        port: arguments.port,
+        fault: None,
+        web_processes: 1,
+        port: None,
     };
-    Stack::start(&settings, &ground.case, &ground.store)
+    smoke::check(&start(&ground()?, &settings)?)
+}
+
+fn start(ground: &Ground, settings: &Settings) -> Result<Stack> {
+    Stack::start(settings, &ground.case, &ground.store)
+}
+
+impl TutorArguments {
+    fn settings(&self, fault: Option<Fault>) -> Settings {
+        Settings {
+            fault,
+            web_processes: self.web_processes.into(),
+            port: self.port,
+        }
+    }
 }
 
 /// Runs until somebody asks for the end.
 fn serve(arguments: &TutorArguments, ground: &Ground) -> Result<()> {
     let mut signals = Signals::new(TERM_SIGNALS)?;
-    let stack = start(ground, arguments, arguments.fault)?;
+    let stack = start(ground, &arguments.settings(arguments.fault))?;
     println!("{}", stack.url());
     println!(
         "logs and sockets: {}; end it with Ctrl-C",
@@ -167,7 +192,7 @@ fn row(
         fault.map_or_else(|| "healthy".to_owned(), Fault::name)
     );
     println!("== {name}");
-    let stack = start(ground, arguments, fault)?;
+    let stack = start(ground, &arguments.settings(fault))?;
     let search = Search {
         plimsoll: &ground.plimsoll(),
         plan: &ground.case.join(format!("{}.yaml", part.name())),

@@ -13,6 +13,8 @@ use super::{Ask, Phase};
 
 /// Share of the saturation forecast by the utilisation law to jump to.
 const JUMP: f64 = 0.7;
+/// Users beyond this share of the saturation forecast are not tried next.
+const BEYOND_SATURATION: f64 = 1.2;
 /// Busy share from which the forecast is usable.
 const BUSY_MIN: f64 = 0.05;
 /// A step between a pass and the next try below this factor is not worth a trial.
@@ -169,5 +171,12 @@ fn next_up(known: &Known, rate: f64) -> f64 {
     if !near || busy < BUSY_MIN {
         return double;
     }
-    (JUMP * read_at / busy).max(double)
+    let saturation = read_at / busy;
+    let next = (JUMP * saturation).max(double);
+    if known.policy.unit() != LoadUnit::Users {
+        return next;
+    }
+    // Whoever comes takes time to come, and beyond saturation there is nothing to be learnt from more of them.
+    next.min(BEYOND_SATURATION * saturation)
+        .max(STEP_MIN * rate)
 }

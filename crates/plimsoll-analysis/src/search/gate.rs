@@ -12,6 +12,7 @@ use super::guard::Guard;
 use super::known::Known;
 use super::policy::Policy;
 use super::prologue::self_test;
+use super::users::Stayed;
 use super::voids::{Again, Voids};
 use crate::stats::sequential::{Decision, Sprt};
 
@@ -59,6 +60,11 @@ impl Gate {
             lost: false,
             void: None,
         }
+    }
+
+    /// Tells who stays between trials and may come back to the next.
+    pub fn users_stayed(&mut self, stayed: Stayed) {
+        self.known.stayed = stayed;
     }
 
     /// What to do next; the same until a trial is recorded.

@@ -10,6 +10,7 @@ use plimsoll_model::verdict::{FailReason, TrialVerdict};
 use super::ceiling::{Ceiling, Reach};
 use super::policy::Policy;
 use super::posterior::{Observation, Posterior};
+use super::users::Stayed;
 use crate::judge::early::may_stop_early;
 
 /// Seconds that a trial costs beside its own: closing, judging, the drain of a healthy target.
@@ -91,6 +92,8 @@ pub(super) struct Known {
     pub(super) void_from: f64,
     /// In flight at the last anchor, per unit of its rate.
     pub(super) anchor: Option<(f64, f64)>,
+    /// Users who may come back to the next trial.
+    pub(super) stayed: Stayed,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +121,7 @@ impl Known {
             theft: Theft::default(),
             void_from: f64::INFINITY,
             anchor: None,
+            stayed: Stayed::default(),
         }
     }
 
@@ -158,13 +162,13 @@ impl Known {
         self.alone.map_or(0.0, |alone| alone.mean_s)
     }
 
-    /// Judged seconds that are asked for, and for users at least as many of their iterations as the policy says: a shorter look sees some steps
-    /// more often than others. At most an hour.
-    pub(super) fn at_least_s(&self, seconds: u32) -> u32 {
+    /// Judged seconds that are asked for at `rate`, and for users at least as many of their iterations as the policy
+    /// says: a shorter look sees some steps more often than others. At most an hour.
+    pub(super) fn at_least_s(&self, seconds: u32, rate: f64) -> u32 {
         let Some(population) = self.policy.population else {
             return seconds;
         };
-        let least = self.policy.iterations * population.iteration_s(self.alone_s());
+        let least = self.policy.iterations * population.judged_s(rate, self.alone_s());
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -176,13 +180,13 @@ impl Known {
 
     /// Judged seconds that give the objective enough requests at `rate`; never below `base_s`.
     pub(super) fn measure_s_at(&self, rate: f64, base_s: u32) -> u32 {
-        let base_s = self.at_least_s(base_s);
+        let base_s = self.at_least_s(base_s, rate);
         self.policy.measure_s_at(rate * self.per_unit(), base_s)
     }
 
     /// The same for a full trial.
     pub(super) fn full_measure_s(&self, rate: f64, base_s: u32) -> u32 {
-        let base_s = self.at_least_s(base_s);
+        let base_s = self.at_least_s(base_s, rate);
         self.policy.full_measure_s(rate * self.per_unit(), base_s)
     }
 
@@ -205,8 +209,8 @@ impl Known {
         }
     }
 
-    /// The trial as it is carried out: users come at their pace, whatever ramp was asked for, and sessions need as long
-    /// as one of them lasts until their number is steady.
+    /// The trial as it is carried out: users who do not stay from the last one come at their pace, whatever ramp was
+    /// asked for, and sessions need as long as one of them lasts until their number is steady.
     pub(super) fn carried_out(&self, mut spec: TrialSpec) -> TrialSpec {
         let Some(population) = self.policy.population else {
             return spec;
@@ -221,7 +225,10 @@ impl Known {
         )]
         let seconds = |seconds: f64| seconds.ceil().clamp(0.0, 3600.0) as u32;
         match spec.unit {
-            LoadUnit::Users => spec.ramp_s = spec.ramp_s.max(seconds(spec.rate / population.pace)),
+            LoadUnit::Users => {
+                let ramp_s = self.stayed.ramp_s(spec.rate, &population, self.alone_s());
+                spec.ramp_s = spec.ramp_s.max(seconds(ramp_s));
+            }
             LoadUnit::SessionsPerSecond => {
                 let session = seconds(population.iteration_s(self.alone_s()));
                 spec.warmup_s = spec.warmup_s.max(session);
@@ -245,7 +252,7 @@ impl Known {
     /// Time of the whole search: the policy's, and as much more as its trials must be longer than usual.
     pub(super) fn budget(&self) -> Duration {
         let usual = self.policy.measure_s.max(1);
-        let longer = f64::from(self.at_least_s(usual)) / f64::from(usual);
+        let longer = f64::from(self.at_least_s(usual, 0.0)) / f64::from(usual);
         self.policy.budget.mul_f64(longer)
     }
 

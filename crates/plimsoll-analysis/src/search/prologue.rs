@@ -75,7 +75,7 @@ impl Single {
             }
         }
         // The second look is longer: a miss must not be chance.
-        let first_s = known.at_least_s(SINGLE_S).min(SINGLE_S_MAX);
+        let first_s = known.at_least_s(SINGLE_S, 0.0).min(SINGLE_S_MAX);
         let measure_s = if self.misses == 0 {
             first_s
         } else {
@@ -135,7 +135,7 @@ impl Noise {
             self.conclude(known);
             return Ask::Enter(Phase::Bracket(Bracket::new(rate)));
         }
-        let mut spec = known.spec(TrialKind::Noise, rate, known.at_least_s(measure_s));
+        let mut spec = known.spec(TrialKind::Noise, rate, known.at_least_s(measure_s, rate));
         spec.ramp_s = spec.ramp_s.min(1);
         if done > 0 {
             // The load goes on at the same rate: nothing to warm up.

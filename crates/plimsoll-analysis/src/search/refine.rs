@@ -138,11 +138,9 @@ impl Refine {
             return None;
         }
         self.anchored_at = self.trials;
-        let mut spec = known.spec(
-            TrialKind::Anchor,
-            known.anchor_rate()?,
-            known.at_least_s(known.policy.anchor_s),
-        );
+        let rate = known.anchor_rate()?;
+        let measure_s = known.at_least_s(known.policy.anchor_s, rate);
+        let mut spec = known.spec(TrialKind::Anchor, rate, measure_s);
         (spec.ramp_s, spec.warmup_s) = (0, 1);
         Some(spec)
     }

@@ -69,6 +69,55 @@ impl Population {
     pub fn iteration_s(&self, response_s: f64) -> f64 {
         self.think_s + self.requests * response_s
     }
+
+    /// What a trial of `rate` must judge to see an iteration as a whole, s. Users who came one after the other for as
+    /// long as an iteration lasts, or longer, are spread over all its steps at any time: then half of it will do.
+    pub fn judged_s(&self, rate: f64, response_s: f64) -> f64 {
+        let iteration_s = self.iteration_s(response_s);
+        let are_spread = self.unit == LoadUnit::Users && rate >= self.pace * iteration_s;
+        if are_spread {
+            iteration_s / 2.0
+        } else {
+            iteration_s
+        }
+    }
+}
+
+/// Longest time over which those come back who were waiting for their answers when the last trial ended, s.
+const SPREAD_S_MAX: f64 = 8.0;
+/// Share of users who were waiting from which they are spread: below it they are no crowd.
+const WAITING_SHARE_MIN: f64 = 0.05;
+
+/// Users of the trials before, who stay: who they are is known, and they do not log in again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stayed {
+    /// Their places, ascending, each with whether its user was waiting for an answer at the end of the last trial.
+    places: Vec<(u64, bool)>,
+}
+
+impl Stayed {
+    /// Users by their places, from 1, ascending, each with whether it was waiting for an answer when its trial ended.
+    pub fn new(places: Vec<(u64, bool)>) -> Self {
+        Self { places }
+    }
+
+    /// Time until all users of a trial are there, s: newcomers come at their pace, and those who were waiting come back
+    /// over an iteration, or they would all ask for the same at the same moment.
+    pub(super) fn ramp_s(&self, users: f64, population: &Population, response_s: f64) -> f64 {
+        let back = self
+            .places
+            .partition_point(|&(place, _)| place as f64 <= users);
+        let waited = self.places[..back]
+            .iter()
+            .filter(|(_, waited)| *waited)
+            .count();
+        let come_s = (users - back as f64).max(0.0) / population.pace;
+        if waited as f64 > WAITING_SHARE_MIN * users {
+            come_s.max(population.iteration_s(response_s).min(SPREAD_S_MAX))
+        } else {
+            come_s
+        }
+    }
 }
 
 /// The steepest rise of the number of users, 1/s; `None` when it never rises.

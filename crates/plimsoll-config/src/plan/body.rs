@@ -18,8 +18,17 @@ impl Scene<'_> {
         if fields.among(&BODIES).is_empty() {
             return Some(Body::Empty);
         }
-        let (key, node) = self.desk.exactly_one(fields, &BODIES)?;
-        match key.text.as_str() {
+        if let Some((key, node)) = self.desk.exactly_one(fields, &BODIES) {
+            return self.body_of(&key.text, node, reach);
+        }
+        for (key, node) in fields.among(&BODIES) {
+            self.body_of(&key.text, node, reach);
+        }
+        None
+    }
+
+    fn body_of(&mut self, kind: &str, node: &Node, reach: &Reach) -> Option<Body> {
+        match kind {
             "form" => self.form(node, reach),
             "multipart" => self.multipart(node, reach),
             "json" => self.json_body(node, reach),

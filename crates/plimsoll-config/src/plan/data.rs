@@ -75,7 +75,13 @@ fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<Strin
             .one_of(node, &[("user", false), ("iteration", true)])
             .unwrap_or_default();
     }
-    let (key, source) = desk.exactly_one(&fields, &["csv", "json", "rows"])?;
+    let kinds = ["csv", "json", "rows"];
+    let Some((key, source)) = desk.exactly_one(&fields, &kinds) else {
+        for (key, source) in fields.among(&kinds) {
+            rows(desk, &fields, &key.text, source);
+        }
+        return None;
+    };
     if let Some((delimiter, _)) = fields.entry("delimiter")
         && key.text != "csv"
     {
@@ -86,18 +92,8 @@ fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<Strin
             None,
         );
     }
-    let rows = if key.text == "rows" {
-        written(desk, source)?
-    } else {
-        let path = desk.word(source, "the name of a file")?;
-        feed.path = Some(PathBuf::from(&path));
-        let content = desk.file(source, &path, DATA_LEN_MAX)?;
-        if key.text == "csv" {
-            csv_rows(desk, &fields, source, &path, &content)?
-        } else {
-            json_rows(desk, source, &path, &content)?
-        }
-    };
+    let (path, rows) = rows(desk, &fields, &key.text, source)?;
+    feed.path = path;
     if rows.rows.is_empty() {
         desk.fault(
             source,
@@ -108,6 +104,26 @@ fn feed(desk: &Desk<'_>, name: &str, node: &Node) -> Option<(Feed, Vec<Vec<Strin
     feed.columns = rows.columns;
     feed.rows = rows.rows.len() as u64;
     Some((feed, rows.rows))
+}
+
+/// The rows that a feed says, and the file that they are from.
+fn rows(
+    desk: &Desk<'_>,
+    fields: &Fields<'_>,
+    kind: &str,
+    source: &Node,
+) -> Option<(Option<PathBuf>, Rows)> {
+    if kind == "rows" {
+        return Some((None, written(desk, source)?));
+    }
+    let path = desk.word(source, "the name of a file")?;
+    let content = desk.file(source, &path, DATA_LEN_MAX)?;
+    let rows = if kind == "csv" {
+        csv_rows(desk, fields, source, &path, &content)?
+    } else {
+        json_rows(desk, source, &path, &content)?
+    };
+    Some((Some(PathBuf::from(path)), rows))
 }
 
 pub(crate) fn csv_rows(

@@ -1,21 +1,26 @@
 //! How much load, in people's words.
 
+mod find;
+
 use std::time::Duration;
 
 use plimsoll_model::journey::{Journey, UserPhase};
 use plimsoll_model::objective::Objective;
-use plimsoll_model::plan::{Find, Load, LoadUnit};
+use plimsoll_model::plan::{Find, Load};
 use plimsoll_model::schedule::{Phase, Spacing};
 
+use find::find;
+
 use super::desk::{Desk, Fields};
-use super::judgement;
 use super::tree::{Key, Kind, Node};
-use super::words::{FIND, LOAD, PHASE};
+use super::words::{LOAD, PHASE};
 use crate::load::{PHASES_MAX, RateRange, rate_range};
 
 /// How long a load of so many iterations may last when it does not say.
 const HOLD_OF_ITERATIONS: Duration = Duration::from_hours(1);
-const USERS_MAX: f64 = 10_000_000.0;
+const USERS_COUNT_MAX: u32 = 10_000_000;
+const USERS_MAX: f64 = USERS_COUNT_MAX as f64;
+const CONNECTIONS_MAX: u32 = 1_000_000;
 const KINDS: [&str; 7] = [
     "users",
     "rate",
@@ -66,14 +71,15 @@ pub(crate) fn load(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option
         return phases(desk, node, journeys, Spacing::default()).map(LoadPlan::Fixed);
     }
     let fields = desk.fields(node, &LOAD)?;
-    let spacing = match fields.get("spacing") {
-        Some(node) => desk.one_of(
-            node,
-            &[("poisson", Spacing::Poisson), ("even", Spacing::Even)],
-        )?,
-        None => Spacing::default(),
+    look_at_values(desk, &fields);
+    let Some((key, value)) = desk.exactly_one(&fields, &KINDS) else {
+        // Whichever it is to be, what is said of each is looked at.
+        for (key, value) in fields.among(&KINDS) {
+            look_at_kind(desk, &key.text, value, journeys);
+        }
+        return None;
     };
-    let (key, value) = desk.exactly_one(&fields, &KINDS)?;
+    let spacing = spacing(desk, &fields)?;
     let kind = key.text.as_str();
     let allowed: &[&str] = match kind {
         "users" => &["within", "hold", "for", "iterations"],
@@ -97,6 +103,58 @@ pub(crate) fn load(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option
         _ => reader.arrivals(value),
     };
     fixed.map(LoadPlan::Fixed)
+}
+
+fn spacing(desk: &Desk<'_>, fields: &Fields<'_>) -> Option<Spacing> {
+    match fields.get("spacing") {
+        Some(node) => desk.one_of(
+            node,
+            &[("poisson", Spacing::Poisson), ("even", Spacing::Even)],
+        ),
+        None => Some(Spacing::default()),
+    }
+}
+
+/// Notes what is wrong with values beside a load, whatever the load is: a mistake of one hides none of another.
+fn look_at_values(desk: &Desk<'_>, fields: &Fields<'_>) {
+    for (key, node) in fields.among(&["within", "think", "hold", "for", "iterations", "spacing"]) {
+        match key.text.as_str() {
+            "within" | "think" => {
+                desk.duration(node);
+            }
+            "hold" | "for" => {
+                desk.duration_above_zero(node);
+            }
+            "iterations" => {
+                desk.count(node, 1..=u64::MAX);
+            }
+            _ => {
+                spacing(desk, fields);
+            }
+        }
+    }
+}
+
+/// Notes what is wrong with one of several loads that cannot stand together.
+fn look_at_kind(desk: &Desk<'_>, kind: &str, node: &Node, journeys: &[Journey]) {
+    match kind {
+        "users" => {
+            desk.count32(node, 1..=USERS_COUNT_MAX);
+        }
+        "connections" => {
+            desk.count32(node, 1..=CONNECTIONS_MAX);
+        }
+        "rate" | "sessions" => {
+            desk.value(node, RATE_VALID, rate_range);
+        }
+        "phases" => {
+            phases(desk, node, journeys, Spacing::default());
+        }
+        "find" => {
+            find(desk, node, journeys, Spacing::default());
+        }
+        _ => {}
+    }
 }
 
 /// Users and sessions go through steps; connections do not.
@@ -148,7 +206,7 @@ impl Reader<'_, '_, '_> {
 
     fn users(&self, node: &Node) -> Option<Load> {
         let desk = self.desk;
-        let users = desk.count32(node, 1..=10_000_000).map(f64::from);
+        let users = desk.count32(node, 1..=USERS_COUNT_MAX).map(f64::from);
         let within = match self.fields.get("within") {
             Some(node) => desk.duration(node)?,
             None => Duration::ZERO,
@@ -201,7 +259,7 @@ impl Reader<'_, '_, '_> {
     }
 
     fn connections(&self, node: &Node) -> Option<Load> {
-        let connections = self.desk.count32(node, 1..=1_000_000);
+        let connections = self.desk.count32(node, 1..=CONNECTIONS_MAX);
         let think = match self.fields.get("think") {
             Some(node) => self.desk.duration(node)?,
             None => Duration::ZERO,
@@ -257,7 +315,7 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
     }
     let mut users = Vec::new();
     let mut rates = Vec::new();
-    let mut is_whole = true;
+    let (mut is_whole, mut is_mixed) = (true, false);
     let mut level = 0.0;
     for item in items {
         match phase(desk, item, journeys, level) {
@@ -271,17 +329,14 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
             }
             None => is_whole = false,
         }
-        if !users.is_empty() && !rates.is_empty() {
+        if !users.is_empty() && !rates.is_empty() && !is_mixed {
             let fault = "users and arrivals are mixed";
-            desk.fault(
-                item,
-                fault,
-                "phases of users, or phases of rate and sessions",
-            );
-            return None;
+            let valid = "phases of users, or phases of rate and sessions";
+            desk.fault(item, fault, valid);
+            is_mixed = true;
         }
     }
-    match (is_whole, users.is_empty()) {
+    match (is_whole && !is_mixed, users.is_empty()) {
         (false, _) => None,
         (true, true) => Some(arrivals(journeys, rates, spacing)),
         (true, false) => Some(Load::Users {
@@ -294,44 +349,65 @@ fn phases(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) 
 fn phase(desk: &Desk<'_>, node: &Node, journeys: &[Journey], level: f64) -> Option<Stretch> {
     let fields = desk.fields(node, &PHASE)?;
     let lasting = lasting(desk, &fields, "for");
-    let (key, value) = desk.exactly_one(&fields, &["users", "rate", "sessions", "spike"])?;
+    let mix = match fields.entry("mix") {
+        Some((key, _)) if journeys.is_empty() => {
+            let fault = "there are no journeys to mix";
+            desk.note(key.span.start, fault, "a plan with journeys", None);
+            None
+        }
+        Some((_, node)) => mix(desk, node, journeys),
+        None => Some(Vec::new()),
+    };
+    let kinds = ["users", "rate", "sessions", "spike"];
+    let Some((key, value)) = desk.exactly_one(&fields, &kinds) else {
+        for (key, value) in fields.among(&kinds) {
+            level_of(desk, key, value, level);
+        }
+        return None;
+    };
+    let level = level_of(desk, key, value, level);
+    let is_users = match level {
+        Some(Level::Users(..)) => true,
+        Some(Level::Rate(_)) => false,
+        None => key.text == "users",
+    };
+    let kind = if is_users { "users" } else { &key.text };
+    needs_steps(desk, key, kind, journeys)?;
+    let (mix, lasting) = (mix?, lasting?);
+    Some(match level? {
+        Level::Users(from, to) => Stretch::Users(UserPhase {
+            from,
+            to,
+            lasting,
+            mix,
+        }),
+        Level::Rate(range) => Stretch::Arrivals((Phase::ramp(range.from, range.to, lasting), mix)),
+    })
+}
+
+/// How high a phase is.
+enum Level {
+    Users(f64, f64),
+    Rate(RateRange),
+}
+
+/// Reads how high a phase is that comes after a level.
+fn level_of(desk: &Desk<'_>, key: &Key, value: &Node, before: f64) -> Option<Level> {
     let is_users = match key.text.as_str() {
         "users" => true,
         "spike" => !desk.scalar(value, "5000, or 500/s")?.contains('/'),
         _ => false,
     };
-    needs_steps(
-        desk,
-        key,
-        if is_users { "users" } else { key.text.as_str() },
-        journeys,
-    )?;
-    let mix = match fields.entry("mix") {
-        Some((key, _)) if journeys.is_empty() => {
-            let fault = "there are no journeys to mix";
-            desk.note(key.span.start, fault, "a plan with journeys", None);
-            return None;
-        }
-        Some((_, node)) => mix(desk, node, journeys)?,
-        None => Vec::new(),
-    };
-    if !is_users {
-        let text = desk.text(value, RATE_VALID)?;
-        // A pause is a phase without arrivals.
-        let range = match text.trim() {
-            "0" | "0/s" => RateRange { from: 0.0, to: 0.0 },
-            _ => desk.value(value, RATE_VALID, rate_range)?,
-        };
-        let phase = Phase::ramp(range.from, range.to, lasting?);
-        return Some(Stretch::Arrivals((phase, mix)));
+    if is_users {
+        return users_range(desk, value, before).map(|(from, to)| Level::Users(from, to));
     }
-    let (from, to) = users_range(desk, value, level)?;
-    Some(Stretch::Users(UserPhase {
-        from,
-        to,
-        lasting: lasting?,
-        mix,
-    }))
+    let text = desk.text(value, RATE_VALID)?;
+    // A pause is a phase without arrivals.
+    let range = match text.trim() {
+        "0" | "0/s" => RateRange { from: 0.0, to: 0.0 },
+        _ => desk.value(value, RATE_VALID, rate_range)?,
+    };
+    Some(Level::Rate(range))
 }
 
 /// `100`, `0..100`, `..100` from the level before.
@@ -380,84 +456,4 @@ fn mix(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option<Vec<f64>> {
         return None;
     }
     is_whole.then_some(weights)
-}
-
-fn find(desk: &Desk<'_>, node: &Node, journeys: &[Journey], spacing: Spacing) -> Option<FindPlan> {
-    if let Kind::Scalar { text, .. } = &node.kind {
-        let words = ["users", "sessions", "rate"].map(|word| (word, ()));
-        desk.one_of(node, &words)?;
-        let key = Key {
-            text: text.clone(),
-            span: node.span.clone(),
-        };
-        needs_steps(desk, &key, text, journeys)?;
-        return Some(searched(text, journeys, spacing));
-    }
-    let fields = desk.fields(node, &FIND)?;
-    let (key, value) = desk.exactly_one(&fields, &["users", "sessions", "rate"])?;
-    needs_steps(desk, key, &key.text, journeys)?;
-    let mut found = searched(&key.text, journeys, spacing);
-    if desk.text(value, "true, or a range")? != "true" {
-        let (from, to) = if found.find.unit == LoadUnit::Users {
-            users_range(desk, value, 1.0)?
-        } else {
-            let range = desk.value(value, RATE_VALID, rate_range)?;
-            (range.from, range.to)
-        };
-        if from >= to || from <= 0.0 {
-            desk.fault(
-                value,
-                "this leaves nothing to search",
-                "an ascending range, or true",
-            );
-            return None;
-        }
-        (found.find.from, found.find.to) = (Some(from), Some(to));
-    }
-    if let Some(node) = fields.get("objective") {
-        found.objective = Some(judgement::objective(desk, node)?);
-    }
-    let switch = |word: &str| fields.get(word).and_then(|node| desk.switch(node)) == Some(true);
-    found.effort = match (switch("quick"), switch("thorough")) {
-        (true, true) => {
-            desk.fault(
-                node,
-                "`quick` and `thorough` cannot stand together",
-                "one of them",
-            );
-            return None;
-        }
-        (true, false) => Effort::Quick,
-        (false, true) => Effort::Thorough,
-        (false, false) => Effort::Standard,
-    };
-    Some(found)
-}
-
-/// A search within no bounds. With steps, a rate is one of users, as in `load: { rate: … }`.
-fn searched(word: &str, journeys: &[Journey], spacing: Spacing) -> FindPlan {
-    let (unit, load) = match word {
-        "users" => {
-            let (phases, iterations) = (Vec::new(), None);
-            (LoadUnit::Users, Load::Users { phases, iterations })
-        }
-        _ if journeys.is_empty() => (
-            LoadUnit::RequestsPerSecond,
-            arrivals(journeys, Vec::new(), spacing),
-        ),
-        _ => (
-            LoadUnit::SessionsPerSecond,
-            arrivals(journeys, Vec::new(), spacing),
-        ),
-    };
-    FindPlan {
-        find: Find {
-            unit,
-            from: None,
-            to: None,
-        },
-        load,
-        objective: None,
-        effort: Effort::default(),
-    }
 }

@@ -100,15 +100,16 @@ fn requests(desk: &Desk<'_>, load: &Node) -> Option<(Vec<String>, Vec<Phase>)> {
     let fields = desk.fields(load, &LOAD)?;
     desk.only(&fields, "replay", &["speed", "window"], &LOAD);
     let speed = match fields.get("speed") {
-        Some(node) => speed(desk, node)?,
-        None => 1.0,
+        Some(node) => speed(desk, node),
+        None => Some(1.0),
     };
     let of_hour = match fields.get("window") {
-        Some(node) => desk.one_of(node, &[("all", false), ("busiest hour", true)])?,
-        None => false,
+        Some(node) => desk.one_of(node, &[("all", false), ("busiest hour", true)]),
+        None => Some(false),
     };
     let (_, source) = desk.exactly_one(&fields, &["replay"])?;
     let mut rows = rows(desk, &fields, source)?;
+    let (speed, of_hour) = (speed?, of_hour?);
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     if of_hour {
         rows = busiest_hour(rows);

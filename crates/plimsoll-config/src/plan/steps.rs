@@ -90,7 +90,10 @@ impl Walk<'_, '_> {
     fn step(&mut self, node: &Node) -> Option<Step> {
         let desk = self.scene.desk;
         let fields = desk.fields(node, &STEP)?;
-        let (key, value) = desk.exactly_one(&fields, &KINDS)?;
+        let Some((key, value)) = desk.exactly_one(&fields, &KINDS) else {
+            self.look_at_kinds(&fields);
+            return None;
+        };
         let kind = key.text.as_str();
         let allowed: &[&str] = match kind {
             "page" => &PAGE_WORDS,
@@ -100,24 +103,39 @@ impl Walk<'_, '_> {
             _ => &REQUEST_WORDS,
         };
         desk.only(&fields, kind, allowed, &STEP);
+        self.of_kind(&fields, kind, value)
+    }
+
+    fn of_kind(&mut self, fields: &Fields<'_>, kind: &str, value: &Node) -> Option<Step> {
         match kind {
-            "page" => self.page(&fields, value),
+            "page" => self.page(fields, value),
             "think" => self.pause(value).map(Step::Think),
             "repeat" => {
                 let times = self.times(value);
-                let steps = self.some_steps(&fields, "repeat");
+                let steps = self.some_steps(fields, "repeat");
                 Some(Step::Repeat {
                     times: times?,
                     steps,
                 })
             }
             "choose" => self.choose(value),
-            "if" => self.branch(&fields, value),
-            "group" => self.group(&fields, value),
+            "if" => self.branch(fields, value),
+            "group" => self.group(fields, value),
             "set" => self.set(value),
             method => {
-                let request = self.request(&fields, method, value)?;
+                let request = self.request(fields, method, value)?;
                 Some(Step::Request(Box::new(request)))
+            }
+        }
+    }
+
+    /// Looks at what stands in a step that is two, most often for want of a `- `: its mistakes are told, and what it
+    /// captures is known further down. Of those that hold steps only the first is looked at, so that no step is looked
+    /// at twice.
+    fn look_at_kinds(&mut self, fields: &Fields<'_>) {
+        for (place, (key, value)) in fields.among(&KINDS).into_iter().enumerate() {
+            if place == 0 || matches!(key.text.as_str(), "think" | "set") {
+                self.of_kind(fields, &key.text, value);
             }
         }
     }

@@ -52,6 +52,8 @@ pub struct Tally {
     pub(super) pages: u64,
     pub(super) assets: u64,
     pub(super) unsafe_methods: BTreeMap<String, u64>,
+    /// Requests that were answered well, and hosts that these name.
+    pub(super) good: u64,
     pub(super) hosts: BTreeMap<String, u64>,
 }
 
@@ -70,6 +72,7 @@ impl Tally {
             pages: 0,
             assets: 0,
             unsafe_methods: BTreeMap::new(),
+            good: 0,
             hosts: BTreeMap::new(),
         }
     }
@@ -145,13 +148,11 @@ impl Tally {
                 return;
             }
         }
-        if let Some(host) = &line.host
-            && is_host(host)
-            && (self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(host.as_ref()))
-        {
-            *self.hosts.entry(host.to_string()).or_default() += 1;
-        }
         let is_bad = line.status < 200 || line.status >= 400;
+        if !is_bad {
+            self.good += 1;
+            self.count_host(line);
+        }
         self.paths.add(method, &line.path, is_bad);
         let path = line.path.split('?').next().unwrap_or_default();
         if paths::is_asset(path) {
@@ -171,6 +172,17 @@ impl Tally {
         self.rates.add(started);
         self.sessions
             .add(&line.address, &line.agent, started, ended);
+    }
+}
+
+impl Tally {
+    fn count_host(&mut self, line: &Line<'_>) {
+        if let Some(host) = &line.host
+            && is_host(host)
+            && (self.hosts.len() < HOSTS_MAX || self.hosts.contains_key(host.as_ref()))
+        {
+            *self.hosts.entry(host.to_string()).or_default() += 1;
+        }
     }
 }
 

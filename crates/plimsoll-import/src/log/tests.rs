@@ -50,6 +50,37 @@ fn visits_mix_and_load_of_a_log() {
     insta::assert_snapshot!(tally.finish().unwrap().plan);
 }
 
+/// The plan would load somebody else's site.
+#[test]
+fn strangers_who_look_for_an_open_proxy_do_not_name_the_site() {
+    let target = |stranger: String| {
+        let mut lines = morning();
+        lines.push(stranger);
+        let imported = tally(Options::default(), &lines).finish().unwrap();
+        let line = imported
+            .plan
+            .lines()
+            .find(|line| line.starts_with("target:"));
+        line.unwrap_or_default().to_owned()
+    };
+    let asks = |status| line(3802, "10.0.0.9", "GET http://other.example/ad", status);
+    for status in [200, 302, 404] {
+        assert_eq!(
+            target(asks(status)),
+            format!("target: {}", super::write::TARGET_UNKNOWN)
+        );
+    }
+    // HAProxy writes whole URLs for HTTP/2: then many name it.
+    let mut lines = morning();
+    lines.extend((0..4).map(|at| line(3900 + at, "10.0.0.8", "GET https://site.example/a", 200)));
+    let imported = tally(Options::default(), &lines).finish().unwrap();
+    assert!(
+        imported.plan.contains("target: https://site.example\n"),
+        "{}",
+        imported.plan
+    );
+}
+
 #[test]
 fn the_same_requests_again() {
     let lines = morning();

@@ -14,6 +14,8 @@ use crate::yaml::{self, Entry, Item, Node};
 /// Most paths that a plan asks for.
 const PATHS_MAX: usize = 200;
 /// Stands for a site that the log does not name.
+/// A host that less than one of so many requests names is not the site: anybody can ask for a whole URL of anywhere.
+const HOST_SHARE_MIN: u64 = 10;
 pub(super) const TARGET_UNKNOWN: &str = "https://example.invalid";
 
 pub(super) fn write(mut tally: Tally) -> Result<Imported, LogError> {
@@ -142,6 +144,13 @@ impl Tally {
             notes.push("the log does not name the site: give it with --target URL".to_owned());
             return TARGET_UNKNOWN.to_owned();
         };
+        if count * HOST_SHARE_MIN < self.good {
+            notes.push(format!(
+                "the site is not known: {host} is named by {count} of {} requests, as strangers do who look for an open proxy; give it with --target URL",
+                self.good
+            ));
+            return TARGET_UNKNOWN.to_owned();
+        }
         if self.hosts.len() > 1 {
             let others = self.hosts.len() - 1;
             notes.push(format!(

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::search::users::Stayed;
 use plimsoll_analysis::search::{Gate, GateStep, Search, Step};
 use plimsoll_model::load_line::{GateResult, NoLine, SearchResult};
 use plimsoll_model::seed::Seed;
@@ -57,6 +58,14 @@ impl Course {
     pub(super) fn record_utilisation(&mut self, rate: f64, busy: f64) {
         if let Self::Search(search) = self {
             search.record_utilisation(rate, busy);
+        }
+    }
+
+    /// Tells who stays and may come back to the next trial.
+    pub(super) fn users_stayed(&mut self, stayed: Stayed) {
+        match self {
+            Self::Search(search) => search.users_stayed(stayed),
+            Self::Gate(gate, _) => gate.users_stayed(stayed),
         }
     }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use plimsoll_analysis::judge::early::may_stop_early;
 use plimsoll_analysis::judge::{self, PartObjective, TrialFacts};
+use plimsoll_analysis::search::users::Stayed;
 use plimsoll_analysis::whole_run;
-use plimsoll_load::NullServer;
+use plimsoll_load::{Kept, NullServer, Stay};
 use plimsoll_model::event::Event;
 use plimsoll_model::journey::Scenario;
 use plimsoll_model::load_line::NoLine;
@@ -18,7 +19,7 @@ use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
 
 use super::course::{Course, CourseResult, Next};
-use crate::conductor::{Conductor, Flow};
+use crate::conductor::{Conductor, Flow, Round};
 use crate::error::LabError;
 use crate::progress::{self, Progress, Watcher};
 
@@ -30,6 +31,8 @@ pub(super) struct Trials<'a> {
     count: u32,
     /// Whether a trial got through to the target.
     reached: bool,
+    /// Users of the trials so far, who stay for the next.
+    kept: Kept,
 }
 
 impl<'a> Trials<'a> {
@@ -40,6 +43,7 @@ impl<'a> Trials<'a> {
             previous_rate: 0.0,
             count: 0,
             reached: false,
+            kept: Kept::default(),
         }
     }
 
@@ -70,6 +74,7 @@ impl<'a> Trials<'a> {
                 .append(Event::TrialEnded(Box::new(trial.clone())));
             watcher.trial_ended(&trial);
             course.record(&trial, self.conductor.elapsed());
+            course.users_stayed(Stayed::new(self.kept.places()));
             self.count += 1;
         }
     }
@@ -103,23 +108,46 @@ impl<'a> Trials<'a> {
         let find = self.conductor.plan().find;
         let plan_unit = find.map_or(LoadUnit::default(), |find| find.unit);
         let mut windows = Vec::new();
-        let load = self.load(spec);
-        self.conductor
-            .carry_out(&plan, load, course.seed(self.count), second, |window| {
-                watcher.window_closed(&Progress {
-                    window,
-                    stage: &stage,
-                    interval: course.interval(),
-                    unit: plan_unit,
-                    remaining: course.remaining().max(trial_left(window)),
-                    cpu: self.conductor.latest_machine_use().map(|seen| seen.busy),
-                });
-                progress::tell_of_processes(window, watcher);
-                windows.push(window.clone());
-                self.flow(spec, course, &windows)
-            })?;
+        let stay = self.stay(spec);
+        let are_to_stay = stay.is_some();
+        let round = Round {
+            plan: &plan,
+            load: self.load(spec),
+            seed: course.seed(self.count),
+            start_second: second,
+            stay,
+        };
+        let kept = self.conductor.carry_out(round, |window| {
+            watcher.window_closed(&Progress {
+                window,
+                stage: &stage,
+                interval: course.interval(),
+                unit: plan_unit,
+                remaining: course.remaining().max(trial_left(window)),
+                cpu: self.conductor.latest_machine_use().map(|seen| seen.busy),
+            });
+            progress::tell_of_processes(window, watcher);
+            windows.push(window.clone());
+            self.flow(spec, course, &windows)
+        })?;
+        if are_to_stay {
+            self.kept = kept;
+        }
         self.previous_rate = spec.rate;
         Ok(windows)
+    }
+
+    /// Who comes back to a trial in users, and how the others come. One client alone is none of them.
+    fn stay(&mut self, spec: &TrialSpec) -> Option<Stay> {
+        let plan = self.conductor.plan();
+        let stays = plan.scenario.is_some()
+            && spec.unit == LoadUnit::Users
+            && !matches!(spec.kind, TrialKind::SelfTest | TrialKind::Single);
+        stays.then(|| Stay {
+            kept: std::mem::take(&mut self.kept),
+            within: Duration::from_secs(u64::from(spec.ramp_s)),
+            seed: plan.seed,
+        })
     }
 
     /// The load of a trial: open at its rate, users, or the closed loop of one client alone.
@@ -136,7 +164,7 @@ impl<'a> Trials<'a> {
                     spacing: spacing(&plan.load),
                 },
                 LoadUnit::Users | LoadUnit::RequestsPerSecond => Load::Users {
-                    phases: spec.user_phases(plan.load.mix()),
+                    phases: vec![spec.user_phase(plan.load.mix())],
                     iterations: None,
                 },
             };
@@ -221,13 +249,21 @@ impl<'a> Trials<'a> {
 
 /// One user of each journey.
 fn alone(scenario: &Scenario, spec: &TrialSpec) -> Load {
-    let users = scenario.journeys.len().max(1) as f64;
+    // By their weights there might be two of the most frequent, and nobody of the rarest.
+    let equal: Vec<f64> = scenario
+        .journeys
+        .iter()
+        .map(|journey| if journey.weight > 0.0 { 1.0 } else { 0.0 })
+        .collect();
+    let users = equal.iter().sum::<f64>().max(1.0);
     Load::Users {
-        phases: TrialSpec {
-            rate: users,
-            ..*spec
-        }
-        .user_phases(&[]),
+        phases: vec![
+            TrialSpec {
+                rate: users,
+                ..*spec
+            }
+            .user_phase(&equal),
+        ],
         iterations: None,
     }
 }

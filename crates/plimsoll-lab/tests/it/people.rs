@@ -1,10 +1,12 @@
 //! What the laboratory makes of loads of users: windows in the log, an early end, a verdict.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_lab::conductor::{Assignment, Finished};
+use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
 use plimsoll_lab::progress::{Progress, StopFlag, Watcher};
 use plimsoll_model::journey::{
     Abort, Body, Inputs, Journey, Pause, ProcessPlan, RequestStep, Scenario, Scope, Step, StepInfo,
@@ -13,10 +15,11 @@ use plimsoll_model::journey::{
 use plimsoll_model::objective::Objective;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{
-    Facts, GoodStatus, Load, PathOrder, Plan, RequestPlan, Target, Transport,
+    Facts, Find, GoodStatus, Load, LoadUnit, PathOrder, Plan, RequestPlan, Target, Transport,
 };
 use plimsoll_model::schedule::{Phase, Spacing};
 use plimsoll_model::seed::Seed;
+use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{Verdict, VoidReason};
 use plimsoll_probe::ProbePlan;
 use plimsoll_testkit::origin::site;
@@ -129,7 +132,14 @@ fn users(count: f64, seconds: u64) -> Load {
 
 fn run(plan: Plan, inputs: Inputs) -> (Finished, Heard) {
     let folder = tempfile::tempdir().unwrap();
-    let assignment = Assignment {
+    let assignment = assignment(plan, inputs, folder.path());
+    let mut heard = Heard::default();
+    let finished = plimsoll_lab::run::run(assignment, StopFlag::default(), &mut heard).unwrap();
+    (finished, heard)
+}
+
+fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
+    Assignment {
         probes: ProbePlan {
             target_address: plan.target.addresses.first().copied(),
             ..ProbePlan::default()
@@ -138,12 +148,9 @@ fn run(plan: Plan, inputs: Inputs) -> (Finished, Heard) {
         inputs: Arc::new(inputs),
         command: "run",
         started_at: "2026-11-22T00:00:00Z".to_owned(),
-        log_path: folder.path().join("people.run"),
+        log_path: folder.join("people.run"),
         versions: Facts::new(),
-    };
-    let mut heard = Heard::default();
-    let finished = plimsoll_lab::run::run(assignment, StopFlag::default(), &mut heard).unwrap();
-    (finished, heard)
+    }
 }
 
 /// Whether this machine had no time for a run, which says so itself, and loudly here: its verdict tells nothing then.
@@ -370,4 +377,60 @@ fn data_that_must_suffice_voids_the_run_when_it_does_not() {
         "{heard:?}"
     );
     assert!(finished.run.windows.len() < 5);
+}
+
+/// Ends a search after so many trials of equal users.
+struct Impatient {
+    stop: StopFlag,
+    trials: Vec<Trial>,
+}
+
+impl Watcher for Impatient {
+    fn trial_ended(&mut self, trial: &Trial) {
+        self.trials
+            .extend((trial.spec.kind == TrialKind::Noise).then(|| trial.clone()));
+        if self.trials.len() >= 2 {
+            self.stop.raise();
+        }
+    }
+}
+
+#[test]
+fn users_of_a_search_stay_from_trial_to_trial() {
+    let site = site::start().unwrap();
+    let mut scenario = asking(&["/items?once", "/items", "/gzip"]);
+    let mut door = scenario.journeys.remove(0);
+    door.steps.truncate(1);
+    for journey in &mut scenario.journeys {
+        journey.once.clone_from(&door.steps);
+    }
+    scenario.steps[0].once = true;
+    let mut plan = plan(site.address(), scenario, users(4.0, 1));
+    plan.find = Some(Find {
+        unit: LoadUnit::Users,
+        from: Some(6.0),
+        to: Some(6.0),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let stop = StopFlag::default();
+    let mut watcher = Impatient {
+        stop: stop.clone(),
+        trials: Vec::new(),
+    };
+    let order = LimitOrder {
+        ambition: Ambition::Within(Duration::from_secs(60)),
+        ..LimitOrder::default()
+    };
+    let assignment = assignment(plan, Inputs::default(), folder.path());
+    let finished = limit(assignment, order, stop, &mut watcher).unwrap();
+    let ending = finished.run.ending.as_ref().unwrap();
+    assert_eq!(ending.verdict, Verdict::Interrupted);
+    // One of each journey alone, and then the six of the first trial, who are those of the second. On a machine without
+    // time the search ends before.
+    if watcher.trials.is_empty() {
+        assert!(is_disturbed(&finished));
+        return;
+    }
+    assert!(watcher.trials.iter().all(|trial| trial.requests > 0));
+    assert_eq!(site.count("GET /items?once"), 2 + 6);
 }

@@ -99,6 +99,7 @@ impl Engine {
                     }
                 }
                 Next::Ended { acted } => {
+                    self.crowd().users[user as usize].in_doubt = false;
                     self.count_iteration(user);
                     if !acted {
                         return self.people().think(user, now + IDLE_PAUSE_NS);
@@ -321,6 +322,9 @@ impl Engine {
             });
         }
         if !outcome.is_ok() {
+            if call.role != Role::Resource {
+                self.doubt(request.user, call.status);
+            }
             self.tell_failure(&Failure {
                 now,
                 step: Some(call.id),

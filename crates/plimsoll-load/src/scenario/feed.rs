@@ -1,8 +1,12 @@
 //! Rows that users take, one loop's part of them: no two loops give out the same row of an ordered feed.
 
+use std::collections::HashSet;
+
 use plimsoll_model::journey::{self, AtEnd, FeedOrder};
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
+
+use super::text::NO_ROW;
 
 /// What a user gets who asks for a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +31,10 @@ struct Feed {
     at_end: AtEnd,
     rows: u64,
     next: u64,
+    /// Whether users keep the rows that they take.
+    kept: bool,
+    /// Rows of users who were here before.
+    held: HashSet<u32>,
 }
 
 impl Feeds {
@@ -42,10 +50,21 @@ impl Feeds {
             at_end: feed.at_end,
             rows: rows as u64,
             next: u64::from(index),
+            kept: !feed.each_iteration && feed.order != FeedOrder::Random,
+            held: HashSet::new(),
         });
         Self {
             feeds: feeds.collect(),
             stride: u64::from(count),
+        }
+    }
+
+    /// Rows that a user holds, by feed, are nobody else's.
+    pub(crate) fn hold(&mut self, rows: &[u32]) {
+        for (feed, &row) in self.feeds.iter_mut().zip(rows) {
+            if feed.kept && row != NO_ROW {
+                feed.held.insert(row);
+            }
         }
     }
 
@@ -59,6 +78,9 @@ impl Feeds {
         let index = if feed.order == FeedOrder::Random {
             random.random_range(0..feed.rows)
         } else {
+            while feed.is_held(feed.next) {
+                feed.next += stride;
+            }
             let index = feed.next;
             if index >= feed.rows && feed.order == FeedOrder::Unique {
                 match feed.at_end {
@@ -71,6 +93,12 @@ impl Feeds {
             index % feed.rows
         };
         Row::Taken(u32::try_from(index).expect("rows are in memory, far below 2^32"))
+    }
+}
+
+impl Feed {
+    fn is_held(&self, index: u64) -> bool {
+        !self.held.is_empty() && u32::try_from(index).is_ok_and(|row| self.held.contains(&row))
     }
 }
 
@@ -127,5 +155,16 @@ mod tests {
             last(FeedOrder::Random, AtEnd::Stop),
             Row::Taken(0..5)
         ));
+    }
+
+    #[test]
+    fn rows_that_are_held_are_nobody_elses() {
+        for order in [FeedOrder::Unique, FeedOrder::InOrder] {
+            let mut feeds = feeds(order, AtEnd::Error, 0);
+            feeds.hold(&[0]);
+            feeds.hold(&[NO_ROW]);
+            feeds.hold(&[2]);
+            assert_eq!(take(&mut feeds, 1), [Row::Taken(4)]);
+        }
     }
 }

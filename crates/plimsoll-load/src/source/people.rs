@@ -5,7 +5,7 @@
 //! loops agree without speaking to each other.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BinaryHeap, HashMap, HashSet, VecDeque};
 use std::iter::Peekable;
 
 use plimsoll_model::journey::{Scenario, UserPhase};
@@ -40,6 +40,8 @@ pub(crate) struct People {
     /// The next to come, once known.
     next: Option<(u64, Newcomer)>,
     count: u64,
+    /// Numbers of users who were known before.
+    known: HashSet<u64>,
     index: u64,
     loops: u64,
     ready: VecDeque<Due>,
@@ -71,6 +73,8 @@ struct Places {
     last_ns: u64,
     /// Nobody is asked for before.
     now_ns: u64,
+    /// Places of which it is said when they are taken first, and when.
+    expected: VecDeque<(u64, u64)>,
 }
 
 /// A straight stretch.
@@ -120,6 +124,7 @@ impl People {
                     free: BinaryHeap::new(),
                     last_ns: 0,
                     now_ns: start_ns,
+                    expected: VecDeque::new(),
                 })
             }
             Load::Sessions {
@@ -158,6 +163,7 @@ impl People {
             comes,
             next: None,
             count: 0,
+            known: HashSet::new(),
             index: u64::from(index),
             loops: u64::from(loops),
             ready: VecDeque::new(),
@@ -174,7 +180,11 @@ impl People {
     }
 
     fn find_next(&mut self) -> Option<(u64, Newcomer)> {
-        let number = self.index + 1 + self.count * self.loops;
+        let number = |count| self.index + 1 + count * self.loops;
+        while self.known.contains(&number(self.count)) {
+            self.count += 1;
+        }
+        let number = number(self.count);
         match &mut self.comes {
             Comes::Places(places) => {
                 let (at, place) = places.next(self.loops)?;
@@ -238,6 +248,58 @@ impl People {
             places.now_ns = places.now_ns.max(now);
             self.next = None;
         }
+    }
+
+    /// The journey of whoever is wanted at a place from the start on.
+    pub(crate) fn wanted_first(&mut self, place: u64, start_ns: u64) -> Option<u32> {
+        let Comes::Places(places) = &mut self.comes else {
+            return None;
+        };
+        let is_wanted = places.wanted(start_ns) + CLOSE >= place as f64;
+        is_wanted.then(|| places.journey(place, start_ns))
+    }
+
+    /// The places that are wanted at the start are taken by those who are here, `taken`, and by newcomers: these come
+    /// evenly within a time. Numbers of `known` users are no newcomer's.
+    pub(crate) fn expect(
+        &mut self,
+        start_ns: u64,
+        within_ns: u64,
+        taken: &HashSet<u64>,
+        known: HashSet<u64>,
+    ) {
+        let Comes::Places(places) = &mut self.comes else {
+            return;
+        };
+        let wanted = places.wanted(start_ns) + CLOSE;
+        let mut free = Vec::new();
+        while places.fresh as f64 <= wanted {
+            if !taken.contains(&places.fresh) {
+                free.push(places.fresh);
+            }
+            places.fresh += self.loops;
+        }
+        let count = free.len() as f64;
+        let part = (self.index + 1) as f64 / self.loops as f64;
+        for (turn, place) in free.into_iter().enumerate() {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of a time, from 0 to 1"
+            )]
+            let after_ns = (within_ns as f64 * (turn as f64 + part) / count) as u64;
+            places.expected.push_back((start_ns + after_ns, place));
+        }
+        self.known = known;
+        self.next = None;
+    }
+
+    /// How long those who think still do at a moment, ns, by user.
+    pub(crate) fn pauses(&self, now: u64) -> HashMap<u32, u64> {
+        let thinking = self.thinking.iter();
+        thinking
+            .map(|Reverse((until, user))| (*user, until.saturating_sub(now)))
+            .collect()
     }
 
     /// Whether nobody will come any more, and users come by places.
@@ -358,6 +420,25 @@ impl Places {
 
     /// The lowest free place, and when it is wanted.
     fn next(&self, loops: u64) -> Option<(u64, u64)> {
+        let next = self.next_by_line(loops);
+        let Some(&(at, place)) = self.expected.front() else {
+            return next;
+        };
+        let expected = (self.one_by_one(at.max(self.now_ns)), place);
+        Some(next.map_or(expected, |next| next.min(expected)))
+    }
+
+    /// Those who come together come one after the other, and do not overflow the target's backlog.
+    fn one_by_one(&self, wanted: u64) -> u64 {
+        let after = self.last_ns.saturating_add(START_GAP_NS);
+        if self.last_ns > 0 {
+            wanted.max(after)
+        } else {
+            wanted
+        }
+    }
+
+    fn next_by_line(&self, loops: u64) -> Option<(u64, u64)> {
         let free = self.free.peek().map_or(NEVER, |place| place.0);
         let place = self.fresh.min(free);
         debug_assert!(loops > 0, "somebody carries the load out");
@@ -365,18 +446,13 @@ impl Places {
             .spans
             .iter()
             .find_map(|span| span.reaches(place as f64, self.now_ns))?;
-        // Those who come together come one after the other, and do not overflow the target's backlog.
-        let after = self.last_ns.saturating_add(START_GAP_NS);
-        let at = if self.last_ns > 0 && wanted < after {
-            after
-        } else {
-            wanted
-        };
-        Some((at, place))
+        Some((self.one_by_one(wanted), place))
     }
 
     fn take(&mut self, place: u64, at: u64, loops: u64) {
-        if place == self.fresh {
+        if self.expected.front().is_some_and(|next| next.1 == place) {
+            self.expected.pop_front();
+        } else if place == self.fresh {
             self.fresh += loops;
         } else {
             self.free.pop();

@@ -123,6 +123,12 @@ impl Jar {
         self.cookies.insert(place, cookie);
     }
 
+    /// Whether a cookie has expired after a moment, up to `now`.
+    pub(crate) fn has_expired(&self, after: u64, now: u64) -> bool {
+        let mut expiries = self.cookies.iter().map(|cookie| cookie.expires);
+        expiries.any(|expires| after < expires && expires <= now)
+    }
+
     /// Appends what a request to `site` carries, as `name=value; name=value`. Whether there is any.
     pub(crate) fn write(&self, site: Site<'_>, now: u64, out: &mut Vec<u8>) -> bool {
         let path = site.path();

@@ -22,6 +22,10 @@ pub(crate) struct User {
     pub(crate) at: u32,
     /// Iterations begun.
     pub(crate) iteration: u64,
+    /// Of these, in loads before this one.
+    pub(crate) iterations_before: u64,
+    /// An answer since its last whole iteration was neither good nor the target's own failure: its session may be over.
+    pub(crate) in_doubt: bool,
     /// It has asked or thought since its iteration began.
     pub(crate) acted: bool,
     /// What is left of each repetition it is in, by level.

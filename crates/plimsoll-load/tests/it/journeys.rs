@@ -8,5 +8,6 @@ mod following;
 mod loading;
 mod logging_in;
 mod speaking;
+mod staying;
 mod thinking;
 pub(crate) mod written;

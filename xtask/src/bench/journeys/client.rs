@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::install::Installed;
 use super::plan::Variant;
+use super::site::Door;
 
 /// A client, with what it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +21,12 @@ pub(super) enum Client {
     Unthinking,
     /// Ours without journeys and pauses.
     Closed,
+    /// The journey over HTTP/2 without encryption.
+    Http2,
+    /// The journey over HTTP/1.1 and TLS.
+    Tls,
+    /// The journey over HTTP/2 and TLS.
+    Http2Tls,
     /// The journey of ten thousand users.
     Crowd,
 }
@@ -36,13 +43,16 @@ pub(super) struct Told {
 
 impl Client {
     /// In the order of a round.
-    pub(super) const ALL: [Self; 7] = [
+    pub(super) const ALL: [Self; 10] = [
         Self::K6,
         Self::Gatling,
         Self::Journey,
         Self::Plain,
         Self::Unthinking,
         Self::Closed,
+        Self::Http2,
+        Self::Tls,
+        Self::Http2Tls,
         Self::Crowd,
     ];
 
@@ -54,14 +64,26 @@ impl Client {
             Self::Plain => "plimsoll, plain requests",
             Self::Unthinking => "plimsoll, journey without thinking",
             Self::Closed => "plimsoll, plain requests in a closed loop",
+            Self::Http2 => "plimsoll, journey over HTTP/2",
+            Self::Tls => "plimsoll, journey over TLS",
+            Self::Http2Tls => "plimsoll, journey over HTTP/2 and TLS",
             Self::Crowd => "plimsoll, journey of 10,000 users",
+        }
+    }
+
+    /// Which of the site's doors it goes through.
+    pub(super) fn door(self) -> Door {
+        match self {
+            Self::Http2 => Door::Http2,
+            Self::Tls | Self::Http2Tls => Door::Tls,
+            _ => Door::Plain,
         }
     }
 
     /// The plan file it needs.
     pub(super) fn variant(self) -> Option<Variant> {
         match self {
-            Self::Journey => Some(Variant::Thinking),
+            Self::Journey | Self::Http2 | Self::Tls | Self::Http2Tls => Some(Variant::Thinking),
             Self::Unthinking => Some(Variant::Unthinking),
             Self::Crowd => Some(Variant::Crowd),
             Self::K6 | Self::Gatling | Self::Plain | Self::Closed => None,
@@ -99,8 +121,21 @@ impl Client {
                  -cp {} io.gatling.app.Gatling --simulation JourneySimulation --results-folder results --no-reports",
                 installed.gatling.as_ref().context("is not installed")?
             ),
-            Self::Journey | Self::Unthinking | Self::Crowd => {
-                format!("{ours} run {plan} --target {url} --for {seconds}s --cores 1 --json")
+            Self::Journey
+            | Self::Unthinking
+            | Self::Crowd
+            | Self::Http2
+            | Self::Tls
+            | Self::Http2Tls => {
+                let spoken = match self {
+                    Self::Http2 => " --http2-prior-knowledge",
+                    Self::Tls => " --http1.1 --insecure",
+                    Self::Http2Tls => " --http2 --insecure",
+                    _ => "",
+                };
+                format!(
+                    "{ours} run {plan} --target {url} --for {seconds}s --cores 1 --json{spoken}"
+                )
             }
             Self::Plain => format!(
                 "{ours} run {url}/ships/1 --connections 500 --think 20ms --for {seconds}s --cores 1 --json"

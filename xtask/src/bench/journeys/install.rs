@@ -77,6 +77,7 @@ impl Installed {
 fn packages() -> Result<()> {
     let packages: Vec<_> = [
         ("nginx", "nginx-light"),
+        ("openssl", "openssl"),
         ("mvn", "maven"),
         ("javac", "default-jdk-headless"),
     ]

@@ -72,6 +72,9 @@ const JOURNEY: &str = "Each user asks for a form, takes the token out of it by a
                        pages; cookies and connection stay with the user. Answers are 1 kB, from memory. Plain requests \
                        are as many connections that rest for 20 ms after each answer, a fifth of the journey's pause.";
 
+const PROTOCOLS: &str = "The same journey of 500 users who think, through other doors of the same server. Each user has \
+                         a connection of its own; handshakes are in the whole run.";
+
 impl Paper {
     pub(super) fn new(ground: &Ground, installed: &Installed) -> Result<Self> {
         let page = Page::new(
@@ -143,6 +146,18 @@ impl Paper {
             None,
             &unthinking,
             Client::Unthinking,
+        );
+        self.page.chapter(&text);
+        let text = self.table(
+            "Over HTTP/2 and TLS",
+            Some(PROTOCOLS),
+            &[
+                Client::Journey,
+                Client::Http2,
+                Client::Tls,
+                Client::Http2Tls,
+            ],
+            Client::Journey,
         );
         self.page.chapter(&text);
         let text = self.table("10,000 users", None, &[Client::Crowd], Client::Crowd);

@@ -6,11 +6,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::server::Server;
+use crate::bench::server::{Server, free_port};
+use crate::step::execute;
 
 /// Length of `token=…&answer=ship` with a token of 32 digits.
 const FORM_LEN: usize = "token=".len() + 32 + "&answer=ship".len();
@@ -21,24 +24,59 @@ const FILLING_LEN: usize = 800;
 /// No look at the counters takes longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How the site is entered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Door {
+    /// HTTP/1.1.
+    Plain,
+    /// HTTP/2 without encryption.
+    Http2,
+    /// TLS, with HTTP/2 for who chooses it.
+    Tls,
+}
+
 pub(super) struct Site {
     nginx: Server,
+    http2_port: u16,
+    tls_port: u16,
     /// Our own requests, which no client made.
     look_count: u64,
 }
 
 impl Site {
     pub(super) fn start(core: usize) -> Result<Self> {
-        let nginx = Server::nginx(core, &directives())?;
+        let (folder, port) = (tempfile::tempdir()?, free_port()?);
+        let (http2_port, tls_port) = (free_port()?, free_port()?);
+        certificate(folder.path())?;
+        let server = format!(
+            "  server {{
+    listen 127.0.0.1:{port} backlog=4096;
+    listen 127.0.0.1:{http2_port} http2 backlog=4096;
+    listen 127.0.0.1:{tls_port} ssl http2 backlog=4096;
+    ssl_certificate {folder}/site.pem;
+    ssl_certificate_key {folder}/site.key;
+    {directives}
+  }}
+",
+            folder = folder.path().display(),
+            directives = directives(),
+        );
+        let nginx = Server::nginx_with(core, folder, port, &server)?;
         Ok(Self {
             nginx,
+            http2_port,
+            tls_port,
             look_count: 0,
         })
     }
 
     /// Without a slash at its end.
-    pub(super) fn url(&self) -> String {
-        self.nginx.url().trim_end_matches('/').to_owned()
+    pub(super) fn url(&self, door: Door) -> String {
+        match door {
+            Door::Plain => self.nginx.url().trim_end_matches('/').to_owned(),
+            Door::Http2 => format!("http://127.0.0.1:{}", self.http2_port),
+            Door::Tls => format!("https://127.0.0.1:{}", self.tls_port),
+        }
     }
 
     /// CPU time of the server so far.
@@ -58,6 +96,21 @@ impl Site {
         let count = requests(&text).context("the server does not tell its count of requests")?;
         Ok(count.saturating_sub(self.look_count))
     }
+}
+
+/// A certificate for the site's address, signed by itself.
+fn certificate(folder: &Path) -> Result<()> {
+    execute(
+        Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "ec"])
+            .args(["-pkeyopt", "ec_paramgen_curve:prime256v1"])
+            .args(["-nodes", "-days", "2", "-subj", "/CN=site"])
+            .args(["-addext", "subjectAltName=IP:127.0.0.1"])
+            .args(["-keyout", "site.key", "-out", "site.pem"])
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null()),
+    )
 }
 
 /// The third number below `server accepts handled requests`.

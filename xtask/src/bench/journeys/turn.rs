@@ -65,7 +65,7 @@ fn weighed(
     tried: &mut Tried,
 ) -> Result<Turn> {
     let mut site = Site::start(ground.server_core)?;
-    let url = site.url();
+    let url = site.url(client.door());
     let file = ground.folder.path().join("journey.yaml");
     if let Some(variant) = client.variant() {
         std::fs::write(&file, plan(written, variant)?)?;

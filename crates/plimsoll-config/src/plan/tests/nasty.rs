@@ -231,3 +231,62 @@ fn a_long_file_does_not_keep_the_reader_busy() {
     let twice = format!("target: http://site\n{}", "seed: 1\n".repeat(450_000));
     assert_eq!(refused(&twice).list().len(), 100);
 }
+
+/// Which load it is to be cannot be known, and still all that is wrong with each is told.
+#[test]
+fn loads_that_conflict_hide_no_further_mistake() {
+    let text = "target: http://site\nsteps: [{ get: / }]\nload:\n  users: many\n  within: soon\n  hold: 0s\n  iterations: -1\n  rate: 5\n  connections: none\n  think: 2\n  spacing: evn\n  phases: [{ users: 1..x, for: 1h, mix: { nobody: 1 } }, { rate: 1/s, users: b, for: never }]\n  find: { users: 9..1, sessions: x, objective: p95, quick: maybe }\n";
+    let faults = refused(text);
+    let mut lines: Vec<usize> = faults.list().iter().map(|fault| fault.line).collect();
+    assert_eq!(
+        lines.iter().filter(|line| **line == 12).count(),
+        6,
+        "{faults}"
+    );
+    assert_eq!(
+        lines.iter().filter(|line| **line == 13).count(),
+        5,
+        "{faults}"
+    );
+    lines.dedup();
+    assert_eq!(lines, [4, 5, 6, 7, 8, 9, 10, 11, 12, 13], "{faults}");
+}
+
+#[test]
+fn a_replay_beside_steps_hides_no_mistake_of_them() {
+    let text = "target: http://site\nload: { replay: log.csv, speed: fast, window: noon }\nsteps:\n  - gte: /\n";
+    let faults = read(text, &given(), &with_requests("at,path\n0,/a\n")).unwrap_err();
+    let lines: Vec<usize> = faults.list().iter().map(|fault| fault.line).collect();
+    assert_eq!(lines, [2, 2, 3, 4], "{faults}");
+}
+
+#[test]
+fn words_that_conflict_hide_no_further_mistake() {
+    let step = with_steps(
+        "  - get: /a\n    capture: { name: '(' , other: 'x(.)' }\n    think: 2x\n  - get: /{{ other }}\n",
+    );
+    let lines = |text: &str| -> Vec<usize> {
+        refused(text)
+            .list()
+            .iter()
+            .map(|fault| fault.line)
+            .collect()
+    };
+    assert_eq!(lines(&step), [5, 6, 6], "{}", refused(&step));
+    let bodies = with_steps(
+        "  - post: /a\n    json: { a: '{{ nobody }}' }\n    multipart: { f: { file: none.txt } }\n",
+    );
+    assert_eq!(lines(&bodies), [5, 6, 6], "{}", refused(&bodies));
+    let data = format!(
+        "{}data: {{ d: {{ csv: no.csv, json: no.json }} }}\n",
+        with_steps("  - get: /\n")
+    );
+    assert_eq!(lines(&data), [5, 5, 5], "{}", refused(&data));
+    // Two of them that hold steps, sixty deep.
+    let deep = format!(
+        "{}{}",
+        "{ repeat: 2, group: g, steps: [".repeat(60),
+        "]}".repeat(60)
+    );
+    assert!(!lines(&with_steps(&format!("  - {deep}\n"))).is_empty());
+}

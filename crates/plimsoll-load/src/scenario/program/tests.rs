@@ -162,7 +162,7 @@ fn crowd(once: Vec<Step>, steps: Vec<Step>) -> Box<Crowd> {
         },
         ..crate::scenario::tests::job(plan(once, steps), Arc::new(Inputs::default()))
     });
-    Crowd::new(&order.unwrap(), 0).unwrap()
+    Crowd::new(&order.unwrap(), 0, crate::kept::Away::default()).unwrap()
 }
 
 proptest! {

@@ -200,3 +200,25 @@ fn who_thinks_is_due_when_it_ends() {
             .collect();
     assert_eq!(order, [(20, 8, true), (25, 9, false), (30, 7, true)]);
 }
+
+#[test]
+fn newcomers_come_evenly_beside_those_who_are_back() {
+    for loops in [1_u32, 2] {
+        let mut came = Vec::new();
+        for index in 0..loops {
+            let mut people = people(vec![phase(8.0, 8.0, 30, &[])], &[1.0], index, loops);
+            let back: HashSet<u64> = [1, 2, 5, 6].into_iter().collect();
+            people.expect(SECOND_NS, 8 * SECOND_NS, &back, back.clone());
+            came.extend(all(&mut people));
+        }
+        came.sort_unstable_by_key(|(at, _)| *at);
+        let moments: Vec<u64> = came.iter().map(|(at, _)| at / 1_000_000).collect();
+        assert_eq!(moments, [3000, 5000, 7000, 9000], "{loops} loops");
+        let mut places: Vec<u64> = came.iter().map(|(_, who)| who.place).collect();
+        places.sort_unstable();
+        assert_eq!(places, [3, 4, 7, 8]);
+        let mut numbers: Vec<u64> = came.iter().map(|(_, who)| who.number).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, [3, 4, 7, 8], "no number twice");
+    }
+}

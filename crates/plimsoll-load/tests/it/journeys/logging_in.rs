@@ -9,7 +9,7 @@ use crate::trial::assert_all;
 
 /// Somebody who logs in with a password, and saves something again and again. Ids: 0 form, 1 login, 2 home, 3 form,
 /// 4 save.
-fn tutor(password: &str) -> Written {
+pub(crate) fn tutor(password: &str) -> Written {
     let mut written = Written::default();
     let (login_token, token, saved) = (
         written.slot("login"),

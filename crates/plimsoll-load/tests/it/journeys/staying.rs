@@ -1,0 +1,168 @@
+//! Users who stay from load to load.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use plimsoll_load::{Job, Kept, Stay, start_with};
+use plimsoll_model::journey::{AtEnd, Feed, FeedOrder, Inputs, Piece, Scenario};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::Plan;
+use plimsoll_model::seed::Seed;
+use plimsoll_model::window::Window;
+use plimsoll_testkit::origin::site;
+
+use super::logging_in::tutor;
+use super::written::{Written, ask, ends, finish, literal, text, think, users};
+use crate::trial::{assert_all, ms, plan};
+
+/// Loads one after the other, of users who stay.
+struct Loads {
+    plan: Plan,
+    scenario: Scenario,
+    inputs: Arc<Inputs>,
+    epoch: Instant,
+    kept: Kept,
+}
+
+impl Loads {
+    #[expect(clippy::disallowed_methods, reason = "the first load starts now")]
+    fn new(address: SocketAddr, cores: u32, written: Written) -> Self {
+        let mut plan = plan(address);
+        plan.cores = cores;
+        Self {
+            plan,
+            scenario: written.scenario,
+            inputs: Arc::new(written.inputs),
+            epoch: Instant::now(),
+            kept: Kept::default(),
+        }
+    }
+
+    /// A load of so many users, of whom the new ones come within 100 ms.
+    fn run(&mut self, count: f64) -> Window {
+        let plan = Plan {
+            scenario: Some(self.scenario.clone()),
+            ..self.plan.clone()
+        };
+        let start_second = u32::try_from(self.epoch.elapsed().as_secs()).unwrap() + 1;
+        let job = Job {
+            plan: Arc::new(plan),
+            load: users(count, ms(1000)),
+            epoch: self.epoch,
+            start_second,
+            seed: Seed(u64::from(start_second)),
+            inputs: Arc::clone(&self.inputs),
+        };
+        let stay = Stay {
+            kept: std::mem::take(&mut self.kept),
+            within: ms(100),
+            seed: Seed(7),
+        };
+        let mut running = start_with(job, stay).unwrap();
+        let total = finish(&mut running);
+        self.kept = running.take_kept();
+        total
+    }
+}
+
+/// The tutor's users, who think between their iterations.
+fn patient() -> Written {
+    let mut written = tutor("secret");
+    let steps = &mut written.scenario.journeys[0].steps;
+    steps.push(think(Duration::from_millis(30)));
+    written
+}
+
+#[test]
+fn who_stays_does_not_log_in_again() {
+    for cores in [1, 3] {
+        let site = site::start().unwrap();
+        let mut loads = Loads::new(site.address(), cores, patient());
+        // Each iteration counts what its session has saved: a session or an iteration of somebody else would be seen.
+        for (count, new) in [(6.0, 6), (9.0, 3), (4.0, 0), (9.0, 0)] {
+            let before = site.count("POST /login");
+            let total = loads.run(count);
+            assert_all(&total, Outcome::Ok);
+            assert_eq!(total.users_lost, 0);
+            assert_eq!(ends(&total, 1), (new, new), "{count} users, {cores} loops");
+            assert_eq!(site.count("POST /login") - before, new);
+            assert!(ends(&total, 4).0 > 0, "those who are back go on");
+        }
+        let places: Vec<u64> = loads
+            .kept
+            .places()
+            .iter()
+            .map(|(place, _)| *place)
+            .collect();
+        assert_eq!(places, (1..=9).collect::<Vec<u64>>());
+        assert_eq!(site.accepted(), 6 + 9 + 4 + 9, "connections are new");
+    }
+}
+
+#[test]
+fn who_has_lost_the_session_logs_in_again() {
+    let first = site::start().unwrap();
+    let mut loads = Loads::new(first.address(), 2, patient());
+    loads.run(4.0);
+    assert_eq!(first.count("POST /login"), 4);
+    // A server that knows nobody sends all to the login.
+    let second = site::start().unwrap();
+    loads.plan.target = plan(second.address()).target;
+    let total = loads.run(4.0);
+    assert_all(&total, Outcome::Expectation);
+    assert_eq!(second.count("POST /login"), 0);
+    assert!(loads.kept.places().is_empty());
+    let total = loads.run(4.0);
+    assert_all(&total, Outcome::Ok);
+    assert_eq!((ends(&total, 1), total.users_lost), ((4, 4), 0));
+}
+
+#[test]
+fn a_target_that_fails_ends_no_session() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let login = written.get("/items?login");
+    let fails = written.get("/status/503");
+    written.journey(vec![ask(login)], vec![ask(fails), think(ms(20))]);
+    written.scenario.steps[0].once = true;
+    let mut loads = Loads::new(site.address(), 1, written);
+    for _ in 0..2 {
+        assert_all(&loads.run(3.0), Outcome::WrongStatus);
+    }
+    assert_eq!(site.count("GET /items?login"), 3);
+}
+
+#[test]
+fn unique_rows_suffice_for_those_who_stay_and_those_who_come() {
+    let site = site::start().unwrap();
+    let mut written = Written::default();
+    let feed = Feed {
+        name: "people".to_owned(),
+        path: None,
+        columns: Vec::new(),
+        rows: 0,
+        order: FeedOrder::Unique,
+        at_end: AtEnd::Error,
+        each_iteration: false,
+    };
+    written.feed(feed, &["a", "b", "c", "d", "e"]);
+    let url = text(vec![
+        literal("/items?"),
+        Piece::User,
+        literal("="),
+        Piece::Column(0, 0),
+    ]);
+    let items = written.get(url);
+    written.journey(Vec::new(), vec![ask(items), think(ms(20))]);
+    let mut loads = Loads::new(site.address(), 2, written);
+    for count in [2.0, 5.0, 3.0, 5.0] {
+        let total = loads.run(count);
+        assert_all(&total, Outcome::Ok);
+        assert_eq!((total.users_lost, total.faults.len()), (0, 0));
+    }
+    // Each of five people has one row, from the first load to the last.
+    let asked: BTreeSet<String> = site.log().into_iter().collect();
+    assert_eq!(asked.len(), 5, "{asked:?}");
+}
