@@ -204,13 +204,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
     let log = edge.access_log.as_ref().map(open_log).transpose()?;
     let roster = Roster::new(&edge.pools);
     let challenges = Arc::new(Challenges::default());
-    let before = Before {
-        challenges: Some(&challenges),
-        ..Before::default()
-    };
-    let mut shared = Shared::new(edge, &roster.pools(), before, count, clock)?;
-    give_up_rights(edge)?;
-    shared.cache = settings::cache(edge, None, &hooks.tell)?;
+    let shared = share(edge, &roster, &challenges, clock, &hooks)?;
     let (spans, spans_taken) = mpsc::channel(errands::BATCHES_MAX);
     let Started {
         threads,
@@ -262,6 +256,24 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         writer,
         reopener,
     })
+}
+
+/// What all loops share. Rights are given up in between: certificates may be root's, copies on disk are not.
+fn share(
+    edge: &Edge,
+    roster: &Roster,
+    challenges: &Arc<Challenges>,
+    clock: Clock,
+    hooks: &Hooks,
+) -> Result<Shared, Fault> {
+    let before = Before {
+        challenges: Some(challenges),
+        ..Before::default()
+    };
+    let mut shared = Shared::new(edge, &roster.pools(), before, loops(edge), clock)?;
+    give_up_rights(edge)?;
+    shared.cache = settings::cache(edge, None, &hooks.tell)?;
+    Ok(shared)
 }
 
 /// Sockets by loop, with the address of the configuration that each is for.

@@ -130,12 +130,12 @@ pub(super) fn store(desk: &Desk<'_>, node: &Node) -> (Option<u64>, Option<CacheD
     };
     let (least, most) = CACHE_LENS;
     let memory = size(desk, &fields, "size", least, most).unwrap_or(CACHE_LEN);
-    let disk = fields.get("disk").and_then(|node| disk(desk, node));
-    (Some(memory), disk)
+    let cold = fields.get("disk").and_then(|node| cold(desk, node));
+    (Some(memory), cold)
 }
 
 /// Reads `disk:`; `off` is none.
-fn disk(desk: &Desk<'_>, node: &Node) -> Option<CacheDisk> {
+fn cold(desk: &Desk<'_>, node: &Node) -> Option<CacheDisk> {
     if is_off(node) {
         return None;
     }

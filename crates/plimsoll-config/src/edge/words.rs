@@ -493,7 +493,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 30] = [
+pub(crate) static TABLES: [&Table; 31] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,

@@ -107,6 +107,14 @@ impl Said<'_> {
         std::str::from_utf8(reason).unwrap_or_default()
     }
 
+    /// Length of the body as it is kept, if that is known yet.
+    fn kept_len(&self) -> Option<u64> {
+        match self.length {
+            Length::Sized(len) if !matches!(self.coded, Coded::As(_)) => Some(len),
+            _ => None,
+        }
+    }
+
     pub(super) fn answer<'h>(&'h self, headers: &'h [Header<'h>]) -> Answer<'h, 'h> {
         Answer {
             status: self.head.status,
@@ -253,10 +261,7 @@ impl Exchange {
         mut storable: Storable,
         side: &Side<'_>,
     ) -> Result<Course, (Box<Fetch>, &'static str)> {
-        let len = match said.length {
-            Length::Sized(len) if !matches!(said.coded, Coded::As(_)) => Some(len),
-            _ => None,
-        };
+        let len = said.kept_len();
         if len.is_some_and(|len| len > fetch.cache.body_len_max(&storable.terms)) {
             return Err((Box::new(fetch), "too-large"));
         }
