@@ -220,11 +220,15 @@ impl Fragment {
         let Some((coding, packed)) = &mut self.packed else {
             return Some(());
         };
-        packed.append(&mut incoming.content);
+        // There may be more than there was room for.
+        while !incoming.content.is_empty() && packed.len() as u64 <= config.len_max {
+            packed.append(&mut incoming.content);
+            incoming.advance(cx);
+        }
         if let Some(piece) = incoming.piece.take() {
             packed.extend_from_slice(&piece);
         }
-        if packed.len() as u64 > config.len_max {
+        if packed.len() as u64 > config.len_max || incoming.state == Coming::Broken {
             return None;
         }
         if incoming.state == Coming::Whole {

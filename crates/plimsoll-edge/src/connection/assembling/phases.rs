@@ -68,7 +68,9 @@ impl Assembling {
             }
         }
         let Some(head) = page.head else {
-            return if page.is_over() {
+            return if !self.out.is_empty() {
+                Step::Moved
+            } else if page.is_over() {
                 Step::Broke
             } else {
                 wait_for_page()
@@ -171,6 +173,7 @@ impl Assembling {
         };
         let page = &mut self.page;
         page.advance(cx);
+        let has_moved = !page.content.is_empty();
         gathered.append(&mut page.content);
         if let Some(piece) = page.piece.take() {
             gathered.extend_from_slice(&piece);
@@ -178,6 +181,8 @@ impl Assembling {
         let is_long = gathered.len() as u64 > draft.len_max;
         match page.state {
             Coming::Broken => return Step::Broke,
+            // There was no room for all that may be there.
+            Coming::Head | Coming::Body if !is_long && has_moved => return Step::Moved,
             Coming::Head | Coming::Body if !is_long => return wait_for_page(),
             Coming::Head | Coming::Body | Coming::Whole => {}
         }

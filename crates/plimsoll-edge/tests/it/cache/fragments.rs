@@ -308,7 +308,7 @@ fn forms_are_answered_with_whole_pages() {
                 ));
             } else {
                 assert!(!head.contains("ontent-"), "{head}");
-                heard.say(page("Cache-Control: max-age=60", "b"));
+                heard.say(page("Cache-Control: private", "b"));
             }
         }
     });

@@ -60,7 +60,7 @@ fn a_fragment_that_breaks_off_ends_the_answer() {
         !answer.ends_with("0\r\n\r\n"),
         "it is told from a whole one"
     );
-    assert!(!answer.contains('c'.to_string().repeat(2).as_str()));
+    assert!(answer.contains(&"b".repeat(1000)), "{}", answer.len());
 }
 
 #[test]
