@@ -30,6 +30,10 @@ const PIECE_LEN_MIN: usize = 4096;
 
 /// A page that is put together.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about the client or the page"
+)]
 pub(super) struct Joining {
     mosaic: Arc<Mosaic>,
     config: Fragments,

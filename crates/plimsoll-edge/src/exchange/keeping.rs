@@ -277,19 +277,10 @@ impl Exchange {
             Stored::new(&said.answer(headers), &storable)
         });
         let told = stored.ok().and_then(|stored| {
-            let space = fetch.subject.space;
-            Told::new(
-                stored,
-                &storable.vary,
-                space,
-                parts.head.headers,
-                policy,
-                len,
-            )
-        });
-        let told = told.map(|mut told| {
+            let (space, request) = (fetch.subject.space, parts.head.headers);
+            let mut told = Told::new(stored, &storable.vary, space, request, policy, len)?;
             told.draft = self.draft(said.head, said.headers).map(Box::new);
-            told
+            Some(told)
         });
         let Some(told) = told.map(Arc::new) else {
             return Err((Box::new(fetch), "vary"));

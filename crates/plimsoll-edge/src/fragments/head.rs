@@ -127,8 +127,8 @@ pub(crate) fn write(out: &mut Vec<u8>, bytes: &[u8], headers: &[Header<'_>], joi
     let is_of = |names: &[&str], name: &str| names.iter().any(|one| name.eq_ignore_ascii_case(one));
     let mut put = |parts: &[&[u8]]| parts.iter().for_each(|part| out.extend_from_slice(part));
     let stays = |header: &Header<'_>| {
-        !is_of(&OF_ITS_BYTES, header.name)
-            && !(joined.lifetime.is_some() && is_of(&OF_ITS_LIFE, header.name))
+        let is_outlived = joined.lifetime.is_some() && is_of(&OF_ITS_LIFE, header.name);
+        !is_outlived && !is_of(&OF_ITS_BYTES, header.name)
     };
     // The edge's own is the last.
     let ours = headers
