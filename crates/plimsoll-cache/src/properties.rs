@@ -260,6 +260,49 @@ pub fn pages_come_apart_safely(page: &[u8], reference: &str) {
     }
 }
 
+/// A file of a copy is read or refused; one that is read says the same when it is written anew, and its head is one that
+/// can be sent.
+///
+/// # Panics
+/// When it does not.
+pub fn file_is_read_or_refused(bytes: &[u8]) {
+    let Ok(start) = Start::read(bytes) else {
+        return;
+    };
+    assert_eq!(start.write()[..], bytes[..START_LEN]);
+    let meta = usize::try_from(start.body_at()).ok();
+    let Some(meta) = meta.and_then(|end| bytes.get(START_LEN..end)) else {
+        return;
+    };
+    if let Ok(copy) = start.read_meta(meta) {
+        assert_eq!(copy.borrowed().write(), meta);
+        let mut sent = copy.stored.head().to_vec();
+        assert!(sent.ends_with(b"\r\n"));
+        sent.extend_from_slice(b"\r\n");
+        assert_eq!(
+            sent.windows(4).filter(|end| **end == *b"\r\n\r\n").count(),
+            1
+        );
+    }
+}
+
+/// What is known of a copy is read or refused, even when its sum is true.
+///
+/// # Panics
+/// When it is not.
+pub fn description_is_read_or_refused(meta: &[u8]) {
+    let start = Start {
+        stamp: 1,
+        purges: 0,
+        hash: 0,
+        meta_len: u32::try_from(meta.len()).unwrap_or_default(),
+        body_len: 0,
+        meta_sum: meta_sum(1, meta),
+    };
+    file_is_read_or_refused(&[&start.write()[..], meta].concat());
+    let _ = Journal::read(meta);
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -377,47 +420,4 @@ mod tests {
             keys_tell_targets_apart(&host, &target, &other);
         }
     }
-}
-
-/// A file of a copy is read or refused; one that is read says the same when it is written anew, and its head is one that
-/// can be sent.
-///
-/// # Panics
-/// When it does not.
-pub fn file_is_read_or_refused(bytes: &[u8]) {
-    let Ok(start) = Start::read(bytes) else {
-        return;
-    };
-    assert_eq!(start.write()[..], bytes[..START_LEN]);
-    let meta = usize::try_from(start.body_at()).ok();
-    let Some(meta) = meta.and_then(|end| bytes.get(START_LEN..end)) else {
-        return;
-    };
-    if let Ok(copy) = start.read_meta(meta) {
-        assert_eq!(copy.borrowed().write(), meta);
-        let mut sent = copy.stored.head().to_vec();
-        assert!(sent.ends_with(b"\r\n"));
-        sent.extend_from_slice(b"\r\n");
-        assert_eq!(
-            sent.windows(4).filter(|end| **end == *b"\r\n\r\n").count(),
-            1
-        );
-    }
-}
-
-/// What is known of a copy is read or refused, even when its sum is true.
-///
-/// # Panics
-/// When it is not.
-pub fn description_is_read_or_refused(meta: &[u8]) {
-    let start = Start {
-        stamp: 1,
-        purges: 0,
-        hash: 0,
-        meta_len: u32::try_from(meta.len()).unwrap_or_default(),
-        body_len: 0,
-        meta_sum: meta_sum(1, meta),
-    };
-    file_is_read_or_refused(&[&start.write()[..], meta].concat());
-    let _ = Journal::read(meta);
 }

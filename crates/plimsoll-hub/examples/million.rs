@@ -69,7 +69,7 @@ fn measure(what: &str, channel_count: usize, history: usize) {
             audience.subscribe(id, &subscription, &mut sockets).unwrap();
         }
     }
-    let subscribed = begin.elapsed();
+    let joined_in = begin.elapsed();
     let bytes = resident() - before;
     let begin = Instant::now();
     let mut delivered = 0;
@@ -92,7 +92,7 @@ fn measure(what: &str, channel_count: usize, history: usize) {
          {} bytes per subscription with its channel, {:.2} µs to subscribe, {:.2} µs to publish, {:.3} µs per delivery",
         CLIENTS * EACH,
         bytes / (CLIENTS * EACH),
-        subscribed.as_secs_f64() * 1e6 / (CLIENTS * EACH) as f64,
+        joined_in.as_secs_f64() * 1e6 / (CLIENTS * EACH) as f64,
         sent.as_secs_f64() * 1e6 / published as f64,
         sent.as_secs_f64() * 1e6 / delivered as f64,
     );

@@ -129,7 +129,7 @@ pub struct Channels {
     seed: (u64, u64),
     /// The next epoch, and how far the one after is from it.
     epochs: (u64, u64),
-    channels: Slab<Channel>,
+    slots: Slab<Channel>,
     by_name: HashTable<u32>,
     history_bytes: usize,
     /// When something is due: a message that is held, or the end of a channel that nobody uses.
@@ -153,7 +153,7 @@ impl Channels {
             limits,
             seed,
             epochs: (first_epoch + u64::from(index), u64::from(count)),
-            channels: Slab::new(),
+            slots: Slab::new(),
             by_name: HashTable::new(),
             history_bytes: 0,
             due: BinaryHeap::new(),
@@ -162,12 +162,12 @@ impl Channels {
 
     /// Channels that there are.
     pub fn len(&self) -> usize {
-        self.channels.len()
+        self.slots.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.channels.is_empty()
+        self.slots.is_empty()
     }
 
     /// Bytes of all histories; at most [`Limits::history_bytes_max`].
@@ -182,7 +182,7 @@ impl Channels {
 
     /// The channel of a name, if it lives.
     pub fn find(&self, name: &str) -> Option<ChannelRef> {
-        let channels = &self.channels;
+        let channels = &self.slots;
         let found = self.by_name.find(hash(self.seed, name), |&slot| {
             *channels[slot as usize].name == *name
         });
@@ -215,14 +215,14 @@ impl Channels {
     }
 
     fn get(&self, channel: ChannelRef) -> Option<&Channel> {
-        let found = self.channels.get(channel.slot as usize)?;
+        let found = self.slots.get(channel.slot as usize)?;
         (found.epoch == channel.epoch).then_some(found)
     }
 
     fn reference(&self, slot: u32) -> ChannelRef {
         ChannelRef {
             slot,
-            epoch: self.channels[slot as usize].epoch,
+            epoch: self.slots[slot as usize].epoch,
         }
     }
 
@@ -246,7 +246,7 @@ impl Channels {
             None => self.create(name)?,
         };
         let slot = channel.slot;
-        let place = &mut self.channels[slot as usize];
+        let place = &mut self.slots[slot as usize];
         let rule = self.rules.get(place.rule);
         if !place.may_publish(now_ms, rule) {
             self.expect_end(slot);
@@ -271,7 +271,7 @@ impl Channels {
     /// Numbers data, remembers it, and hands it to the loops.
     fn send(&mut self, now_ms: u64, slot: u32, data: &str) -> Published {
         let reference = self.reference(slot);
-        let channel = &mut self.channels[slot as usize];
+        let channel = &mut self.slots[slot as usize];
         let limits = self.rules.get(channel.rule).history;
         channel.offset += 1;
         let message = Message::new(reference, &channel.name, channel.offset, data);
@@ -305,7 +305,7 @@ impl Channels {
             if self.get(channel).is_none() {
                 continue;
             }
-            let place = &mut self.channels[slot as usize];
+            let place = &mut self.slots[slot as usize];
             let rule = self.rules.get(place.rule);
             if let Some(text) = place.take_due(now_ms, rule) {
                 return Some(self.send(now_ms, slot, &text));
@@ -330,7 +330,7 @@ impl Channels {
             Some(channel) => channel,
             None => self.create(name)?,
         };
-        let channel = &mut self.channels[reference.slot as usize];
+        let channel = &mut self.slots[reference.slot as usize];
         let rule = self.rules.get(channel.rule);
         if channel.subscribers >= rule.subscribers_max {
             self.expect_end(reference.slot);
@@ -362,7 +362,7 @@ impl Channels {
         if self.get(channel).is_none() {
             return;
         }
-        let place = &mut self.channels[channel.slot as usize];
+        let place = &mut self.slots[channel.slot as usize];
         place.leave(is_last, subscriber);
         if place.subscribers == 0 {
             self.end_if_unused(now_ms, channel.slot);
@@ -370,15 +370,15 @@ impl Channels {
     }
 
     fn create(&mut self, name: &str) -> Result<ChannelRef, Refusal> {
-        if self.channels.len() >= self.limits.channels_max {
+        if self.slots.len() >= self.limits.channels_max {
             return Err(Refusal::TooManyChannels);
         }
         let (epoch, step) = self.epochs;
         self.epochs.0 = epoch + step;
         let rule = self.rules.index(name);
-        let slot = self.channels.insert(Channel::new(name, epoch, rule));
+        let slot = self.slots.insert(Channel::new(name, epoch, rule));
         let slot = u32::try_from(slot).map_err(|_| Refusal::TooManyChannels)?;
-        let (seed, channels) = (self.seed, &self.channels);
+        let (seed, channels) = (self.seed, &self.slots);
         self.by_name.insert_unique(hash(seed, name), slot, |&slot| {
             hash(seed, &channels[slot as usize].name)
         });
@@ -387,7 +387,7 @@ impl Channels {
 
     /// Looks at a channel without subscribers again when its history will be too old.
     fn expect_end(&mut self, slot: u32) {
-        let channel = &mut self.channels[slot as usize];
+        let channel = &mut self.slots[slot as usize];
         if channel.subscribers > 0 || channel.is_end_expected {
             return;
         }
@@ -400,7 +400,7 @@ impl Channels {
 
     /// Ends a channel that nobody subscribes to, and that nobody could recover anything from.
     fn end_if_unused(&mut self, now_ms: u64, slot: u32) {
-        let channel = &mut self.channels[slot as usize];
+        let channel = &mut self.slots[slot as usize];
         channel.is_end_expected = false;
         if channel.subscribers > 0 || channel.is_holding() {
             return;
@@ -414,7 +414,7 @@ impl Channels {
                 return self.expect_end(slot);
             }
         }
-        let channel = self.channels.remove(slot as usize);
+        let channel = self.slots.remove(slot as usize);
         let entry = self
             .by_name
             .find_entry(hash(self.seed, &channel.name), |&other| other == slot);

@@ -101,12 +101,12 @@ impl Message {
             return self.frame.clone();
         }
         let mut frame = Vec::new();
-        let deflated = Frame {
+        let packed = Frame {
             opcode: Opcode::Text,
             is_deflated: true,
             payload: &payload,
         };
-        write(&mut frame, &deflated, None);
+        write(&mut frame, &packed, None);
         frame.into()
     }
 }
@@ -159,11 +159,11 @@ mod tests {
             assert!(bytes.len() < message.text().len() / 2);
             let mut reader = Reader::new(Role::Client, true);
             let (_, event) = reader.next(&mut bytes, &Limits::default()).unwrap();
-            let Some(Event::Deflated(deflated)) = event else {
+            let Some(Event::Deflated(packed)) = event else {
                 panic!("it is compressed");
             };
             let mut out = Vec::new();
-            let content = deflated.inflate(&mut Inflater::new(false), 10_000, &mut out);
+            let content = packed.inflate(&mut Inflater::new(false), 10_000, &mut out);
             assert_eq!(content.unwrap().bytes(), message.text());
         }
     }

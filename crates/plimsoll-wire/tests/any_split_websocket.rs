@@ -1,8 +1,4 @@
 //! However frames are cut into pieces, the same is read, or the same point is refused; and tungstenite reads it so too.
-#![expect(
-    clippy::unwrap_used,
-    reason = "these are tests, and the lint sees only functions marked so"
-)]
 
 use std::io::{self, Read, Write};
 
@@ -109,11 +105,13 @@ fn theirs(role: TheirRole, bytes: &[u8]) -> (Vec<Event<'static>>, bool) {
                 }))
             }
             Ok(Message::Frame(_)) => unreachable!("reading gives messages"),
-            Err(tungstenite::Error::ConnectionClosed) => return (events, false),
-            // The end of the bytes, which is no refusal.
-            Err(tungstenite::Error::Protocol(
-                tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
-            )) => return (events, false),
+            // The end of the bytes is no refusal.
+            Err(
+                tungstenite::Error::ConnectionClosed
+                | tungstenite::Error::Protocol(
+                    tungstenite::error::ProtocolError::ResetWithoutClosingHandshake,
+                ),
+            ) => return (events, false),
             Err(_) => return (events, true),
         };
         let is_close = matches!(event, Event::Close(_));

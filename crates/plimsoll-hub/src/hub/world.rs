@@ -241,7 +241,7 @@ impl World {
         let living = self
             .channels
             .find(NAMES[name])
-            .map(|channel| channel.epoch());
+            .map(crate::channels::ChannelRef::epoch);
         let nothing = Vec::new();
         let sent = self.sent.get(&since.epoch).unwrap_or(&nothing);
         let offset = usize::try_from(since.offset).unwrap();

@@ -418,7 +418,7 @@ fn users_of_a_search_stay_from_trial_to_trial() {
         trials: Vec::new(),
     };
     let order = LimitOrder {
-        ambition: Ambition::Within(Duration::from_secs(60)),
+        ambition: Ambition::Within(Duration::from_mins(1)),
         ..LimitOrder::default()
     };
     let assignment = assignment(plan, Inputs::default(), folder.path());

@@ -1,5 +1,6 @@
 //! Copies on disk: they outlive the edge, large ones are served from there, and nothing that is damaged is.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -169,17 +170,11 @@ fn check_large(address: SocketAddr, body: &str) {
 fn an_answer_of_unknown_length_goes_to_the_disk_too() {
     let (_place, folder) = folder();
     let body = large();
-    let chunks: String = body
-        .as_bytes()
-        .chunks(70_000)
-        .map(|chunk| {
-            format!(
-                "{:x}\r\n{}\r\n",
-                chunk.len(),
-                std::str::from_utf8(chunk).unwrap()
-            )
-        })
-        .collect();
+    let mut chunks = String::new();
+    for chunk in body.as_bytes().chunks(70_000) {
+        let text = std::str::from_utf8(chunk).unwrap();
+        write!(chunks, "{:x}\r\n{text}\r\n", chunk.len()).unwrap();
+    }
     let origin = origin(move |_, _| {
         let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"a\"\r\n";
         format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")

@@ -330,18 +330,15 @@ fn forms_are_answered_with_whole_pages() {
 
 #[test]
 fn only_hosts_of_the_configuration_are_asked() {
-    let origin = site(|path, head| match path {
-        "/" => {
-            html("a<esi:include src=\"http://b.example/x\"/><esi:include src=\"//c.example/x\"/>d")
+    let origin = site(|path, head| {
+        if path == "/" {
+            return html(
+                "a<esi:include src=\"http://b.example/x\"/><esi:include src=\"//c.example/x\"/>d",
+            );
         }
-        _ => {
-            assert!(!head.contains("secret"), "{head}");
-            page(
-                "Cache-Control: max-age=60",
-                if head.contains("b.example") { "b" } else { "c" },
-            )
-            .into_bytes()
-        }
+        assert!(!head.contains("secret"), "{head}");
+        let text = if head.contains("b.example") { "b" } else { "c" };
+        page("Cache-Control: max-age=60", text).into_bytes()
     });
     let mut config = joining(origin.address);
     let mut named = Route::everything(0);

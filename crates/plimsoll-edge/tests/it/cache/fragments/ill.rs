@@ -163,12 +163,12 @@ fn the_page_goes_on_without_what_is_late() {
 fn whoever_leaves_takes_nothing_from_others() {
     let (release, wait) = sync_channel::<()>(1);
     let wait = Mutex::new(wait);
-    let origin = site(move |path, _| match path {
-        "/" => html("a<esi:include src=\"/slow\"/>"),
-        _ => {
-            let _ = wait.lock().unwrap().recv();
-            page("Cache-Control: max-age=60", "slow").into_bytes()
+    let origin = site(move |path, _| {
+        if path == "/" {
+            return html("a<esi:include src=\"/slow\"/>");
         }
+        let _ = wait.lock().unwrap().recv();
+        page("Cache-Control: max-age=60", "slow").into_bytes()
     });
     let edge = start(&joining(origin.address));
     let ask_for = || {
