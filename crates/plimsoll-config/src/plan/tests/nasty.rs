@@ -240,7 +240,7 @@ fn loads_that_conflict_hide_no_further_mistake() {
     let mut lines: Vec<usize> = faults.list().iter().map(|fault| fault.line).collect();
     assert_eq!(
         lines.iter().filter(|line| **line == 12).count(),
-        6,
+        5,
         "{faults}"
     );
     assert_eq!(
