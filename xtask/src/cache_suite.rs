@@ -75,7 +75,8 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
         bench::build(&workspace)?;
     }
     let edition = Edition::find(&workspace, arguments.edition.as_deref())?;
-    let exceptions = Exceptions::find(&workspace.root)?;
+    let is_checkout = arguments.edition.is_some();
+    let exceptions = Exceptions::find(&workspace.root, is_checkout)?;
     let asking = Asking {
         arguments,
         edition,

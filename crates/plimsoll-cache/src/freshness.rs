@@ -39,6 +39,16 @@ impl Source {
             Self::Nothing => "nothing",
         }
     }
+
+    /// The fields of the answer that it stands in, the first of them that is there.
+    pub fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::SharedMaxAge | Self::MaxAge => &["cdn-cache-control", "cache-control"],
+            Self::Expires => &["expires"],
+            Self::Heuristic => &["last-modified"],
+            Self::Minimum | Self::ByStatus | Self::Nothing => &[],
+        }
+    }
 }
 
 /// How long an answer is fresh after it was made.
@@ -136,11 +146,13 @@ pub fn initial_age(answer: &[Header<'_>], exchange: &Exchange) -> u32 {
     apparent.max(age_value(answer).saturating_add(delay))
 }
 
-/// The number in `Age`: of several the first, of what is not a number none (RFC 9111, 5.1).
+/// The number in `Age`: of several the first, of what is not a number none (RFC 9111, 5.1). Parameters, which it cannot
+/// have, take nothing from it.
 fn age_value(answer: &[Header<'_>]) -> u32 {
     first(answer, "age")
         .and_then(|line| members(line).next())
-        .and_then(decimal)
+        .and_then(|member| member.split(|&byte| byte == b';').next())
+        .and_then(|number| decimal(number.trim_ascii()))
         .unwrap_or(0)
 }
 
@@ -277,7 +289,9 @@ mod tests {
             ("abc", 0),
             ("-7200", 0),
             ("7200.0", 0),
-            ("7200;foo=bar", 0),
+            ("7200;foo=bar", 7_200),
+            ("7200 ; foo=bar", 7_200),
+            (";7200", 0),
             ("7200, 0", 7_200),
             ("0, 7200", 0),
             ("", 0),

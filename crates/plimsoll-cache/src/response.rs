@@ -188,6 +188,16 @@ impl Stored {
         self.etag.map(|span| span.of(&self.head))
     }
 
+    /// The language that it is in, where it says one.
+    pub fn language(&self) -> Option<&[u8]> {
+        let mut lines = self
+            .fields()
+            .filter(|header| is(header.name, "content-language"));
+        let line = lines.next()?.value;
+        let is_one = lines.next().is_none() && !line.is_empty() && !line.contains(&b',');
+        is_one.then_some(line)
+    }
+
     /// Its `Last-Modified` as it stands.
     pub fn last_modified(&self) -> Option<&[u8]> {
         self.last_modified.map(|span| span.of(&self.head))

@@ -85,6 +85,19 @@ impl Refusal {
         }
     }
 
+    /// The fields of the answer that say so, the first of them that is there; none where it is something else.
+    pub fn fields(self) -> &'static [&'static str] {
+        match self {
+            Self::NotUnderstood | Self::NoStore | Self::Private | Self::Malformed => {
+                &["cdn-cache-control", "cache-control"]
+            }
+            Self::SetCookie => &["set-cookie"],
+            Self::Varies => &["vary"],
+            Self::Partial => &["content-range"],
+            _ => &[],
+        }
+    }
+
     /// Whether the same is to be expected of the next request of this class, so that nobody should wait for it. What
     /// one request brought upon itself says nothing of the next.
     pub fn is_remembered(self) -> bool {

@@ -160,12 +160,14 @@ fn merged<'r, 'b>(
     Some(&room[..count])
 }
 
-/// Whether a field of a 304 takes the place of the copy's (RFC 9111, 3.2). What says how the body is coded and how long
-/// it is stays as the body does; a cookie is for the one who asked.
+/// Whether a field of a 304 takes the place of the copy's (RFC 9111, 3.2). What says how the body is coded, how long it
+/// is, and what sum it has, stays as the body does; a cookie is for the one who asked.
 fn is_renewed(name: &str, policy: &Policy) -> bool {
     let describes_body = [
+        "content-digest",
         "content-length",
         "content-encoding",
+        "content-md5",
         "content-range",
         "content-type",
     ]

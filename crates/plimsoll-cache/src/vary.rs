@@ -186,6 +186,44 @@ impl Codings {
     }
 }
 
+/// The one language that a request prefers to all others; `None` when it says nothing of that, or likes several as much.
+pub fn preferred_language<'b>(request: &[Header<'b>]) -> Option<&'b [u8]> {
+    let mut best: Option<(&[u8], u16)> = None;
+    let mut is_shared = false;
+    for member in lines(request, "accept-language").flat_map(members) {
+        let mut parts = member.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
+        let name = parts.next().unwrap_or_default();
+        let weight = match parts.next() {
+            None => 1_000,
+            Some([b'q' | b'Q', b'=', weight @ ..]) => thousandths(weight)?,
+            Some(_) => return None,
+        };
+        match best {
+            Some((_, most)) if weight < most => {}
+            Some((_, most)) if weight == most => is_shared = true,
+            _ => {
+                best = Some((name, weight));
+                is_shared = false;
+            }
+        }
+    }
+    best.filter(|(name, weight)| !is_shared && *weight > 0 && !name.contains(&b'*'))
+        .map(|(name, _)| name)
+}
+
+/// A weight (RFC 9110, 12.4.2) in thousandths; `None` when it is none.
+fn thousandths(weight: &[u8]) -> Option<u16> {
+    let text = std::str::from_utf8(weight).ok()?;
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
+    let is_weight = rest.len() <= 3 && rest.bytes().all(|byte| byte.is_ascii_digit());
+    let rest = format!("{rest:0<3}").parse::<u16>().ok();
+    match (whole, rest.filter(|_| is_weight)?) {
+        ("1", 0) => Some(1_000),
+        ("0", rest) => Some(rest),
+        _ => None,
+    }
+}
+
 enum Weight {
     Full,
     Less,

@@ -7,8 +7,10 @@
 pub(crate) mod disk;
 pub(crate) mod fetch;
 mod order;
+pub(crate) mod pacing;
 mod policy;
 pub(crate) mod subject;
+pub(crate) mod unkept;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,14 +28,19 @@ use crate::pool::lock;
 
 use self::disk::{Body, Disk, Spool};
 use self::fetch::Begun;
+use self::pacing::Pacing;
+use self::unkept::Refused;
 
 pub(crate) use order::PurgeOrder;
 pub(crate) use policy::RouteCache;
 
 /// Renewals of one copy are tried at most this often.
 const RETRY_NS: Nanoseconds = 1_000_000_000;
-/// For how long a copy stands in at once after its origin has failed; then the origin is tried again.
-const ILL_NS: Nanoseconds = 1_000_000_000;
+/// For how long an origin is left alone with a page for which it has failed.
+const REST_NS: Nanoseconds = 1_000_000_000;
+/// For how long a copy stands in at once after its origin has failed: whoever asks waits for nothing, and the origin is
+/// tried beside. After that it may have got well with nobody asking.
+const ILL_NS: Nanoseconds = 30_000_000_000;
 
 /// What a file that is held open takes, with what the kernel keeps for it, bytes.
 const OPEN_FILE: usize = 1024;
@@ -54,18 +61,12 @@ pub(crate) struct Cache {
     purged_at: AtomicU64,
     /// Orders to purge so far.
     purges: AtomicU64,
+    /// How fast what was purged is renewed.
+    pub(crate) pacing: Pacing,
     /// How the routes make keys.
     rules: Mutex<Vec<KeyRule>>,
     /// Why answers were not kept, the last for each place; which place is a key's is said by its hash.
     refusals: Box<[Mutex<Option<Refused>>]>,
-}
-
-/// An answer that was not kept.
-#[derive(Clone, Copy, Debug)]
-struct Refused {
-    hash: u64,
-    word: &'static str,
-    at: Moment,
 }
 
 impl Cache {
@@ -84,6 +85,7 @@ impl Cache {
             size,
             purged_at: AtomicU64::new(purged_at),
             purges: AtomicU64::new(0),
+            pacing: Pacing::default(),
             rules: Mutex::default(),
             refusals: (0..REFUSALS).map(|_| Mutex::default()).collect(),
         })
@@ -106,14 +108,16 @@ impl Cache {
     }
 
     /// An answer was not kept.
-    pub(crate) fn note_refusal(&self, hash: u64, word: &'static str, at: Moment) {
-        *lock(self.place(hash)) = Some(Refused { hash, word, at });
+    pub(crate) fn note_refusal(&self, refused: Refused) {
+        let place = self.place(refused.hash);
+        *lock(place) = Some(refused);
     }
 
-    /// Why the last answer was not kept, and when.
-    fn refusal(&self, hash: u64) -> Option<(&'static str, Moment)> {
-        let refused = (*lock(self.place(hash)))?;
-        (refused.hash == hash).then_some((refused.word, refused.at))
+    /// Why the last answer was not kept.
+    fn refusal(&self, hash: u64) -> Option<Refused> {
+        lock(self.place(hash))
+            .clone()
+            .filter(|refused| refused.hash == hash)
     }
 
     fn place(&self, hash: u64) -> &Mutex<Option<Refused>> {
@@ -379,6 +383,14 @@ impl Told {
                 || (write_selecting(room, &self.names, request, policy) && **room == *self.values))
     }
 
+    /// Whether it varies by language alone and says that it is in this one.
+    pub(crate) fn is_in_language(&self, space: Space, language: &[u8]) -> bool {
+        let is_in = |own: &[u8]| own.eq_ignore_ascii_case(language);
+        self.space == space
+            && &*self.names == "accept-language"
+            && self.stored.language().is_some_and(is_in)
+    }
+
     /// Whether it stands for all the requests that another one does.
     pub(crate) fn supersedes(&self, other: &Self) -> bool {
         self.space == other.space
@@ -428,10 +440,10 @@ impl Page {
         self.body.len()
     }
 
-    /// Whether it is time to try to renew it; whoever is told so tries.
-    pub(crate) fn is_to_be_tried(&self, now: Nanoseconds) -> bool {
+    /// Whether it is time to try to renew it, and `lets` says that it may be; whoever is told so tries.
+    pub(crate) fn is_to_be_tried(&self, now: Nanoseconds, lets: impl FnOnce() -> bool) -> bool {
         let before = self.tried.load(Ordering::Relaxed);
-        if before != 0 && now.saturating_sub(before) < RETRY_NS {
+        if before != 0 && now.saturating_sub(before) < RETRY_NS || !lets() {
             return false;
         }
         let exchanged =
@@ -445,10 +457,19 @@ impl Page {
         self.failed.store(now.max(1), Ordering::Relaxed);
     }
 
-    /// Whether its origin has failed just now.
-    pub(crate) fn has_just_failed(&self, now: Nanoseconds) -> bool {
+    /// Whether its origin has failed lately.
+    pub(crate) fn has_failed(&self, now: Nanoseconds) -> bool {
+        self.failed_within(now, ILL_NS)
+    }
+
+    /// Whether its origin is left alone for a moment.
+    pub(crate) fn rests(&self, now: Nanoseconds) -> bool {
+        self.failed_within(now, REST_NS)
+    }
+
+    fn failed_within(&self, now: Nanoseconds, span: Nanoseconds) -> bool {
         let failed = self.failed.load(Ordering::Relaxed);
-        failed != 0 && now.saturating_sub(failed) < ILL_NS
+        failed != 0 && now.saturating_sub(failed) < span
     }
 }
 

@@ -296,6 +296,9 @@ impl EventLoop {
         self.log.borrow_mut().hand_on(&self.figures);
         self.spans.borrow_mut().hand_on(&self.figures);
         let now = self.clock.now();
+        if let Some(cache) = &self.settings().cache {
+            cache.pacing.tick(now);
+        }
         for idle in self.idle.borrow_mut().iter_mut() {
             idle.connections.retain_mut(|one| {
                 now.saturating_sub(one.since) < one.keep_ns && is_quiet(&mut one.stream)

@@ -403,6 +403,9 @@ impl Exchange {
         if !self.to_client.is_empty() || self.answer.is_complete() {
             return Ok(false);
         }
+        if self.is_in_vain() {
+            return Err(End::Broken);
+        }
         if self.is_far_ahead(cx) {
             return Ok(false);
         }

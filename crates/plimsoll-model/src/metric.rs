@@ -40,6 +40,22 @@ pub const EDGE_WAITING: &str = "plimsoll.edge.waiting";
 pub const EDGE_IN_FLIGHT: &str = "plimsoll.edge.in_flight";
 /// Requests that an edge would have with a server at most, by `pool` and `server`.
 pub const EDGE_LIMIT: &str = "plimsoll.edge.limit";
+/// Requests that a fresh copy of an edge answered.
+pub const EDGE_CACHE_HITS: &str = "plimsoll.edge.cache_hits";
+/// Requests that a stale copy of an edge answered.
+pub const EDGE_CACHE_STALE: &str = "plimsoll.edge.cache_stale";
+/// Requests that no copy of an edge could answer by itself.
+pub const EDGE_CACHE_MISSES: &str = "plimsoll.edge.cache_misses";
+/// Of these, requests that waited for the fetch of another.
+pub const EDGE_CACHE_COLLAPSED: &str = "plimsoll.edge.cache_collapsed";
+/// Requests that passed an edge's cache by.
+pub const EDGE_CACHE_PASSED: &str = "plimsoll.edge.cache_passed";
+/// Copies that left an edge's cache for want of room.
+pub const EDGE_CACHE_EVICTIONS: &str = "plimsoll.edge.cache_evictions";
+/// Copies in an edge's cache.
+pub const EDGE_CACHE_OBJECTS: &str = "plimsoll.edge.cache_objects";
+/// Memory that an edge's cache takes, bytes.
+pub const EDGE_CACHE_BYTES: &str = "plimsoll.edge.cache_bytes";
 
 /// Memory by `system.memory.state` (used, free, buffers, cached).
 pub const MEMORY_USAGE: &str = "system.memory.usage";

@@ -17,19 +17,39 @@ const PATIENCE: Duration = Duration::from_millis(200);
 const ANSWER_LEN_MAX: u64 = 1 << 20;
 
 /// Name in the edge's text, and what becomes of it here.
-const LEVELS: [(&str, &str); 4] = [
+const LEVELS: [(&str, &str); 6] = [
     ("plimsoll_edge_connections", metric::EDGE_CONNECTIONS),
     ("plimsoll_edge_waiting", metric::EDGE_WAITING),
     ("plimsoll_edge_server_in_flight", metric::EDGE_IN_FLIGHT),
     ("plimsoll_edge_server_limit", metric::EDGE_LIMIT),
+    ("plimsoll_edge_cache_objects", metric::EDGE_CACHE_OBJECTS),
+    ("plimsoll_edge_cache_bytes", metric::EDGE_CACHE_BYTES),
 ];
-const COUNTERS: [(&str, &str); 3] = [
+const COUNTERS: [(&str, &str); 9] = [
     ("plimsoll_edge_requests_total", metric::EDGE_REQUESTS),
     (
         "plimsoll_edge_server_answers_total",
         metric::EDGE_SERVER_ANSWERS,
     ),
     ("plimsoll_edge_own_answers_total", metric::EDGE_OWN_ANSWERS),
+    ("plimsoll_edge_cache_hits_total", metric::EDGE_CACHE_HITS),
+    ("plimsoll_edge_cache_stale_total", metric::EDGE_CACHE_STALE),
+    (
+        "plimsoll_edge_cache_misses_total",
+        metric::EDGE_CACHE_MISSES,
+    ),
+    (
+        "plimsoll_edge_cache_collapsed_total",
+        metric::EDGE_CACHE_COLLAPSED,
+    ),
+    (
+        "plimsoll_edge_cache_passed_total",
+        metric::EDGE_CACHE_PASSED,
+    ),
+    (
+        "plimsoll_edge_cache_evictions_total",
+        metric::EDGE_CACHE_EVICTIONS,
+    ),
 ];
 
 /// An edge that is asked.
@@ -151,6 +171,8 @@ mod tests {
         plimsoll_edge_connections 2\n\
         plimsoll_edge_server_in_flight{pool=\"a\",server=\"b\\\"\\\\c\"} 7\n\
         plimsoll_edge_waiting{pool=\"a\"} nonsense\n\
+        plimsoll_edge_cache_bytes 4096\n\
+        plimsoll_edge_cache_hits_total 10\n\
         plimsoll_edge_unknown 4\n";
 
     #[test]
@@ -160,6 +182,7 @@ mod tests {
         TEXT.lines().for_each(|line| take(line, &mut meter));
         meter.begin(3_000_000_000);
         take("plimsoll_edge_requests_total 23", &mut meter);
+        take("plimsoll_edge_cache_hits_total 20", &mut meter);
         let readings = meter.finish(1);
         let in_flight = metric::series(
             metric::EDGE_IN_FLIGHT,
@@ -169,6 +192,8 @@ mod tests {
             (metric::EDGE_CONNECTIONS.to_owned(), 2.0),
             (in_flight, 7.0),
             (metric::EDGE_REQUESTS.to_owned(), 10.0),
+            (metric::EDGE_CACHE_BYTES.to_owned(), 4096.0),
+            (metric::EDGE_CACHE_HITS.to_owned(), 5.0),
         ];
         assert_eq!(readings.values, expected.into_iter().collect());
     }

@@ -147,6 +147,14 @@ const ALL: &[Definition] = table! {
     Gauge EDGE_WAITING ["pool"] "{request}" "/metrics of an edge" "requests in line";
     Gauge EDGE_IN_FLIGHT ["pool", "server"] "{request}" "/metrics of an edge" "requests with a server";
     Gauge EDGE_LIMIT ["pool", "server"] "{request}" "/metrics of an edge" "requests that may be with a server at once";
+    Delta EDGE_CACHE_HITS [] "{request}" "/metrics of an edge" "requests that a fresh copy answered";
+    Delta EDGE_CACHE_STALE [] "{request}" "/metrics of an edge" "requests that a stale copy answered";
+    Delta EDGE_CACHE_MISSES [] "{request}" "/metrics of an edge" "requests that no copy could answer by itself";
+    Delta EDGE_CACHE_COLLAPSED [] "{request}" "/metrics of an edge" "of these, requests that waited for the fetch of another";
+    Delta EDGE_CACHE_PASSED [] "{request}" "/metrics of an edge" "requests that passed the cache by";
+    Delta EDGE_CACHE_EVICTIONS [] "{copy}" "/metrics of an edge" "copies that left for want of room";
+    Gauge EDGE_CACHE_OBJECTS [] "{copy}" "/metrics of an edge" "copies";
+    Gauge EDGE_CACHE_BYTES [] "By" "/metrics of an edge" "memory that copies take";
 
     Gauge PROBE_INTERVAL [] "s" "monotonic clock" "time since the readings before";
     Gauge PROBE_CPU_TIME [] "s" "thread CPU clock" "CPU time the readings before took";

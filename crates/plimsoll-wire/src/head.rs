@@ -156,6 +156,8 @@ pub fn headers(bytes: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 struct Found {
     sized: Option<u64>,
     chunked: bool,
+    /// A transfer coding that changes nothing.
+    uncoded: bool,
     close: bool,
     keep_alive: bool,
     coding: Coding,
@@ -170,10 +172,15 @@ impl Found {
         match name.len() {
             14 if name.eq_ignore_ascii_case("content-length") => self.take_length(value)?,
             17 if name.eq_ignore_ascii_case("transfer-encoding") => {
-                if self.chunked || !value.trim_ascii().eq_ignore_ascii_case(b"chunked") {
+                let value = value.trim_ascii();
+                if self.chunked || self.uncoded {
                     return Err(Fault::TransferEncoding);
                 }
-                self.chunked = true;
+                self.chunked = value.eq_ignore_ascii_case(b"chunked");
+                self.uncoded = !self.chunked && means_nothing(value);
+                if !(self.chunked || self.uncoded) {
+                    return Err(Fault::TransferEncoding);
+                }
             }
             10 if name.eq_ignore_ascii_case("connection") => {
                 for token in value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
@@ -207,15 +214,18 @@ impl Found {
 
     fn head(self, status: u16, is_1_1: bool) -> Result<Head, Fault> {
         let length = match (self.sized, self.chunked) {
-            (Some(_), true) => return Err(Fault::TwoFramings),
-            (None, true) if !is_1_1 => return Err(Fault::TransferEncoding),
+            (Some(_), _) if self.chunked || self.uncoded => return Err(Fault::TwoFramings),
+            (None, _) if (self.chunked || self.uncoded) && !is_1_1 => {
+                return Err(Fault::TransferEncoding);
+            }
             (None, true) => Length::Chunked,
-            (Some(length), false) => Length::Sized(length),
+            (Some(length), _) => Length::Sized(length),
             (None, false) => Length::Unsaid,
         };
         Ok(Head {
             status,
-            keep_alive: !self.close && (is_1_1 || self.keep_alive),
+            // Who names a coding that is none may frame the next answer as badly.
+            keep_alive: !self.close && !self.uncoded && (is_1_1 || self.keep_alive),
             length,
             coding: self.coding,
             sets_cookie: self.sets_cookie,
@@ -235,6 +245,30 @@ impl Coding {
             Self::Other
         }
     }
+}
+
+/// Whether a transfer coding is none of those that are registered: `identity`, as RFC 2616 had it, or a word that nobody
+/// knows. Its answer ends with the connection (RFC 9112, 6.3), and there is nothing to decode. What only looks like
+/// `chunked` is not taken for another, and what is really coded would reach a client that did not ask for it.
+fn means_nothing(value: &[u8]) -> bool {
+    const REGISTERED: [&[u8]; 6] = [
+        b"compress",
+        b"deflate",
+        b"gzip",
+        b"trailers",
+        b"x-compress",
+        b"x-gzip",
+    ];
+    let is_token = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'-';
+    let chunked = b"chunked";
+    !value.is_empty()
+        && value.iter().all(is_token)
+        && !REGISTERED
+            .iter()
+            .any(|coding| coding.eq_ignore_ascii_case(value))
+        && !value
+            .windows(chunked.len())
+            .any(|part| part.eq_ignore_ascii_case(chunked))
 }
 
 pub(crate) fn decimal(digits: &[u8]) -> Option<u64> {
@@ -366,6 +400,35 @@ mod tests {
             with("Transfer-Encoding: gzip, chunked\r\n"),
             Err(Fault::TransferEncoding)
         );
+        for coding in [
+            "gzip", "Deflate", "xchunked", "chunked-", "", "a b", "a, b", "a;q=1", "\"a\"",
+        ] {
+            assert_eq!(
+                with(&format!("Transfer-Encoding: {coding}\r\n")),
+                Err(Fault::TransferEncoding),
+                "{coding}"
+            );
+        }
+        assert_eq!(
+            with("Content-Length: 1\r\nTransfer-Encoding: identity\r\n"),
+            Err(Fault::TwoFramings)
+        );
+        for codings in [
+            ["identity", "chunked"],
+            ["chunked", "identity"],
+            ["identity", "identity"],
+        ] {
+            let [one, other] = codings.map(|coding| format!("Transfer-Encoding: {coding}\r\n"));
+            assert_eq!(
+                with(&format!("{one}{other}")),
+                Err(Fault::TransferEncoding),
+                "{codings:?}"
+            );
+        }
+        assert_eq!(
+            check("HTTP/1.0 200 OK\r\nTransfer-Encoding: identity\r\n\r\n"),
+            Err(Fault::TransferEncoding)
+        );
         assert_eq!(
             with("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
             Err(Fault::TransferEncoding)
@@ -380,6 +443,14 @@ mod tests {
                 Err(Fault::ContentLength),
                 "{length}"
             );
+        }
+    }
+
+    #[test]
+    fn a_coding_that_is_none_ends_with_its_connection() {
+        for coding in ["identity", "Identity", "no-such-thing"] {
+            let head = with(&format!("Transfer-Encoding: {coding}\r\n")).unwrap();
+            assert_eq!((head.length, head.keep_alive), (Length::Unsaid, false));
         }
     }
 

@@ -189,6 +189,11 @@ impl<H> Fill<H> {
             .is_ok()
     }
 
+    /// Whether there is a follower.
+    pub(super) fn is_followed(&self) -> bool {
+        self.followers.load(Ordering::Acquire) > 0
+    }
+
     fn charge(&self, bytes: usize) {
         self.budget.take(bytes);
         self.charged.fetch_add(bytes, Ordering::AcqRel);

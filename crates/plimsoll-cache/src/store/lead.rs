@@ -162,6 +162,11 @@ impl<V: Weigh, H> Leader<V, H> {
         Follower::new(Arc::clone(&self.fill))
     }
 
+    /// Whether anybody reads along.
+    pub fn is_followed(&self) -> bool {
+        self.fill.is_followed()
+    }
+
     /// Tells the followers the head, once it is known that the answer may be shared; `length` is the body's as announced.
     pub fn head(&self, head: Arc<H>, length: Option<usize>) {
         self.fill.set_head(head, length);

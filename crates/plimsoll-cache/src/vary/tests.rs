@@ -210,3 +210,35 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn one_language_may_be_preferred_to_all_others() {
+    let check = |value: &str, expected: Option<&str>| {
+        let headers = [Header {
+            name: "Accept-Language",
+            value: value.as_bytes(),
+        }];
+        let found = preferred_language(&headers).map(|name| String::from_utf8_lossy(name));
+        assert_eq!(found.as_deref(), expected, "{value}");
+    };
+    check("de", Some("de"));
+    check("fr;q=0.5, de;q=1.0", Some("de"));
+    check("fr;q=0.501, de;q=0.51", Some("de"));
+    check("de, en;q=0.9, *;q=0.1", Some("de"));
+    check("de-AT", Some("de-AT"));
+    for none in [
+        "",
+        "de, en",
+        "*",
+        "de-*",
+        "*, de;q=0.9",
+        "de;q=0",
+        "de;q=2",
+        "de;q=x",
+        "de;v=1",
+        "de;q=0.1234",
+    ] {
+        check(none, None);
+    }
+    assert_eq!(preferred_language(&[]), None);
+}

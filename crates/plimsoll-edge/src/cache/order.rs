@@ -6,6 +6,7 @@ use plimsoll_cache::store::How;
 use plimsoll_cache::{KeyRef, KeyRule, Moment};
 use serde_json::{Value, json};
 
+use super::unkept::line_of_head;
 use super::{Cache, Page, Wanted};
 use crate::overview::CacheView;
 
@@ -185,17 +186,32 @@ impl Cache {
                     found.push((text.clone(), view(page, now)));
                     false
                 });
-                if let Some((word, at)) = self.refusal(wanted.hash) {
-                    let ago = now.since(at) / 1000;
-                    refused.push(json!({ "key": text, "rule": word, "seconds_ago": ago }));
+                if let Some(one) = self.refusal(wanted.hash) {
+                    refused.push(json!({
+                        "key": text,
+                        "rule": one.rule.text(),
+                        "word": one.rule.word(),
+                        "header": one.header,
+                        "seconds_ago": now.since(one.at) / 1000,
+                    }));
                 }
                 keys.push(text);
             }
         }
-        let verdict = match (found.is_empty(), refused.is_empty()) {
-            (false, _) => "there is a copy",
-            (true, false) => "the last answer was not kept",
-            (true, true) => "nobody has asked for it lately, or its copy has left for want of room",
+        let states: Vec<_> = found
+            .iter()
+            .filter_map(|(_, copy)| copy["state"].as_str())
+            .collect();
+        let verdict = if states.contains(&FRESH) {
+            "a copy answers"
+        } else if states.contains(&STALE) {
+            "its copy is stale: who asks next renews it"
+        } else if !states.is_empty() {
+            "its copy is asked about every time"
+        } else if refused.is_empty() {
+            "nobody has asked for it lately, its copy has left for want of room, or its route keeps nothing"
+        } else {
+            "the last answer was not kept"
         };
         let copies = found.into_iter().map(|(key, mut copy)| {
             copy["key"] = key.into();
@@ -247,6 +263,10 @@ impl Cache {
     }
 }
 
+/// What a copy is.
+const FRESH: &str = "fresh";
+const STALE: &str = "stale";
+
 /// One copy.
 fn view(page: &Page, now: Moment) -> Value {
     let stored = &page.told.stored;
@@ -261,9 +281,10 @@ fn view(page: &Page, now: Moment) -> Value {
         "bytes": page.len(),
         "age": stored.age(now),
         "ttl": ttl,
-        "state": if terms.no_cache { "asked for every time" } else if ttl > 0 { "fresh" } else { "stale" },
+        "state": if terms.no_cache { "asked for every time" } else if ttl > 0 { FRESH } else { STALE },
         "lifetime": terms.plain.seconds.max(terms.said.seconds),
         "lifetime_from": terms.plain.source.word(),
+        "header": line_of_head(stored.head(), terms.plain.source.fields()),
         "stale_while_revalidate": terms.stale_while_revalidate,
         "stale_if_error": terms.stale_if_error,
         "varies_by": page.told.names(),

@@ -7,12 +7,13 @@ use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use plimsoll_cache::reuse::{decide, is_refused_without};
+use plimsoll_cache::reuse::{decide, is_refused_without, shape};
 use plimsoll_cache::stale::may_serve;
 use plimsoll_cache::store::{Begin, Hit};
-use plimsoll_cache::vary::write_selecting;
+use plimsoll_cache::vary::{preferred_language, write_selecting};
 use plimsoll_cache::{
-    Asked, CacheStatus, Class, Decision, Forward, Method, Passing, Reason as Why, Serve,
+    Asked, CacheStatus, Class, Decision, Forward, Method, Moment, Passing, Reason as Why, Renewal,
+    Serve, Shape,
 };
 use plimsoll_config::edge::Action;
 use plimsoll_wire::request_head::{RequestHead, header_room, parse};
@@ -79,6 +80,19 @@ pub(super) struct Look<'a> {
 }
 
 impl Look<'_> {
+    /// When its copy was purged. After the grace a purged copy waits for its turn all the same: what a purge of
+    /// everything has met must not be asked for all at once either.
+    fn purged_at(&self, now: Moment) -> Moment {
+        let at = self.cache.purged_at();
+        let grace_ms = u64::from(self.route.policy.purge_grace) * 1000;
+        let began = self.request.own.moments.began;
+        if now < at.after(grace_ms) || self.cache.pacing.lets(began) {
+            at
+        } else {
+            now
+        }
+    }
+
     pub(super) fn subject(&self) -> Subject {
         let settings = self.request.settings;
         let route = settings.routes.get(self.request.own.facts.route);
@@ -148,7 +162,7 @@ impl Connection {
         let page = hit.object.value();
         let stored = &page.told.stored;
         let now = self.event_loop.moment();
-        let purged_at = hit.purged.then(|| look.cache.purged_at());
+        let purged_at = hit.purged.then(|| look.purged_at(now));
         let policy = &look.route.policy;
         match decide(
             &look.asked,
@@ -159,17 +173,27 @@ impl Connection {
             policy,
         ) {
             Decision::Serve(serve) => {
-                if serve.renew.is_some() && page.is_to_be_tried(look.request.own.moments.began) {
+                let began = look.request.own.moments.began;
+                let pacing = &look.cache.pacing;
+                let is_to_be_renewed = serve.renew.is_some_and(|renewal| {
+                    page.is_to_be_tried(began, || renewal != Renewal::Purged || pacing.lets(began))
+                });
+                if is_to_be_renewed {
                     self.renew(&look, &hit);
                 }
                 self.serve_hit(&look.request, page, serve);
             }
             Decision::Revalidate(why) => {
-                let may_stand_in = page.has_just_failed(look.request.own.moments.began)
-                    && may_serve(&look.asked, stored, now);
-                if may_stand_in {
-                    let fetch = self.fetch(&look, Role::Watch, Some(hit), CacheStatus::default());
-                    return self.refuse_request(&look.request, Some(fetch), 503, Reason::NoServer);
+                let began = look.request.own.moments.began;
+                if page.has_failed(began) && may_serve(&look.asked, stored, now) {
+                    if !page.rests(began) && page.is_to_be_tried(began, || true) {
+                        self.renew(&look, &hit);
+                    }
+                    let request = &look.request;
+                    let mut line = Vec::new();
+                    self.begin_line(&mut line, request.head, request.client);
+                    let shape = shape(&look.asked, stored, Some(page.len()));
+                    return self.serve_stale(page, shape, &request.own, &line, None);
                 }
                 self.seek(look, Some(hit), why.into());
             }
@@ -184,6 +208,9 @@ impl Connection {
         };
         if is_refused_without(&look.asked) {
             return self.refuse_look(&look);
+        }
+        if let Some(hit) = self.in_preferred_language(&look) {
+            return self.found(look, hit);
         }
         // Copies for other requests tell what this one is to be told apart by.
         let space = look.route.space;
@@ -200,6 +227,29 @@ impl Connection {
             None => Forward::UriMiss,
         };
         self.seek(look, None, forward);
+    }
+
+    /// The fresh copy in the one language that the request prefers to all others, if it is the only one that says so:
+    /// no origin has anything better for it. Of several, some may be labelled wrongly.
+    fn in_preferred_language(&self, look: &Look<'_>) -> Option<Hit<Page>> {
+        let language = preferred_language(look.asked.headers)?;
+        let space = look.route.space;
+        let (cache, now) = (look.cache, self.event_loop.moment());
+        let mut count = 0;
+        let counted = |page: &Page| {
+            count += usize::from(page.told.is_in_language(space, language));
+            false
+        };
+        cache.store.get(&look.wanted, counted);
+        if count != 1 {
+            return None;
+        }
+        let is_it = |page: &Page| {
+            let terms = page.told.stored.terms();
+            page.told.is_in_language(space, language) && terms.is_fresh(look.asked.class, now)
+        };
+        let hit = cache.store.get(&look.wanted, is_it);
+        hit.filter(|hit| !hit.purged)
     }
 
     /// The client wants a copy or nothing.
@@ -444,6 +494,9 @@ impl Connection {
         else {
             return;
         };
+        if let Some(cache) = &request.settings.cache {
+            cache.pacing.note();
+        }
         let pool = &request.settings.pools[pool];
         self.enter(request, pool, fetch, status);
     }
@@ -467,7 +520,7 @@ impl Connection {
         let shape = subject.with(&here.policy, |parts| {
             let stored = &page.told.stored;
             may_serve(&parts.asked, stored, now)
-                .then(|| plimsoll_cache::reuse::shape(&parts.asked, stored, Some(page.len())))
+                .then(|| shape(&parts.asked, stored, Some(page.len())))
         });
         let Some(shape) = shape.flatten() else {
             return false;
@@ -477,7 +530,14 @@ impl Connection {
             self.stage = Stage::Over;
             return true;
         }
+        self.serve_stale(page, shape, own, line, ill);
+        true
+    }
+
+    /// Answers with a stale copy because its servers fail.
+    fn serve_stale(&mut self, page: &Page, shape: Shape, own: &Own, line: &[u8], ill: Option<u16>) {
         self.event_loop.figures.cache_stale.increment();
+        let now = self.event_loop.moment();
         let stored = &page.told.stored;
         let until = stored.terms().plain_until.max(stored.terms().fresh_until);
         let ttl = i64::try_from(until.since(now) / 1000).unwrap_or_default()
@@ -501,7 +561,6 @@ impl Connection {
             reason: Some("stale"),
             pass: None,
         });
-        true
     }
 
     /// Refuses a request that did not get to a server: a stale copy goes before everything else.

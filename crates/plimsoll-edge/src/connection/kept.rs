@@ -85,8 +85,12 @@ impl Connection {
                 return;
             }
         }
-        if let Some(fetch) = exchange.fetch.take() {
-            fetch.fail();
+        if let Some(fetch) = exchange.fetch.take()
+            && let (Some(copy), _) = fetch.fail()
+            && matches!(kept, Kept::Ill(_))
+        {
+            let now = self.event_loop.clock.now();
+            copy.object.value().note_failure(now);
         }
         self.event_loop.recycle(exchange);
     }

@@ -20,6 +20,7 @@ use super::renewing::compare;
 use super::{End, Exchange, Side};
 use crate::cache::fetch::{Fetch, Filling, Kept, Role};
 use crate::cache::subject::Parts;
+use crate::cache::unkept::{Refused, Unkept};
 use crate::cache::{Page, Told, Wanted};
 use crate::client::Client;
 use crate::compress::Coded;
@@ -86,6 +87,11 @@ impl Filling {
                 spool.append(content);
             }
         }
+    }
+
+    /// Whether nobody wants it any more: it is not kept, and whoever read along has left.
+    fn is_vain(&self) -> bool {
+        !self.fits && self.spool.is_none() && !self.leader.is_followed()
     }
 }
 
@@ -204,34 +210,33 @@ impl Exchange {
         if parts.asked.method == Method::Head {
             compare(&fetch, parts, &answer, policy, &times);
         }
-        let refusal = match storing::judge(&parts.asked, &parts.key, &answer, policy, &times) {
+        let rule = match storing::judge(&parts.asked, &parts.key, &answer, policy, &times) {
             Ok(storable) => match self.keep(fetch, parts, said, policy, storable, side) {
                 Ok(course) => return course,
-                Err((back, word)) => {
+                Err((back, rule)) => {
                     fetch = *back;
-                    (word, true)
+                    rule
                 }
             },
-            Err(refusal) => (refusal.word(), refusal.is_remembered()),
+            Err(refusal) => Unkept::Refused(refusal),
         };
-        self.let_past(fetch, refusal, said.head.status, side);
+        self.let_past(fetch, rule, said, side);
         Course::ToClient
     }
 
     /// An answer that is not kept: nobody waits for it any longer.
-    fn let_past(
-        &mut self,
-        fetch: Fetch,
-        (word, is_remembered): (&'static str, bool),
-        status: u16,
-        side: &Side<'_>,
-    ) {
+    fn let_past(&mut self, fetch: Fetch, rule: Unkept, said: &Said<'_>, side: &Side<'_>) {
         let now = side.event_loop.clock.now();
-        let is_ill = Illness::of_status(status).is_some();
+        let is_ill = Illness::of_status(said.head.status).is_some();
+        let is_remembered = rule.is_remembered();
         let named = fetch.subject.named();
-        let at = side.event_loop.moment();
         if !matches!(fetch.role, Role::Watch) {
-            fetch.cache.note_refusal(fetch.subject.hash, word, at);
+            fetch.cache.note_refusal(Refused {
+                hash: fetch.subject.hash,
+                rule,
+                header: rule.header(said.headers),
+                at: side.event_loop.moment(),
+            });
         }
         match fetch.role {
             Role::Lead(leader) if is_ill => leader.fail(),
@@ -246,7 +251,7 @@ impl Exchange {
             fetch.cache.drop_key(&named);
         }
         self.cache_status = Some(plimsoll_cache::CacheStatus {
-            detail: Some(word),
+            detail: Some(rule.word()),
             ..fetch.status
         });
     }
@@ -260,13 +265,13 @@ impl Exchange {
         policy: &Policy,
         mut storable: Storable,
         side: &Side<'_>,
-    ) -> Result<Course, (Box<Fetch>, &'static str)> {
+    ) -> Result<Course, (Box<Fetch>, Unkept)> {
         let len = said.kept_len();
         if len.is_some_and(|len| len > fetch.cache.body_len_max(&storable.terms)) {
-            return Err((Box::new(fetch), "too-large"));
+            return Err((Box::new(fetch), Unkept::TooLarge));
         }
         let Some(labels) = labels(said.headers, &parts.key, fetch.cache.seed) else {
-            return Err((Box::new(fetch), "too-many-tags"));
+            return Err((Box::new(fetch), Unkept::TooManyTags));
         };
         if said.coded != Coded::Plain {
             vary_by_coding(&mut storable.vary);
@@ -283,7 +288,7 @@ impl Exchange {
             Some(told)
         });
         let Some(told) = told.map(Arc::new) else {
-            return Err((Box::new(fetch), "vary"));
+            return Err((Box::new(fetch), Unkept::SaysTooMuch));
         };
         let now = side.event_loop.clock.now();
         let (store, begun) = (&fetch.cache.store, fetch.begun.store);
@@ -417,6 +422,11 @@ impl Exchange {
         {
             self.kept = Some(Kept::Page(hit.object, status));
         }
+    }
+
+    /// Whether nobody wants the rest of the answer.
+    pub(super) fn is_in_vain(&self) -> bool {
+        matches!(&self.answer.course, Course::Kept(filling) if filling.is_vain())
     }
 
     /// Whether an answer that is too large to be kept is far enough ahead of who asked for it.

@@ -1,19 +1,23 @@
 //! The cache in the road of a request: what copies answer, what goes on, and what becomes of it.
 
+mod abuse;
+mod clients;
 mod collapse;
 mod disk;
 mod fragments;
 mod plain;
 mod purge;
 mod stale;
+mod truth;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_config::edge::{Admin, CACHE_LEN, Edge};
+use plimsoll_config::edge::{CACHE_LEN, Edge};
+use serde_json::Value;
 
-use crate::support::{Afloat, Scripted, ask, parts, plain, pool, start};
+use crate::support::{Afloat, Scripted, ask, open_admin, parts, plain, pool, start};
 
 /// A server that answers by what it is asked, and how often it was before.
 fn origin(answer: impl Fn(&str, usize) -> String + Send + Sync + 'static) -> Scripted {
@@ -50,16 +54,27 @@ fn before(server: SocketAddr) -> Afloat {
     start(&cached(server))
 }
 
+/// The same with an admin address.
+fn open(server: SocketAddr) -> Edge {
+    Edge {
+        admin: Some(open_admin()),
+        ..cached(server)
+    }
+}
+
 /// An edge with an admin address before one server.
 fn with_admin(server: SocketAddr) -> Afloat {
-    start(&Edge {
-        admin: Some(Admin {
-            address: SocketAddr::from(([127, 0, 0, 1], 0)),
-            must_bind: true,
-            token: None,
-        }),
-        ..cached(server)
-    })
+    start(&open(server))
+}
+
+/// What the admin address shows.
+fn shown(edge: &Afloat, path: &str) -> Value {
+    let admin = edge.admin();
+    let answer = ask(
+        admin,
+        format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n"),
+    );
+    serde_json::from_str(parts(&answer).1).unwrap_or_default()
 }
 
 /// A request on a connection of its own.

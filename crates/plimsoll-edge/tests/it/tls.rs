@@ -31,7 +31,7 @@ pub(crate) fn secure(mut edge: Edge, names: &[&str]) -> (Afloat, TempDir) {
     (start(&edge), folder)
 }
 
-fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
+pub(crate) fn curl(edge: &Afloat, host: &str, arguments: &[&str]) -> String {
     let port = edge.address.port();
     let output = Command::new("curl")
         .args(["-sS", "--max-time", "60", "-k", "--resolve"])

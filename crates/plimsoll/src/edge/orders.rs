@@ -115,6 +115,7 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, Fault> {
             "ttl",
             "lifetime",
             "lifetime_from",
+            "header",
             "varies_by",
             "etag",
             "bytes",
@@ -130,6 +131,7 @@ pub(super) fn why(url: &str, admin: &AdminArguments) -> Result<Exit, Fault> {
     for refused in said["refused"].as_array().into_iter().flatten() {
         line(&mut text, "not kept", &refused["key"]);
         line(&mut text, "  rule", &refused["rule"]);
+        line(&mut text, "  header", &refused["header"]);
         line(&mut text, "  seconds ago", &refused["seconds_ago"]);
     }
     print(&text);

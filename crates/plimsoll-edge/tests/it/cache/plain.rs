@@ -95,6 +95,38 @@ fn variants_are_told_apart_by_what_they_vary_by() {
 }
 
 #[test]
+fn the_only_copy_in_the_preferred_language_is_as_good() {
+    let origin = origin(|head, _| {
+        let says = value(head, "accept-language").to_owned();
+        let own = if says.starts_with("de") { "de" } else { "en" };
+        let lines =
+            format!("Cache-Control: max-age=60\nVary: Accept-Language\nContent-Language: {own}");
+        page(&lines, &says)
+    });
+    let edge = before(origin.address);
+    let ask = |language: &str| {
+        let line = format!("Accept-Language: {language}");
+        request(edge.address, "GET /", &line)
+    };
+    let missed = "plimsoll; fwd=vary-miss; stored";
+    check(
+        &ask("de, en"),
+        (200, "de, en"),
+        "plimsoll; fwd=uri-miss; stored",
+    );
+    check(&ask("fr;q=0.5, DE;q=1.0"), (200, "de, en"), "plimsoll; hit");
+    // Who likes another as much, or more, is for the origin to judge.
+    check(&ask("fr, de"), (200, "fr, de"), missed);
+    check(
+        &ask("fr;q=0.9, de;q=0.8"),
+        (200, "fr;q=0.9, de;q=0.8"),
+        missed,
+    );
+    // Two pages say that they are in English: one of them might not be.
+    check(&ask("en, fr;q=0.1"), (200, "en, fr;q=0.1"), missed);
+}
+
+#[test]
 fn a_copy_that_has_not_changed_is_renewed() {
     let origin = origin(|head, number| {
         if head.contains("If-None-Match: \"v1\"") {

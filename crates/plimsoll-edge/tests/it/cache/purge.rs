@@ -1,9 +1,11 @@
 //! Purges: by page, by prefix, by tag and of everything; and questions about copies.
 
+use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
+use std::time::Instant;
 
-use super::{check, origin, page, with_admin};
-use crate::support::{Afloat, Patience, Scripted, ask, get, parts};
+use super::{check, origin, page, value, with_admin};
+use crate::support::{Afloat, Patience, Scripted, ask, connect, get, parts, read_until};
 
 pub(super) fn order(admin: SocketAddr, path: &str, order: &str) -> (u16, String) {
     let len = order.len();
@@ -82,6 +84,35 @@ fn what_is_purged_softly_is_served_while_it_is_renewed() {
 }
 
 #[test]
+fn a_purge_of_everything_is_spread_over_the_origin() {
+    let origin = origin(|_, number| page("Cache-Control: max-age=600", &number.to_string()));
+    let edge = with_admin(origin.address);
+    let mut stream = connect(edge.address);
+    let mut ask_all = || {
+        for number in 0..300 {
+            let request = format!("GET /{number} HTTP/1.1\r\nHost: a.example\r\n\r\n");
+            stream.write_all(request.as_bytes()).unwrap();
+            let head = read_until(&mut stream, "\r\n\r\n");
+            let len = value(&head, "content-length").parse().unwrap();
+            stream.read_exact(&mut vec![0; len]).unwrap();
+        }
+    };
+    ask_all();
+    let began = Instant::now();
+    assert_eq!(order(edge.admin(), "/purge", r#"{"all": true}"#).0, 200);
+    ask_all();
+    let lasted = began.elapsed().as_secs_f64();
+    let renewed = origin.heard().len() - 300;
+    // A few at once, and half of what is usual: no more than three hundred a second were.
+    let most = 38.0 + (lasted + 1.0) * 150.0;
+    assert!(renewed as f64 <= most, "{renewed} of {most}");
+    let patience = Patience::start();
+    while origin.heard().len() < 332 {
+        patience.check("the first renewals");
+    }
+}
+
+#[test]
 fn orders_that_say_nothing_are_refused_with_the_remedy() {
     let (_origin, edge) = with_pages();
     let (status, told) = order(edge.admin(), "/purge", r#"{"page": "/"}"#);
@@ -109,10 +140,43 @@ fn a_copy_is_explained() {
     assert_eq!(known["copies"][0]["state"], "fresh", "{known}");
     assert_eq!(known["copies"][0]["lifetime_from"], "max-age", "{known}");
     assert_eq!(known["copies"][0]["key"], "http://a.example/c", "{known}");
+    let header = "Cache-Control: max-age=600";
+    assert_eq!(known["copies"][0]["header"], header, "{known}");
+    assert_eq!(known["verdict"], "a copy answers", "{known}");
     let unknown = why("http://a.example/d");
     assert_eq!(
         unknown["copies"].as_array().map(Vec::len),
         Some(0),
         "{unknown}"
     );
+}
+
+#[test]
+fn an_answer_that_was_not_kept_is_explained() {
+    let origin = origin(|head, _| {
+        let said = if head.starts_with("GET /login") {
+            "Cache-Control: max-age=60\nSet-Cookie: session=secret; HttpOnly"
+        } else {
+            "Cache-Control: private, max-age=60"
+        };
+        page(said, "mine")
+    });
+    let edge = with_admin(origin.address);
+    let check = |path: &str, word: &str, header: &str| {
+        get(edge.address, path);
+        let (_, told) = order(
+            edge.admin(),
+            "/why",
+            &format!(r#"{{"url": "http://a.example{path}"}}"#),
+        );
+        let told: serde_json::Value = serde_json::from_str(&told).unwrap();
+        let refused = &told["refused"][0];
+        assert_eq!(told["verdict"], "the last answer was not kept", "{told}");
+        assert_eq!(refused["key"], format!("http://a.example{path}"), "{told}");
+        assert_eq!(refused["word"], word, "{told}");
+        assert_eq!(refused["header"], header, "{told}");
+        assert!(!told.to_string().contains("secret"), "{told}");
+    };
+    check("/a", "private", "Cache-Control: private, max-age=60");
+    check("/login", "set-cookie", "Set-Cookie: session…");
 }

@@ -1,6 +1,7 @@
 //! Stale copies: served while they are renewed, and when no server answers.
 
 use std::io::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 
@@ -104,6 +105,39 @@ fn a_server_that_says_it_is_ill_is_stood_in_for() {
 }
 
 #[test]
+fn a_server_that_gets_well_is_noticed_however_much_is_asked() {
+    let is_ill = Arc::new(AtomicBool::new(false));
+    let known = Arc::clone(&is_ill);
+    let origin = Scripted::start(move |mut heard| {
+        while heard.head().is_some() {
+            let number = heard.number;
+            if known.load(Ordering::SeqCst) {
+                return;
+            }
+            heard.say(page(
+                "Cache-Control: max-age=1\nAge: 9",
+                &number.to_string(),
+            ));
+        }
+    });
+    let edge = before(origin.address);
+    assert_eq!(parts(&get(edge.address, "/")), (200, "0"));
+    is_ill.store(true, Ordering::SeqCst);
+    let began = origin.heard().len();
+    let patience = Patience::start();
+    // It is tried again though every request finds a copy that stands in.
+    while origin.heard().len() < began + 6 {
+        let answer = get(edge.address, "/");
+        assert_eq!(parts(&answer), (200, "0"), "{answer}");
+        patience.check("another try");
+    }
+    is_ill.store(false, Ordering::SeqCst);
+    while parts(&get(edge.address, "/")) == (200, "0") {
+        patience.check("the new page");
+    }
+}
+
+#[test]
 fn a_page_that_must_be_asked_about_is_never_served_stale() {
     let origin = origin(|_, number| match number {
         0 => page("Cache-Control: max-age=1, must-revalidate\nAge: 9", "hello"),
@@ -113,4 +147,36 @@ fn a_page_that_must_be_asked_about_is_never_served_stale() {
     get(edge.address, "/");
     let answer = get(edge.address, "/");
     assert_eq!(parts(&answer), (503, "sick"), "{}", status(&answer));
+}
+
+#[test]
+fn a_copy_is_renewed_once_in_the_last_tenth_of_its_lifetime() {
+    let (release, wait) = sync_channel::<()>(10);
+    let wait = Arc::new(Mutex::new(wait));
+    let origin = origin(move |head, number| {
+        if number < 2 {
+            let age = if head.starts_with("GET /early") {
+                890
+            } else {
+                901
+            };
+            return page(&format!("Cache-Control: max-age=1000\nAge: {age}"), "old");
+        }
+        let _ = wait.lock().unwrap().recv();
+        page("Cache-Control: max-age=1000", "new")
+    });
+    let edge = before(origin.address);
+    get(edge.address, "/early");
+    get(edge.address, "/late");
+    for _ in 0..20 {
+        check(&get(edge.address, "/early"), (200, "old"), "plimsoll; hit");
+        let said = "plimsoll; hit; detail=renewed-early";
+        check(&get(edge.address, "/late"), (200, "old"), said);
+    }
+    release.send(()).unwrap();
+    let patience = Patience::start();
+    while parts(&get(edge.address, "/late")).1 != "new" {
+        patience.check("the new page");
+    }
+    assert_eq!(origin.heard().len(), 3);
 }

@@ -1,0 +1,169 @@
+//! One copy for all kinds of clients: HTTP/2, HTTP/1.0, many at once, and such that read slowly.
+
+use std::io::{Read as _, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::time::{Duration, Instant};
+
+use super::{before, cached, origin, page, request, value};
+use crate::support::{Scripted, connect, get, parts, read_until};
+use crate::tls::{curl, secure};
+
+#[test]
+fn a_copy_answers_over_http2_too() {
+    let origin = origin(|_, number| {
+        let lines =
+            format!("Cache-Control: max-age=600\nETag: \"v{number}\"\nConnection: keep-alive");
+        page(&lines, &"0123456789".repeat(10_000))
+    });
+    let (edge, _folder) = secure(cached(origin.address), &["a.example"]);
+    let url = format!("https://a.example:{}/a", edge.address.port());
+    let ask = |words: &[&str]| {
+        let common = ["-i", "-w", "|%{http_version} %{size_download}"];
+        let words = [&common[..], words, &[url.as_str()]].concat();
+        curl(&edge, "a.example", &words)
+    };
+    let missed = ask(&["--http2"]);
+    assert!(
+        missed.contains("cache-status: plimsoll; fwd=uri-miss; stored"),
+        "{}",
+        head(&missed)
+    );
+    for (words, version) in [(["--http2", "-s"], "2"), (["--http1.1", "-s"], "1.1")] {
+        let hit = ask(&words);
+        assert!(
+            value(&hit, "cache-status").starts_with("plimsoll; hit"),
+            "{}",
+            head(&hit)
+        );
+        assert!(
+            hit.ends_with(&format!("|{version} 100000")),
+            "{}",
+            head(&hit)
+        );
+        let part = ask(&[words[0], "-r", "10-13"]);
+        assert!(part.starts_with(&format!("HTTP/{version} 206 ")), "{part}");
+        assert!(part.ends_with(&format!("0123|{version} 4")), "{part}");
+        let known = ask(&[words[0], "-H", "If-None-Match: \"v0\""]);
+        assert!(
+            known.starts_with(&format!("HTTP/{version} 304 ")),
+            "{known}"
+        );
+        let alone = ask(&[words[0], "-I"]);
+        assert_eq!(value(&alone, "content-length"), "100000", "{alone}");
+    }
+    assert_eq!(origin.heard().len(), 1);
+}
+
+fn head(answer: &str) -> &str {
+    answer
+        .split_once("\r\n\r\n")
+        .map_or(answer, |(head, _)| head)
+}
+
+#[test]
+fn ranges_are_cut_from_a_whole_copy() {
+    let body: String = (0..10_000).map(|number| format!("{number:05}")).collect();
+    let whole = body.clone();
+    let origin = origin(move |_, _| page("Cache-Control: max-age=600\nETag: \"v\"", &whole));
+    let edge = before(origin.address);
+    get(edge.address, "/");
+    for (range, first, last) in [
+        ("0-0", 0, 0),
+        ("7-9", 7, 9),
+        ("49990-", 49_990, 49_999),
+        ("-10", 49_990, 49_999),
+        ("0-999999", 0, 49_999),
+        ("1-40000", 1, 40_000),
+    ] {
+        let part = request(edge.address, "GET /", &format!("Range: bytes={range}"));
+        assert_eq!(parts(&part), (206, &body[first..=last]), "{range}");
+        let said = format!("bytes {first}-{last}/50000");
+        assert_eq!(value(&part, "content-range"), said);
+        assert_eq!(
+            value(&part, "content-length"),
+            (last - first + 1).to_string()
+        );
+    }
+    // A part of what is not there any more would be of no use.
+    let other = request(edge.address, "GET /", "Range: bytes=0-4\nIf-Range: \"w\"");
+    assert_eq!(parts(&other), (200, body.as_str()));
+    let same = request(edge.address, "GET /", "Range: bytes=0-4\nIf-Range: \"v\"");
+    assert_eq!(parts(&same), (206, "00000"));
+    assert_eq!(origin.heard().len(), 1);
+}
+
+#[test]
+fn a_client_that_reads_slowly_holds_up_nobody() {
+    let body = "x".repeat(4 << 20);
+    let len = body.len();
+    let origin = origin(move |_, _| page("Cache-Control: max-age=600", &body));
+    let edge = before(origin.address);
+    let mut slow = connect(edge.address);
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n")
+        .unwrap();
+    read_until(&mut slow, "\r\n\r\n");
+    for _ in 0..3 {
+        assert_eq!(parts(&get(edge.address, "/")).1.len(), len);
+    }
+    let mut rest = Vec::new();
+    slow.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest.len(), len);
+    assert_eq!(origin.heard().len(), 1);
+}
+
+/// Clients ask for three seconds for a page of one, which takes its origin a fifth of one; how many fetches
+/// there were, and how long it took.
+fn stampede(clients: usize) -> (usize, Duration) {
+    let origin = Scripted::start(|mut heard| {
+        // Nobody says anything here: this is the origin's time for a page.
+        let (_nobody, nothing) = sync_channel::<()>(1);
+        while heard.head().is_some() {
+            let _ = nothing.recv_timeout(Duration::from_millis(200));
+            heard.say(page(
+                "Cache-Control: max-age=1, stale-while-revalidate=60",
+                "hello",
+            ));
+        }
+    });
+    let edge = before(origin.address);
+    let answers = Arc::new(AtomicUsize::new(0));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let began = Instant::now();
+    let threads: Vec<_> = (0..clients)
+        .map(|_| {
+            let (answers, is_over, address) =
+                (Arc::clone(&answers), Arc::clone(&is_over), edge.address);
+            std::thread::spawn(move || {
+                let mut stream = connect(address);
+                while !is_over.load(Ordering::Relaxed) {
+                    stream
+                        .write_all(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+                        .unwrap();
+                    read_until(&mut stream, "hello");
+                    answers.fetch_add(1, Ordering::Relaxed);
+                    if began.elapsed() > Duration::from_secs(3) {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                }
+            })
+        })
+        .collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+    assert!(answers.load(Ordering::Relaxed) >= clients);
+    (origin.heard().len(), began.elapsed())
+}
+
+#[test]
+fn a_page_that_everybody_wants_is_fetched_once_in_its_lifetime() {
+    let (fetches, lasted) = stampede(50);
+    // Not before the last tenth of a second's lifetime, however long this machine took for it all.
+    let most = 1 + lasted.as_millis() / 900;
+    assert!(
+        fetches >= 2 && fetches as u128 <= most,
+        "{fetches} fetches in {lasted:?}"
+    );
+}

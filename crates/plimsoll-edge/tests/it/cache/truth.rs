@@ -1,0 +1,203 @@
+//! Whatever is asked in whatever order: an answer is one that the origin could have given to this very request.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use proptest::prelude::*;
+
+use super::{cached, request, value};
+use crate::support::{Scripted, parts, start};
+
+/// What pages are like, by the first part of their path: the header lines, and of which parts of a request they speak.
+const KINDS: [(&str, &str, &[&str]); 10] = [
+    ("public", "Cache-Control: public, max-age=600", &[]),
+    (
+        "tongue",
+        "Cache-Control: max-age=600\r\nVary: Accept-Language",
+        &["accept-language"],
+    ),
+    ("asked", "Cache-Control: no-cache\r\nETag: \"V\"", &[]),
+    (
+        "short",
+        "Cache-Control: max-age=0, must-revalidate\r\nETag: \"V\"",
+        &[],
+    ),
+    (
+        "whose",
+        "Vary: Cookie\r\nCache-Control: max-age=600",
+        &["cookie"],
+    ),
+    (
+        "private",
+        "Cache-Control: private, max-age=600",
+        &["cookie", "authorization"],
+    ),
+    (
+        "never",
+        "Cache-Control: no-store",
+        &["cookie", "authorization"],
+    ),
+    ("silent", "X-Nothing: said", &["cookie", "authorization"]),
+    ("proof", "Cache-Control: max-age=600", &["authorization"]),
+    (
+        "sets",
+        "Cache-Control: max-age=600\r\nSet-Cookie: a=b",
+        &["cookie"],
+    ),
+];
+
+/// One request of a client.
+#[derive(Clone, Debug)]
+struct Asking {
+    kind: usize,
+    page: u8,
+    method: &'static str,
+    headers: Vec<(&'static str, &'static str)>,
+}
+
+fn asking() -> impl Strategy<Value = Asking> {
+    let one_of = |name: &'static str, values: &'static [&'static str]| {
+        proptest::option::weighted(0.4, proptest::sample::select(values))
+            .prop_map(move |value| value.map(|value| (name, value)))
+    };
+    let headers = (
+        one_of("Accept-Language", &["de", "en", "en, de"]),
+        one_of("Cookie", &["session=anna", "session=bert"]),
+        one_of("Authorization", &["anna", "bert"]),
+        one_of("Range", &["bytes=0-3", "bytes=-2", "bytes=500-"]),
+        one_of("If-None-Match", &["\"0\"", "\"1\"", "\"2\""]),
+        one_of(
+            "Cache-Control",
+            &["no-cache", "max-age=0", "no-store", "max-stale"],
+        ),
+        one_of("Accept-Encoding", &["gzip", "br, gzip"]),
+    );
+    let method = proptest::sample::select(&["GET", "GET", "GET", "GET", "HEAD", "POST"][..]);
+    (0..KINDS.len(), 0_u8..2, method, headers).prop_map(|(kind, page, method, headers)| {
+        let (a, b, c, d, e, f, g) = headers;
+        Asking {
+            kind,
+            page,
+            method,
+            headers: [a, b, c, d, e, f, g].into_iter().flatten().collect(),
+        }
+    })
+}
+
+impl Asking {
+    fn path(&self) -> String {
+        format!("/{}/{}", KINDS[self.kind].0, self.page)
+    }
+
+    fn says(&self, name: &str) -> &'static str {
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(one, _)| one.eq_ignore_ascii_case(name));
+        found.map_or("", |(_, value)| value)
+    }
+}
+
+/// The page of the origin for somebody who says this, at a version.
+fn body(path: &str, says: impl Fn(&str) -> String, version: usize) -> String {
+    let kind = path.split('/').nth(1).unwrap_or_default();
+    let (_, _, speaks_of) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap();
+    let of: Vec<String> = speaks_of.iter().map(|name| says(name)).collect();
+    format!("{path} for {} at {version}", of.join("+"))
+}
+
+/// An origin whose pages change when something is posted to them, and no other time.
+fn origin(versions: &Arc<Mutex<HashMap<String, usize>>>) -> Scripted {
+    let versions = Arc::clone(versions);
+    Scripted::start(move |mut heard| {
+        while let Some(head) = heard.head() {
+            let mut words = head.split(' ');
+            let (method, path) = (words.next().unwrap(), words.next().unwrap());
+            let mut versions = versions.lock().unwrap();
+            let version = versions.entry(path.to_owned()).or_default();
+            if method == "POST" {
+                *version += 1;
+            }
+            let version = *version;
+            let says = |name: &str| value(&head, name).to_owned();
+            let kind = path.split('/').nth(1).unwrap_or_default();
+            let (_, lines, _) = KINDS.iter().find(|(name, _, _)| *name == kind).unwrap();
+            let lines = lines.replace("\"V\"", &format!("\"{version}\""));
+            let body = body(path, says, version);
+            let len = body.len();
+            let is_known =
+                lines.contains("ETag") && says("if-none-match").contains(&format!("\"{version}\""));
+            heard.say(match method {
+                "GET" | "HEAD" if is_known => {
+                    format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n\r\n")
+                }
+                "HEAD" => format!("HTTP/1.1 200 OK\r\n{lines}\r\nContent-Length: {len}\r\n\r\n"),
+                _ => format!("HTTP/1.1 200 OK\r\n{lines}\r\nContent-Length: {len}\r\n\r\n{body}"),
+            });
+        }
+    })
+}
+
+fn check(asked: &[Asking]) {
+    let versions = Arc::default();
+    let origin = origin(&versions);
+    let edge = start(&cached(origin.address));
+    for (number, one) in asked.iter().enumerate() {
+        let (path, method) = (one.path(), one.method);
+        let mut headers: Vec<String> = one
+            .headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}"))
+            .collect();
+        if method == "POST" {
+            headers.push("Content-Length: 0".to_owned());
+        }
+        let answer = request(
+            edge.address,
+            &format!("{method} {path}"),
+            &headers.join("\n"),
+        );
+        let version = versions.lock().unwrap()[&path];
+        let expected = body(&path, |name| one.says(name).to_owned(), version);
+        let (status, got) = parts(&answer);
+        let story = format!(
+            "{number}: {one:?}\n{answer}\nexpected: {expected}\nafter {:?}",
+            &asked[..number]
+        );
+        match (status, method) {
+            (200, "HEAD") => {
+                assert_eq!(
+                    value(&answer, "content-length"),
+                    expected.len().to_string(),
+                    "{story}"
+                );
+                assert_eq!(got, "", "{story}");
+            }
+            (200, _) => assert_eq!(got, expected, "{story}"),
+            (206, "GET") => {
+                let range = value(&answer, "content-range").trim_start_matches("bytes ");
+                let (part, len) = range.split_once('/').expect("a range");
+                let (first, last) = part.split_once('-').expect("a range");
+                let (first, last): (usize, usize) = (first.parse().unwrap(), last.parse().unwrap());
+                assert_eq!(len, expected.len().to_string(), "{story}");
+                assert_eq!(got, &expected[first..=last], "{story}");
+                assert!(!one.says("range").is_empty(), "{story}");
+            }
+            (304, "GET" | "HEAD") => {
+                let knows = one.says("if-none-match");
+                assert_eq!(knows, format!("\"{version}\""), "{story}");
+            }
+            (416, "GET") => assert_eq!(one.says("range"), "bytes=500-", "{story}"),
+            _ => panic!("{story}"),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_answer_is_one_that_the_origin_could_have_given(
+        asked in proptest::collection::vec(asking(), 1..60)
+    ) {
+        check(&asked);
+    }
+}
