@@ -1,5 +1,6 @@
 //! One copy for all kinds of clients: HTTP/2, HTTP/1.0, many at once, and such that read slowly.
 
+use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -64,7 +65,10 @@ fn head(answer: &str) -> &str {
 
 #[test]
 fn ranges_are_cut_from_a_whole_copy() {
-    let body: String = (0..10_000).map(|number| format!("{number:05}")).collect();
+    let mut body = String::new();
+    for number in 0..10_000 {
+        write!(body, "{number:05}").unwrap();
+    }
     let whole = body.clone();
     let origin = origin(move |_, _| page("Cache-Control: max-age=600\nETag: \"v\"", &whole));
     let edge = before(origin.address);

@@ -60,7 +60,7 @@ fn asking() -> impl Strategy<Value = Asking> {
         proptest::option::weighted(0.4, proptest::sample::select(values))
             .prop_map(move |value| value.map(|value| (name, value)))
     };
-    let headers = (
+    let headers = [
         one_of("Accept-Language", &["de", "en", "en, de"]),
         one_of("Cookie", &["session=anna", "session=bert"]),
         one_of("Authorization", &["anna", "bert"]),
@@ -71,16 +71,13 @@ fn asking() -> impl Strategy<Value = Asking> {
             &["no-cache", "max-age=0", "no-store", "max-stale"],
         ),
         one_of("Accept-Encoding", &["gzip", "br, gzip"]),
-    );
+    ];
     let method = proptest::sample::select(&["GET", "GET", "GET", "GET", "HEAD", "POST"][..]);
-    (0..KINDS.len(), 0_u8..2, method, headers).prop_map(|(kind, page, method, headers)| {
-        let (a, b, c, d, e, f, g) = headers;
-        Asking {
-            kind,
-            page,
-            method,
-            headers: [a, b, c, d, e, f, g].into_iter().flatten().collect(),
-        }
+    (0..KINDS.len(), 0_u8..2, method, headers).prop_map(|(kind, page, method, headers)| Asking {
+        kind,
+        page,
+        method,
+        headers: headers.into_iter().flatten().collect(),
     })
 }
 
