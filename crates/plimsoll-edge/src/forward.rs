@@ -360,6 +360,8 @@ fn ends_here(name: &str, trusted: bool) -> bool {
                 || (!trusted && (same(name, "x-forwarded-host") || same(name, "x-forwarded-port")))
         }
         17 => same(name, "transfer-encoding") || (!trusted && same(name, "x-forwarded-proto")),
+        // It is for a proxy, which is the edge; and it is in no key of the cache.
+        19 => same(name, "proxy-authorization"),
         _ => false,
     }
 }

@@ -278,7 +278,7 @@ impl Joining {
             let own = Lifetime::of(headers);
             let all = lifetimes.map(|all| all.into_iter().fold(own, Lifetime::and));
             let joined = Joined {
-                lifetime: (!is_plain).then(|| all.unwrap_or(Lifetime::UNKNOWN)),
+                lifetime: (!is_plain).then(|| all.unwrap_or(own.and(Lifetime::UNKNOWN))),
                 date,
                 fragments: &told,
                 coding: self.packing.as_ref().map(|packing| packing.coding),

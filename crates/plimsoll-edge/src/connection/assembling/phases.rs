@@ -121,8 +121,14 @@ impl Assembling {
             framing: connection_line(self.keeps_client, self.own.facts.is_1_1),
         };
         let (out, bytes) = (&mut self.out.bytes, self.page.head_bytes());
-        self.page
-            .with_head(|_, headers| head::write(out, bytes, headers, &joined));
+        self.page.with_head(|_, headers| {
+            let own = Lifetime::of(headers).and(Lifetime::UNKNOWN);
+            let joined = Joined {
+                lifetime: Some(own),
+                ..joined
+            };
+            head::write(out, bytes, headers, &joined);
+        });
         self.phase = Phase::Done;
     }
 

@@ -558,9 +558,8 @@ fn who_asks_for_a_copy_on_disk_at_once_waits_for_one_read() {
         check(&client.join().unwrap(), (200, "/a 0"), HIT);
     }
     assert_eq!(origin.heard().len(), 1);
-    let asked = ask(
-        edge.admin(),
-        "GET /cache HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-    );
+    let admin = edge.admin();
+    let request = format!("GET /cache HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+    let asked = ask(admin, &request);
     assert!(asked.contains("\"disk\""), "{asked}");
 }
