@@ -352,7 +352,8 @@ fn ends_here(name: &str, trusted: bool) -> bool {
         5 => same(name, "proxy"),
         7 => same(name, "upgrade") || same(name, "trailer"),
         9 => same(name, "forwarded") || (!trusted && same(name, "x-real-ip")),
-        10 => same(name, "connection") || same(name, "keep-alive"),
+        // The last is the edge's own word, whoever says it.
+        10 => same(name, "connection") || same(name, "keep-alive") || same(name, "x-plimsoll"),
         14 => name.contains('_') && same(name, "content-length") || same(name, "http2-settings"),
         15 => same(name, "x-forwarded-for"),
         16 => {

@@ -20,7 +20,7 @@ use plimsoll_model::plan::{
 use plimsoll_model::schedule::{Phase, Spacing};
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialKind};
-use plimsoll_model::verdict::{Verdict, VoidReason};
+use plimsoll_model::verdict::{TrialVerdict, Verdict, VoidReason};
 use plimsoll_probe::ProbePlan;
 use plimsoll_testkit::origin::site;
 
@@ -426,9 +426,11 @@ fn users_of_a_search_stay_from_trial_to_trial() {
     let ending = finished.run.ending.as_ref().unwrap();
     assert_eq!(ending.verdict, Verdict::Interrupted);
     // One of each journey alone, and then the six of the first trial, who are those of the second. On a machine without
-    // time the search ends before.
-    if watcher.trials.is_empty() {
-        assert!(is_disturbed(&finished));
+    // time the search ends before, or in the middle of a trial.
+    let mut trials = watcher.trials.iter();
+    let is_void = trials.any(|trial| matches!(trial.verdict, TrialVerdict::Void { .. }));
+    if watcher.trials.len() < 2 || is_void {
+        assert!(is_void || is_disturbed(&finished), "{:#?}", watcher.trials);
         return;
     }
     assert!(watcher.trials.iter().all(|trial| trial.requests > 0));

@@ -82,7 +82,8 @@ fn copies_outlive_an_end_and_a_kill() {
         wait_for_copies(&edge, 2);
         assert!(get(edge.address, "/a").ends_with("\r\n\r\npage 0"));
         assert!(get(edge.address, "/b").ends_with("\r\n\r\npage 1"));
-        edge.signal("KILL");
+        // Killed, and waited for: until then the folder is its own.
+        drop(edge);
     }
     assert_eq!(asked.load(Ordering::SeqCst), 2);
     // A purge is on the disk before it answers.
@@ -91,7 +92,7 @@ fn copies_outlive_an_end_and_a_kill() {
     let admin = edge.admin.to_string();
     let purged = place.run(&["edge", "purge", "--tag", "all", "--hard", "--admin", &admin]);
     assert_eq!(purged.code, 0, "{purged:?}");
-    edge.signal("KILL");
+    drop(edge);
     let edge = Edge::start(&place, &arguments);
     assert!(get(edge.address, "/a").ends_with("\r\n\r\npage 2"));
     let held = place.run(&["edge", "cache", "--admin", &edge.admin.to_string()]);

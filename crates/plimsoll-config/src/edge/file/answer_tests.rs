@@ -184,7 +184,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "routes: [{ pool: app, fragments: { timeout: 2h } }]",
         "2:45",
-        "is out of range",
+        "7200s is out of range",
     ),
     (
         "access: { deny: ten }",

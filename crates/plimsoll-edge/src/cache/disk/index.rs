@@ -66,8 +66,9 @@ impl Index {
             newest: NONE,
             live: 0,
             bytes: 0,
-            bytes_max: 0,
-            entries_max: 0,
+            // Until it is told: what was there is found before the configuration is read whole, and must not leave for it.
+            bytes_max: u64::MAX,
+            entries_max: NONE as usize,
             evicted: 0,
             doomed: Vec::new(),
         }

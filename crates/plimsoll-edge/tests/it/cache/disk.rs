@@ -282,7 +282,10 @@ fn check_purge(what: &str, expected: [bool; 3]) {
     assert!(!told.contains("could not"), "{told}");
     end(edge);
     let edge = start(&config(origin.address, &folder));
-    for (path, is_there) in paths.into_iter().zip(expected) {
+    // What is there first: of what is not, new copies come, and there must be none before the old are found.
+    let mut all: Vec<_> = paths.into_iter().zip(expected).collect();
+    all.sort_by_key(|(_, is_there)| !is_there);
+    for (path, is_there) in all {
         if is_there {
             let patience = Patience::start();
             while metric(&edge, OBJECTS) == Some(0.0) {
