@@ -75,6 +75,20 @@ pub(crate) fn write(path: &Path, page: &str) -> Result<()> {
     Ok(())
 }
 
+/// Writes a page where it was asked for, else to the project's own place if it is `whole`, else to the terminal.
+fn hand_over(
+    workspace: &Workspace,
+    out: Option<&Path>,
+    whole: Option<&str>,
+    page: &str,
+) -> Result<()> {
+    if let Some(path) = out.or(whole.map(Path::new)) {
+        return write(&workspace.root.join(path), page);
+    }
+    println!("\n{page}");
+    Ok(())
+}
+
 /// The release binaries of the product and of the origin.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     execute(

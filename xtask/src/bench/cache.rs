@@ -19,7 +19,7 @@ use clap::{Args, ValueEnum};
 
 use self::paper::Paper;
 use self::subject::Programs;
-use super::{Ground, build, write};
+use super::{Ground, build, hand_over};
 use crate::workspace::Workspace;
 
 /// The project's own page.
@@ -91,13 +91,6 @@ pub(super) fn run(arguments: &CacheArguments) -> Result<()> {
     if is_wanted(Chapter::Purge) {
         paper.purge(&purge::run(&ground, &programs));
     }
-    let text = paper.finish();
-    match &arguments.out {
-        Some(out) => write(&workspace.root.join(out), &text),
-        None if arguments.only.is_empty() => write(&workspace.root.join(PAGE), &text),
-        None => {
-            println!("\n{text}");
-            Ok(())
-        }
-    }
+    let whole = arguments.only.is_empty().then_some(PAGE);
+    hand_over(&workspace, arguments.out.as_deref(), whole, &paper.finish())
 }
