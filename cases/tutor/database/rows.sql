@@ -8,7 +8,9 @@ INSERT INTO setting VALUES
   ('institute', 'Institute of the example'),
   ('contact', 'the tutor of your section');
 
-INSERT INTO section (title) SELECT CONCAT('Section ', seq) FROM seq_1_to_12;
+INSERT INTO section (title, zone)
+  SELECT CONCAT('Section ', seq), ELT(1 + seq % 4, 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'America/Sao_Paulo')
+  FROM seq_1_to_12;
 
 -- All have the password `traffic light`: a hash for each would take a minute, and is the same work to check.
 INSERT INTO account (section_id, name, password_hash)

@@ -7,7 +7,12 @@ USE tutor;
 
 CREATE TABLE setting (name VARCHAR(40) PRIMARY KEY, value VARCHAR(200) NOT NULL);
 
-CREATE TABLE section (id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY, title VARCHAR(80) NOT NULL);
+CREATE TABLE section (
+  id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
+  title VARCHAR(80) NOT NULL,
+  -- Where its students live, as the time zone database names it.
+  zone VARCHAR(40) NOT NULL
+);
 
 CREATE TABLE account (
   id INT UNSIGNED AUTO_INCREMENT PRIMARY KEY,

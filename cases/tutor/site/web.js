@@ -7,6 +7,7 @@ const express = require('express');
 const database = require('./database');
 const memory = require('./memory');
 const session = require('./session');
+const shown = require('./shown');
 const { faults, port } = require('./settings');
 
 const CONSTANT_SECONDS = 600;
@@ -22,6 +23,7 @@ app.set('view engine', 'ejs');
 const areTemplatesKept = !faults.has('templates-per-request');
 app.engine('ejs', (file, data, done) => ejs.renderFile(file, data, { cache: areTemplatesKept }, done));
 app.set('view cache', areTemplatesKept);
+Object.assign(app.locals, shown);
 
 app.get('/health', async (request, response) => {
   await database.row('SELECT 1');
@@ -46,12 +48,16 @@ app.get('/login', (request, response) => page(response, 'login', { name: undefin
 
 app.post('/login', async (request, response) => {
   const { username = '', password = '' } = request.body ?? {};
-  const account = await database.row('SELECT id, name, password_hash FROM account WHERE name = ?', [username]);
+  const account = await database.row(
+    'SELECT account.id, account.name, password_hash, section.zone FROM account'
+      + ' JOIN section ON section.id = account.section_id WHERE account.name = ?',
+    [username],
+  );
   if (!account || !(await isRight(password, account.password_hash))) {
     response.redirect('/login');
     return;
   }
-  await session.begin(response, { account: account.id, name: account.name });
+  await session.begin(response, { account: account.id, name: account.name, zone: account.zone });
   response.redirect('/home');
 });
 
@@ -69,7 +75,7 @@ app.use(session.read, (request, response, next) => {
 });
 
 app.get(['/', '/home'], async (request, response) => {
-  const { account, name } = request.session;
+  const { account, name, zone } = request.session;
   const schedule = await memory.remembered('schedule', CONSTANT_SECONDS, () =>
     database.rows(
       'SELECT event.title, schedule.opens, schedule.closes, section.title AS section FROM schedule'
@@ -81,7 +87,7 @@ app.get(['/', '/home'], async (request, response) => {
   for (const assignment of assignments) {
     assignment.saved = (await latest(assignment.id))?.save_time;
   }
-  await page(response, 'home', { name, schedule, assignments });
+  await page(response, 'home', { name, zone, schedule, assignments });
 });
 
 function assignmentsOf(account) {
@@ -98,7 +104,7 @@ app.get('/codebook', async (request, response) => {
   const assignments = await assignmentsOf(account);
   for (const assignment of assignments) {
     assignment.versions = await database.rows(
-      'SELECT id, save_time, LENGTH(contents) AS size FROM code WHERE assignment_id = ?'
+      'SELECT id, save_time, contents FROM code WHERE assignment_id = ?'
         + ` ORDER BY save_time DESC LIMIT ${VERSIONS_SHOWN}`,
       [assignment.id],
     );
@@ -143,7 +149,7 @@ app.post('/editor/save', async (request, response) => {
     'INSERT INTO code (assignment_id, save_time, contents) VALUES (?, NOW(6), ?)',
     [owned.id, code],
   );
-  response.json({ saved, before: before?.id ?? null });
+  response.json({ saved, before: before?.id ?? null, listing: shown.listing(code) });
 });
 
 app.listen(port, '127.0.0.1', 1024);

@@ -232,7 +232,7 @@ fn may_ask(desk: &Desk, headers: &HeaderMap) -> Result<(), (StatusCode, &'static
 }
 
 /// Compares in a time that tells nothing of where they differ.
-fn is_same(a: &[u8], b: &[u8]) -> bool {
+pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
     a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 

@@ -6,7 +6,7 @@
 
 pub(crate) mod disk;
 pub(crate) mod fetch;
-mod order;
+pub(crate) mod order;
 pub(crate) mod pacing;
 mod policy;
 pub(crate) mod subject;

@@ -13,6 +13,7 @@ mod kept;
 mod own_answer;
 mod particulars;
 mod prior;
+mod purging;
 mod recalling;
 mod serving;
 

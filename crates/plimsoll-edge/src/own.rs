@@ -29,10 +29,14 @@ pub(crate) enum Reason {
     Waiting,
     /// The client wants a copy or nothing, and there is none for it.
     NoCopy,
+    /// A `PURGE` was carried out.
+    Purged,
+    /// A `PURGE` without the token.
+    NoToken,
 }
 
 impl Reason {
-    pub(crate) const COUNT: usize = 11;
+    pub(crate) const COUNT: usize = 13;
 
     /// All of them.
     pub(crate) const ALL: [Self; Self::COUNT] = [
@@ -47,6 +51,8 @@ impl Reason {
         Self::Redirect,
         Self::Waiting,
         Self::NoCopy,
+        Self::Purged,
+        Self::NoToken,
     ];
 
     /// As it is written in headers, logs and metrics.
@@ -63,6 +69,8 @@ impl Reason {
             Self::Redirect => "redirect",
             Self::Waiting => "waiting",
             Self::NoCopy => "no-copy",
+            Self::Purged => "purged",
+            Self::NoToken => "no-token",
         }
     }
 
@@ -196,12 +204,14 @@ fn end_head(out: &mut Vec<u8>, manner: Manner<'_>) {
 
 fn phrase(status: u16) -> &'static str {
     match status {
+        200 => "OK",
         301 => "Moved Permanently",
         302 => "Found",
         303 => "See Other",
         307 => "Temporary Redirect",
         308 => "Permanent Redirect",
         400 => "Bad Request",
+        401 => "Unauthorized",
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",

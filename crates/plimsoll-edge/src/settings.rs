@@ -33,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) crawlers: regex::bytes::Regex,
     pub(crate) traces: Option<Arc<Traces>>,
     pub(crate) cache: Option<Arc<Cache>>,
+    /// Who knows it may `PURGE`.
+    pub(crate) purge_token: Option<Arc<str>>,
     /// Which of a route's counters is this loop's.
     number: usize,
     /// Bytes that the connections of one loop may hold together.
@@ -161,6 +163,12 @@ pub(crate) fn cache(
     Ok(Some(cache))
 }
 
+/// The admin address's token: whoever may ask there may purge by method.
+fn purge_token(edge: &Edge) -> Option<Arc<str>> {
+    let token = edge.admin.as_ref()?.token.as_deref()?;
+    Some(token.into())
+}
+
 /// Builds pools; those of the same name go on from earlier ones.
 pub(crate) fn pools(
     configs: &[edge::Pool],
@@ -196,6 +204,7 @@ impl Settings {
             crawlers: route::crawlers(&edge.crawlers)?,
             traces: shared.traces.clone(),
             cache: shared.cache.clone(),
+            purge_token: purge_token(edge),
             number,
             pools: shared.pools.clone(),
             doors: shared.doors.clone(),

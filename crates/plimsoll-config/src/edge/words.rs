@@ -440,7 +440,7 @@ pub(crate) static ADMIN: Table = Table {
         word!(
             "token",
             Text,
-            "What whoever asks must know: `{{ env('EDGE_TOKEN') }}`."
+            "What whoever asks must know: `{{ env('EDGE_TOKEN') }}`. Who knows it may also `PURGE` a page at the site's own address."
         ),
     ],
 };

@@ -239,8 +239,8 @@ impl Disk {
         self.inner.purge(About::Tag(tag), How::Hard, now);
     }
 
-    /// Purges, and waits until that is on the disk. Whether it is: if not, it holds for this process alone.
-    pub(crate) fn purge(&self, what: &[About<'_>], how: How, now: Moment) -> bool {
+    /// Purges. For loops: it does not wait for the disk.
+    pub(crate) fn purge_at_once(&self, what: &[About<'_>], how: How, now: Moment) {
         let inner = &self.inner;
         for about in what {
             inner.purge(*about, how, now);
@@ -248,6 +248,12 @@ impl Disk {
                 inner.doom_key(*hash);
             }
         }
+    }
+
+    /// Purges, and waits until that is on the disk. Whether it is: if not, it holds for this process alone.
+    pub(crate) fn purge(&self, what: &[About<'_>], how: How, now: Moment) -> bool {
+        self.purge_at_once(what, how, now);
+        let inner = &self.inner;
         let (sender, written) = sync_channel(1);
         inner.jobs.record(&[], Some(sender));
         written.recv() == Ok(true)

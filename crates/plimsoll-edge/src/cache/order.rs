@@ -55,6 +55,13 @@ impl Url {
     }
 }
 
+/// Whether the purger waits until its order is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    IsWaitedFor,
+    Follows,
+}
+
 /// An order to purge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PurgeOrder {
@@ -96,9 +103,29 @@ impl PurgeOrder {
     }
 }
 
+impl PurgeOrder {
+    /// An order for one page, from a request whose method is `PURGE`.
+    ///
+    /// # Errors
+    /// When it names no page.
+    pub(crate) fn of_page(host: &str, target: &str, how: How) -> Result<Self, String> {
+        let what = What::Url(Url::parse(&format!("http://{host}{target}"))?);
+        Ok(Self { what, how })
+    }
+}
+
 impl Cache {
     /// Purges. When this returns, no loop answers with what was purged, or only while it is renewed.
     pub(crate) fn purge(&self, order: &PurgeOrder, now: Moment) -> String {
+        self.purge_as(order, now, Durability::IsWaitedFor)
+    }
+
+    /// The same for loops, which wait for no disk: whether it holds after a restart is not known yet.
+    pub(crate) fn purge_at_once(&self, order: &PurgeOrder, now: Moment) {
+        self.purge_as(order, now, Durability::Follows);
+    }
+
+    fn purge_as(&self, order: &PurgeOrder, now: Moment, durability: Durability) -> String {
         use std::sync::atomic::Ordering::Relaxed;
         self.purges.fetch_add(1, Relaxed);
         if order.how == How::Soft {
@@ -106,7 +133,7 @@ impl Cache {
         }
         let rules = self.rules();
         // The disk goes first: what it brings back after that, it has held against the purge.
-        let is_written = self.purge_disk(order, &rules, now);
+        let is_written = self.purge_disk(order, &rules, now, durability);
         let told = match &order.what {
             What::Url(url) => {
                 for key in rules.iter().flat_map(|rule| url.keys(rule)) {
@@ -144,11 +171,17 @@ impl Cache {
     }
 
     /// Purges copies on disk. Whether that holds after a restart.
-    fn purge_disk(&self, order: &PurgeOrder, rules: &[KeyRule], now: Moment) -> bool {
+    fn purge_disk(&self, order: &PurgeOrder, rules: &[KeyRule], now: Moment, durability: Durability) -> bool {
         let Some(disk) = &self.disk else {
             return true;
         };
-        let purge = |what: &[About<'_>]| disk.purge(what, order.how, now);
+        let purge = |what: &[About<'_>]| match durability {
+            Durability::IsWaitedFor => disk.purge(what, order.how, now),
+            Durability::Follows => {
+                disk.purge_at_once(what, order.how, now);
+                true
+            }
+        };
         match &order.what {
             What::Url(url) => {
                 let keys = rules.iter().flat_map(|rule| url.keys(rule));

@@ -137,6 +137,9 @@ impl Connection {
             seeking,
         };
         if let Class::Alone(passing) = asked.class {
+            if self.purges_by_method(&look.request, cache) {
+                return;
+            }
             self.event_loop.figures.cache_passed.increment();
             let status = bypass(Why::Passing(passing));
             let watches = passing == Passing::Method && asked.method.invalidates();

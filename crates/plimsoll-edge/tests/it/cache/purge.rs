@@ -4,8 +4,8 @@ use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use super::{check, origin, page, value, with_admin};
-use crate::support::{Afloat, Patience, Scripted, ask, connect, get, parts, read_until};
+use super::{check, open, origin, page, request, value, with_admin};
+use crate::support::{Afloat, Patience, Scripted, ask, connect, get, parts, read_until, start};
 
 pub(super) fn order(admin: SocketAddr, path: &str, order: &str) -> (u16, String) {
     let len = order.len();
@@ -179,4 +179,41 @@ fn an_answer_that_was_not_kept_is_explained() {
     };
     check("/a", "private", "Cache-Control: private, max-age=60");
     check("/login", "set-cookie", "Set-Cookie: session…");
+}
+
+#[test]
+fn a_page_is_purged_by_its_method_with_the_token() {
+    let origin = origin(|_, number| page("Cache-Control: max-age=600", &number.to_string()));
+    let mut settings = open(origin.address);
+    let admin = settings.admin.as_mut().unwrap();
+    admin.token = Some("a-long-token".to_owned());
+    let edge = start(&settings);
+    let purge = |headers: &str| {
+        let line = "PURGE /news?page=2";
+        parts(&request(edge.address, line, headers)).0
+    };
+    let body = || parts(&get(edge.address, "/news?page=2")).1.to_owned();
+    assert_eq!(body(), "0");
+    assert_eq!(purge(""), 401);
+    assert_eq!(purge("Authorization: Bearer a-long-tokem"), 401);
+    assert_eq!(body(), "0");
+    let hard = "Authorization: Bearer a-long-token\nX-Plimsoll-Purge: hard";
+    assert_eq!(purge(hard), 200);
+    assert_eq!(body(), "1");
+    assert_eq!(purge("Authorization: Bearer a-long-token"), 200);
+    let said = "plimsoll; hit; detail=purged";
+    check(&get(edge.address, "/news?page=2"), (200, "1"), said);
+}
+
+#[test]
+fn without_a_token_no_method_purges() {
+    let origin = origin(|head, number| {
+        let method = head.split(' ').next().unwrap();
+        page("Cache-Control: max-age=600", &format!("{method} {number}"))
+    });
+    let edge = with_admin(origin.address);
+    assert_eq!(parts(&get(edge.address, "/a")).1, "GET 0");
+    let answer = request(edge.address, "PURGE /a", "Authorization: Bearer none");
+    // The server knows what it means.
+    assert_eq!(parts(&answer).1, "PURGE 1");
 }

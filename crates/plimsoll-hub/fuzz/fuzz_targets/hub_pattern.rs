@@ -1,0 +1,36 @@
+//! A pattern means the names that its definition says: held against one that tries every way to fill the stars.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_hub::pattern::Pattern;
+
+/// Lengths beyond which the slow way takes too long.
+const LEN_MAX: usize = 48;
+
+/// Whether the name is the pattern with each star filled: a table over both, as text books have it.
+fn means(pattern: &[char], name: &[char]) -> bool {
+    let mut before = vec![false; name.len() + 1];
+    before[0] = true;
+    for &wanted in pattern {
+        let mut after = vec![false; name.len() + 1];
+        for at in 0..=name.len() {
+            after[at] = if wanted == '*' {
+                before[at] || (at > 0 && after[at - 1])
+            } else {
+                at > 0 && before[at - 1] && name[at - 1] == wanted
+            };
+        }
+        before = after;
+    }
+    before[name.len()]
+}
+
+fuzz_target!(|input: (&str, &str)| {
+    let (pattern, name) = input;
+    if pattern.len().max(name.len()) > LEN_MAX {
+        return;
+    }
+    let letters = |text: &str| text.chars().collect::<Vec<_>>();
+    let expected = means(&letters(pattern), &letters(name));
+    assert_eq!(Pattern::new(pattern).matches(name), expected);
+});
