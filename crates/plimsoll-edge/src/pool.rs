@@ -11,7 +11,7 @@ pub(crate) mod queue;
 pub(crate) mod server;
 pub(crate) mod ticket;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use plimsoll_config::edge::{self, Ceiling, Chooser, Class};
@@ -29,6 +29,8 @@ use ticket::Ticket;
 const RETRIES_FREE: u64 = 10;
 /// Window over which retries are held against requests, ns.
 const RETRY_WINDOW_NS: u64 = 10_000_000_000;
+/// Servers that failed are tried by those who can do without them at most this often: 32 times a second.
+const TRY_NS: Nanoseconds = 31_250_000;
 
 /// The lock of something that stays whole even when a thread died holding it.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -56,6 +58,14 @@ struct Room {
     servers: Mutex<Vec<Arc<Server>>>,
     arrivals: AtomicU64,
     retries: Mutex<Retries>,
+    illness: Illness,
+}
+
+/// Whether it failed last, and when that was last looked into.
+#[derive(Debug, Default)]
+struct Illness {
+    has_failed: AtomicBool,
+    tried: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -158,6 +168,7 @@ impl Pool {
                 servers: Mutex::new(servers.clone()),
                 arrivals: AtomicU64::new(0),
                 retries: Mutex::default(),
+                illness: Illness::default(),
             }),
         };
         Ok(Self {
@@ -262,6 +273,22 @@ impl Pool {
         may
     }
 
+    /// Whether it is worth asking for something that can be done without: always while it answers well, and now and
+    /// then when it failed last, so that a thousand stale pages do not each find out that it is still down.
+    pub(crate) fn is_worth_a_try(&self, now: Nanoseconds) -> bool {
+        let illness = &self.room.illness;
+        if !illness.has_failed.load(Ordering::Relaxed) {
+            return true;
+        }
+        let before = illness.tried.load(Ordering::Relaxed);
+        let is_time = now.saturating_sub(before) >= TRY_NS;
+        let tried = &illness.tried;
+        is_time
+            && tried
+                .compare_exchange(before, now, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok()
+    }
+
     /// Takes note of how a server answered just now.
     pub(crate) fn answered(
         &self,
@@ -271,6 +298,10 @@ impl Pool {
         good: bool,
     ) {
         let server = &permit.server;
+        let has_failed = &self.room.illness.has_failed;
+        if has_failed.load(Ordering::Relaxed) == good {
+            has_failed.store(!good, Ordering::Relaxed);
+        }
         server.observe(now, sample, self.servers.len() > 1);
         if server.answered(good, &self.config.eject) {
             let out = self.servers.iter().filter(|one| !one.is_in(now)).count();

@@ -29,6 +29,7 @@ use crate::cache::{Cache, Page, RouteCache, Wanted};
 use crate::client::Client;
 use crate::exchange::Facts;
 use crate::own::Reason;
+use crate::pool::Pool;
 use crate::pool::chooser::{hash, mix};
 use crate::settings::Settings;
 
@@ -189,7 +190,7 @@ impl Connection {
             Decision::Revalidate(why) => {
                 let began = look.request.own.moments.began;
                 if page.has_failed(began) && may_serve(&look.asked, stored, now) {
-                    if !page.rests(began) && page.is_to_be_tried(began, || true) {
+                    if !page.rests(began) && page.is_to_be_tried(began, || is_worth_a_try(&look)) {
                         self.renew(&look, &hit);
                     }
                     let request = &look.request;
@@ -488,19 +489,12 @@ impl Connection {
         {
             count.increment();
         }
-        let Action::Pool(pool) = request
-            .settings
-            .routes
-            .get(request.own.facts.route)
-            .config
-            .action
-        else {
+        let Some(pool) = pool(&request) else {
             return;
         };
         if let Some(cache) = &request.settings.cache {
             cache.pacing.note();
         }
-        let pool = &request.settings.pools[pool];
         self.enter(request, pool, fetch, status);
     }
 
@@ -584,4 +578,20 @@ impl Connection {
         }
         self.refuse_head(request.head, request.client, &request.own, status, reason);
     }
+}
+
+/// The pool that a request goes to.
+fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<Pool>> {
+    let settings = request.settings;
+    let route = settings.routes.get(request.own.facts.route);
+    match route.config.action {
+        Action::Pool(pool) => Some(&settings.pools[pool]),
+        _ => None,
+    }
+}
+
+/// Whether its servers may have got well.
+fn is_worth_a_try(look: &Look<'_>) -> bool {
+    let began = look.request.own.moments.began;
+    pool(&look.request).is_none_or(|pool| pool.is_worth_a_try(began))
 }

@@ -151,6 +151,28 @@ fn servers_that_fail_are_ejected_but_never_all() {
 }
 
 #[test]
+fn servers_that_fail_are_tried_now_and_then() {
+    let pool = pool(vec![server("a", 100)], 0);
+    let sample = limit::Sample {
+        service: 1,
+        total: 1,
+        in_flight: 1,
+        overload: false,
+    };
+    let permit = granted(pool.enter(&asker()));
+    let tries = |from_ms: u64| {
+        let moments = (from_ms..from_ms + 1000).map(|ms| (100_000 + ms) * 1_000_000);
+        moments.filter(|&now| pool.is_worth_a_try(now)).count()
+    };
+    assert_eq!(tries(0), 1000);
+    pool.answered(&permit, 1, sample, false);
+    let few = tries(1000);
+    assert!((30..=32).contains(&few), "{few}");
+    pool.answered(&permit, 2, sample, true);
+    assert_eq!(tries(2000), 1000);
+}
+
+#[test]
 fn a_new_configuration_keeps_servers_and_those_who_wait() {
     let before = pool(vec![server("a", 1), server("b", 1)], 5);
     let held = [
