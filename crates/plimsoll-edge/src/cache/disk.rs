@@ -209,11 +209,14 @@ impl Disk {
     /// A copy was stored in memory: it goes to the disk too, or what the disk has in its place goes.
     pub(crate) fn keep(&self, object: &Arc<Object<Page>>, purges: u64, now: Moment) {
         let told = &object.value().told;
-        // One that is there already stays as it was: its head asks the server once more after it was read.
+        let inner = &self.inner;
+        // Its body is there already. When there is no room for its head, it asks the server once more after a restart.
         if matches!(object.value().body, Body::Disk(_)) {
+            if !inner.push(Write::Head(Arc::clone(object), purges)) {
+                inner.counts.skip();
+            }
             return;
         }
-        let inner = &self.inner;
         if told.may_go_to_disk() && Self::is_worth(told.stored.terms(), now) {
             if inner.push(Write::Whole(Arc::clone(object), purges)) {
                 return;

@@ -1,5 +1,7 @@
 //! Copies on disk: they outlive the edge, large ones are served from there, and nothing that is damaged is.
 
+mod heads;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::net::SocketAddr;
