@@ -225,8 +225,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         listening,
         doors: shared.doors,
         roster,
-        resolvers: edge.resolvers.clone(),
-        acme: edge.acme.clone(),
+        edge: edge.clone(),
     };
     let control = Control::new(
         watch,
@@ -237,6 +236,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         challenges,
     );
     control.warn(edge);
+    control.disk_changed.notify_one();
     let control = Arc::new(control);
     let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
     let writer = log

@@ -22,7 +22,7 @@ const HEAD_LEN_MAX: u64 = (START_LEN + META_LEN_MAX) as u64;
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    #[error("another edge uses it; give each edge a folder of its own")]
+    #[error("another edge uses it")]
     InUse,
     #[error("there are other files in it; choose a folder that is empty or not there yet")]
     Foreign,
@@ -54,6 +54,17 @@ pub(super) fn remedy(error: &io::Error) -> &'static str {
 pub(super) struct Folder {
     path: PathBuf,
     lock: File,
+}
+
+/// Whether another edge uses a folder.
+pub(crate) fn is_in_use(path: &Path) -> bool {
+    let held = File::open(path.join(LOCK)).and_then(|lock| match lock.try_lock() {
+        Ok(()) => lock.unlock().map(|()| false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    });
+    // What is wrong with it is told by whoever opens it.
+    held.unwrap_or(false)
 }
 
 /// Makes the folder, which only its owner may read; `owner` is who the process becomes.
