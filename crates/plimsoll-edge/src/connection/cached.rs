@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use plimsoll_cache::reuse::{decide, is_refused_without, shape};
 use plimsoll_cache::stale::may_serve;
-use plimsoll_cache::store::{Begin, Hit};
+use plimsoll_cache::store::{self, Begin, Hit, Remembered};
+use plimsoll_cache::storing::Simple;
 use plimsoll_cache::vary::{preferred_language, write_selecting};
 use plimsoll_cache::{
     Asked, CacheStatus, Class, Decision, Forward, Method, Moment, Passing, Reason as Why, Renewal,
@@ -20,7 +21,7 @@ use plimsoll_wire::request_head::{RequestHead, header_room, parse};
 
 use super::begin::default_host;
 use super::own_answer::Own;
-use super::recalling::AskedDisk;
+use super::recalling::{AskedDisk, lies_on_disk};
 use super::serving::Served;
 use super::{Connection, Stage};
 use crate::cache::fetch::{Fetch, Role};
@@ -146,18 +147,40 @@ impl Connection {
             let fetch = watches.then(|| self.fetch(&look, Role::Watch, None, status));
             return self.go(request, fetch, Some(status));
         }
+        self.look_into_store(look);
+    }
+
+    fn look_into_store(&mut self, look: Look<'_>) {
+        let (space, policy) = (look.route.space, &look.route.policy);
+        let mut has_others = false;
         let found = {
             let mut room = self.event_loop.room.borrow_mut();
             let is_for = |page: &Page| {
+                has_others = true;
                 page.told
-                    .is_for(here.space, head.headers, &here.policy, &mut room)
+                    .is_for(space, look.asked.headers, policy, &mut room)
             };
-            cache.store.get(&look.wanted, is_for)
+            let now_ns = look.request.own.moments.began;
+            let store = &look.cache.store;
+            store.look(&look.wanted, kind(&look), now_ns, is_for)
         };
+        let is_all = !has_others && look.seeking.names.is_none();
         match found {
-            Some(hit) => self.found(look, hit),
-            None => self.missed(look),
+            store::Look::Hit(hit) => self.found(look, hit),
+            store::Look::Pass(remembered) if is_all && !lies_on_disk(&look) => {
+                self.pass(look, remembered);
+            }
+            store::Look::Pass(_) | store::Look::Nothing => self.missed(look),
         }
+    }
+
+    /// There is no copy at all, so nothing that the request could be told apart by; and it is remembered that nobody
+    /// waits for another.
+    fn pass(&mut self, look: Look<'_>, remembered: Remembered) {
+        if is_refused_without(&look.asked) {
+            return self.refuse_look(&look);
+        }
+        self.seek(look, None, Forward::UriMiss, Some(remembered));
     }
 
     /// There is a copy.
@@ -198,9 +221,9 @@ impl Connection {
                     let shape = shape(&look.asked, stored, Some(page.len()));
                     return self.serve_stale(page, shape, &request.own, &line, None);
                 }
-                self.seek(look, Some(hit), why.into());
+                self.seek(look, Some(hit), why.into(), None);
             }
-            Decision::Fetch(why) => self.seek(look, None, why.into()),
+            Decision::Fetch(why) => self.seek(look, None, why.into(), None),
             Decision::Refuse => self.refuse_look(&look),
         }
     }
@@ -229,7 +252,7 @@ impl Connection {
             }
             None => Forward::UriMiss,
         };
-        self.seek(look, None, forward);
+        self.seek(look, None, forward, None);
     }
 
     /// The fresh copy in the one language that the request prefers to all others, if it is the only one that says so:
@@ -296,8 +319,14 @@ impl Connection {
         self.event_loop.return_bytes(line);
     }
 
-    /// Who asks a server for what is not there.
-    fn seek(&mut self, look: Look<'_>, copy: Option<Hit<Page>>, forward: Forward) {
+    /// Who asks a server for what is not there. `passes` is known when it is remembered that nobody waits for another.
+    fn seek(
+        &mut self,
+        look: Look<'_>,
+        copy: Option<Hit<Page>>,
+        forward: Forward,
+        passes: Option<Remembered>,
+    ) {
         self.event_loop.figures.cache_misses.increment();
         let status = CacheStatus {
             forward: Some(forward),
@@ -314,7 +343,8 @@ impl Connection {
             return self.go(request, None, Some(status));
         }
         let variant = self.variant(&look, copy.as_ref());
-        let begun = if look.seeking.alone || asked.authorized || never_stored {
+        let is_alone = look.seeking.alone || asked.authorized || never_stored;
+        let begun = if is_alone || passes.is_some() {
             Begin::Pass
         } else {
             self.begin_fill(&look, variant)
@@ -341,7 +371,8 @@ impl Connection {
                 self.go(request, None, Some(status));
             }
             Begin::Again | Begin::Pass | Begin::Full => {
-                let fetch = self.fetch(&look, Role::Solo(variant), copy, status);
+                let mut fetch = self.fetch(&look, Role::Solo(variant), copy, status);
+                fetch.is_known_to_pass = passes.is_some_and(|passes| passes.is_recent);
                 self.go(request, Some(fetch), Some(status));
             }
         }
@@ -373,12 +404,7 @@ impl Connection {
 
     /// Which requests for the same URL one answer serves, as far as is known.
     fn variant(&self, look: &Look<'_>, copy: Option<&Hit<Page>>) -> u64 {
-        let kind = match look.asked.class {
-            Class::Plain => 0,
-            Class::Named => 1,
-            Class::Alone(_) => 2,
-        };
-        let kind = mix(look.route.space.0 ^ kind);
+        let kind = kind(look);
         let names = match copy {
             Some(copy) => copy.object.value().told.names(),
             None => look.seeking.names.as_deref().unwrap_or_default(),
@@ -411,6 +437,8 @@ impl Connection {
             asked_at: self.event_loop.moment(),
             begun: look.cache.begun(),
             status,
+            simple: Simple::of(&look.asked),
+            is_known_to_pass: false,
         })
     }
 
@@ -584,4 +612,14 @@ impl Connection {
         }
         self.refuse_head(request.head, request.client, &request.own, status, reason);
     }
+}
+
+/// Which requests for the same URL one answer serves, where no copy says what else they are told apart by.
+fn kind(look: &Look<'_>) -> u64 {
+    let class = match look.asked.class {
+        Class::Plain => 0,
+        Class::Named => 1,
+        Class::Alone(_) => 2,
+    };
+    mix(look.route.space.0 ^ class)
 }

@@ -130,6 +130,13 @@ impl Said<'_> {
     }
 }
 
+/// What is known of an answer before what was asked is read once more.
+struct Judging {
+    times: Times,
+    /// It is kept, on these terms; `None` is not judged yet.
+    storable: Option<Storable>,
+}
+
 impl Exchange {
     /// Settles where an answer goes whose head is there.
     pub(super) fn course(
@@ -154,12 +161,32 @@ impl Exchange {
             coded,
             length,
         };
+        let times = Times {
+            asked_at: fetch.asked_at,
+            received_at: side.event_loop.moment(),
+            chance: (side.event_loop.random() >> 32) as u32,
+        };
+        // Where the answer alone decides, what was asked is read once more only when there is something to keep.
+        let simple = fetch.simple.filter(|_| fetch.copy.is_none());
+        let answer = said.answer(headers);
+        let judged =
+            simple.map(|simple| storing::judge_simple(simple, &answer, &route.policy, &times));
+        let is_unasked = matches!(side.client, Client::Nobody);
+        if let Some(Err(refusal)) = judged
+            && !is_unasked
+        {
+            self.let_past(*fetch, Unkept::Refused(refusal), &said, side);
+            return Course::ToClient;
+        }
+        let judging = Judging {
+            times,
+            storable: judged.and_then(Result::ok),
+        };
         let subject = fetch.subject.clone();
         let course = subject.with(&route.policy, |parts| {
-            self.course_of(*fetch, parts, &said, &route.policy, side)
+            self.course_of(*fetch, parts, &said, &route.policy, judging, side)
         });
         let course = course.unwrap_or_default();
-        let is_unasked = matches!(side.client, Client::Nobody);
         if is_unasked && matches!(course, Course::ToClient) {
             self.kept = Some(Kept::Nothing);
         }
@@ -178,13 +205,10 @@ impl Exchange {
         parts: &Parts<'_, '_>,
         said: &Said<'_>,
         policy: &Policy,
+        judging: Judging,
         side: &Side<'_>,
     ) -> Course {
-        let times = Times {
-            asked_at: fetch.asked_at,
-            received_at: side.event_loop.moment(),
-            chance: (side.event_loop.random() >> 32) as u32,
-        };
+        let Judging { times, storable } = judging;
         let answer = said.answer(said.headers);
         if parts.asked.method.invalidates() {
             invalidate(&fetch, parts, &answer, policy);
@@ -210,7 +234,8 @@ impl Exchange {
         if parts.asked.method == Method::Head {
             compare(&fetch, parts, &answer, policy, &times);
         }
-        let rule = match storing::judge(&parts.asked, &parts.key, &answer, policy, &times) {
+        let judge = || storing::judge(&parts.asked, &parts.key, &answer, policy, &times);
+        let rule = match storable.map_or_else(judge, Ok) {
             Ok(storable) => match self.keep(fetch, parts, said, policy, storable, side) {
                 Ok(course) => return course,
                 Err((back, rule)) => {
@@ -241,7 +266,7 @@ impl Exchange {
         match fetch.role {
             Role::Lead(leader) if is_ill => leader.fail(),
             Role::Lead(leader) if is_remembered => leader.uncacheable(now),
-            Role::Solo(variant) if is_remembered && !is_ill => {
+            Role::Solo(variant) if is_remembered && !is_ill && !fetch.is_known_to_pass => {
                 fetch.cache.store.remember_pass(&named, variant, now);
             }
             Role::Lead(_) | Role::Solo(_) | Role::Watch => {}
