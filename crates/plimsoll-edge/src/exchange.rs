@@ -8,6 +8,7 @@ mod answer;
 mod coding;
 mod keeping;
 mod link;
+mod pace;
 mod renewing;
 
 use std::rc::Rc;
@@ -30,8 +31,8 @@ use crate::pool::{Asker, Permit};
 use crate::settings::{Settings, ticks};
 use crate::upstream::Upstream;
 use answer::Answer;
-pub(crate) use keeping::Pace;
 pub(crate) use link::Link;
+pub(crate) use pace::Pace;
 
 /// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.
 ///
