@@ -237,6 +237,7 @@ impl Settings {
             crawlers: self.crawlers.clone(),
             traces: self.traces.clone(),
             cache: self.cache.clone(),
+            purge_token: self.purge_token.clone(),
             number: self.number,
             memory_max: self.memory_max,
             pools,
