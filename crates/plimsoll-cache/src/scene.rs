@@ -9,7 +9,7 @@ use crate::policy::Policy;
 use crate::request::Asked;
 use crate::response::Stored;
 use crate::reuse::{self, Decision};
-use crate::storing::{self, Refusal, Storable, Terms};
+use crate::storing::{self, Refusal, Simple, Storable, Terms};
 
 pub(crate) type Lines<'a> = &'a [(&'a str, &'a str)];
 
@@ -73,7 +73,13 @@ fn judge_whole(
         reason: "Said",
         headers: &answer,
     };
-    storing::judge(&asked, &key(), &answer, policy, &exchange(START))
+    let judged = storing::judge(&asked, &key(), &answer, policy, &exchange(START));
+    if let Some(simple) = Simple::of(&asked) {
+        // What needs no more of the request says the same.
+        let simply = storing::judge_simple(simple, &answer, policy, &exchange(START));
+        assert_eq!(simply, judged, "{asked:?} {answer:?}");
+    }
+    judged
 }
 
 /// Stores an answer that came at the start.

@@ -118,6 +118,24 @@ pub struct Hit<V> {
     pub purged: bool,
 }
 
+/// What [`Store::look`] found.
+#[derive(Debug)]
+pub enum Look<V> {
+    /// A value.
+    Hit(Hit<V>),
+    /// None; requests of this kind for the key ask for themselves.
+    Pass(Remembered),
+    /// Neither.
+    Nothing,
+}
+
+/// A key that is remembered as uncacheable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remembered {
+    /// More than half of the time for which it is remembered is to come: it need not be said again.
+    pub is_recent: bool,
+}
+
 /// What became of a value.
 #[derive(Debug)]
 pub enum Put<V> {
@@ -208,11 +226,49 @@ impl<V: Weigh, H> Store<V, H> {
     /// The newest value of a key that `matches`; a hit allocates nothing.
     ///
     /// `matches` runs under the shard's lock: it compares, and calls nothing of the store.
-    pub fn get(&self, key: &impl Lookup, mut matches: impl FnMut(&V) -> bool) -> Option<Hit<V>> {
+    pub fn get(&self, key: &impl Lookup, matches: impl FnMut(&V) -> bool) -> Option<Hit<V>> {
+        let mut gone = Vec::new();
+        let mut shard = self.shard(key.hash());
+        let hit = self.find(&mut shard, key, matches, &mut gone);
+        drop(shard);
+        self.let_go(gone);
+        hit
+    }
+
+    /// As [`Self::get`]; and when nothing matches, whether the key is remembered as uncacheable for requests of this
+    /// kind ([`Self::remember_pass`]), by the same look.
+    pub fn look(
+        &self,
+        key: &impl Lookup,
+        variant: u64,
+        now_ns: u64,
+        matches: impl FnMut(&V) -> bool,
+    ) -> Look<V> {
         let mut gone = Vec::new();
         let hash = key.hash();
         let mut shard = self.shard(hash);
-        let found = shard.find(hash, &self.purges, &mut gone, |object| {
+        let look = match self.find(&mut shard, key, matches, &mut gone) {
+            Some(hit) => Look::Hit(hit),
+            None => match shard.passes.until(lead::of_kind(hash, variant), now_ns) {
+                Some(until_ns) => Look::Pass(Remembered {
+                    is_recent: until_ns - now_ns > self.limits.pass_ns / 2,
+                }),
+                None => Look::Nothing,
+            },
+        };
+        drop(shard);
+        self.let_go(gone);
+        look
+    }
+
+    fn find(
+        &self,
+        shard: &mut Shard<V, H>,
+        key: &impl Lookup,
+        mut matches: impl FnMut(&V) -> bool,
+        gone: &mut Vec<Arc<Object<V>>>,
+    ) -> Option<Hit<V>> {
+        let found = shard.find(key.hash(), &self.purges, gone, |object| {
             key.is(&object.key) && matches(&object.value)
         });
         let hit = found.map(|index| {
@@ -223,10 +279,8 @@ impl<V: Weigh, H> Store<V, H> {
             }
         });
         if !gone.is_empty() {
-            self.settle(&mut shard);
+            self.settle(shard);
         }
-        drop(shard);
-        self.let_go(gone);
         hit
     }
 

@@ -174,6 +174,65 @@ pub fn judge(
     let directives = Directives::of(answer.headers);
     let said = freshness::explicit(answer, &directives, exchange);
     request_allows(asked, key, answer, &directives, said)?;
+    judge_allowed(asked.into(), answer, directives, said, policy, exchange)
+}
+
+/// As [`judge`], for a request of which no more needs to be known.
+///
+/// # Errors
+/// The reason for which it is not.
+pub fn judge_simple(
+    simple: Simple,
+    answer: &Answer<'_, '_>,
+    policy: &Policy,
+    exchange: &Exchange,
+) -> Result<Storable, Refusal> {
+    let directives = Directives::of(answer.headers);
+    let said = freshness::explicit(answer, &directives, exchange);
+    judge_allowed(simple.0, answer, directives, said, policy, exchange)
+}
+
+/// A GET that does not stand against being kept itself, and proves nobody's identity: the answer alone says whether it
+/// is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Simple(Asker);
+
+impl Simple {
+    /// `None` when more must be known of a request than that it is one.
+    pub fn of(asked: &Asked<'_, '_>) -> Option<Self> {
+        let is_simple = asked.method == Method::Get
+            && matches!(asked.class, Class::Plain | Class::Named)
+            && !asked.authorized
+            && !asked.wishes.is_some_and(|wishes| wishes.no_store);
+        is_simple.then(|| Self(asked.into()))
+    }
+}
+
+/// What of a request the terms of its answer depend on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Asker {
+    method: Method,
+    class: Class,
+}
+
+impl From<&Asked<'_, '_>> for Asker {
+    fn from(asked: &Asked<'_, '_>) -> Self {
+        Self {
+            method: asked.method,
+            class: asked.class,
+        }
+    }
+}
+
+/// For a request that allows it.
+fn judge_allowed(
+    asked: Asker,
+    answer: &Answer<'_, '_>,
+    directives: Directives,
+    said: Option<Lifetime>,
+    policy: &Policy,
+    exchange: &Exchange,
+) -> Result<Storable, Refusal> {
     answer_allows(answer, &directives, policy)?;
     let vary = Vary::of(answer.headers);
     if vary == Vary::Everything {
@@ -274,7 +333,7 @@ fn has_validator(answer: &[Header<'_>]) -> bool {
 }
 
 fn terms(
-    asked: &Asked<'_, '_>,
+    asked: Asker,
     answer: &Answer<'_, '_>,
     directives: &Directives,
     said: Option<Lifetime>,
@@ -356,7 +415,7 @@ fn guessed(
 
 /// The route's least lifetime, where it counts. What else it does not count for is refused or told apart before.
 fn minimum(
-    asked: &Asked<'_, '_>,
+    asked: Asker,
     answer: &Answer<'_, '_>,
     vary: &Vary,
     policy: &Policy,

@@ -12,7 +12,7 @@ mod policy;
 pub(crate) mod subject;
 pub(crate) mod unkept;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_cache::disk::{BLOCK_LEN, Copy as CopyOnDisk, CopyRef};
@@ -55,6 +55,8 @@ pub(crate) struct Cache {
     pub(crate) seed: Seed,
     /// Where copies are too, and outlive the process.
     pub(crate) disk: Option<Arc<Disk>>,
+    /// Another edge uses the folder of its disk.
+    pub(crate) awaits_disk: AtomicBool,
     /// Bytes it may take.
     pub(crate) size: u64,
     /// When something was last purged softly, milliseconds since 1970; 0 for never.
@@ -82,6 +84,7 @@ impl Cache {
             store: Arc::new(Store::new(limits)),
             seed,
             disk,
+            awaits_disk: AtomicBool::new(false),
             size,
             purged_at: AtomicU64::new(purged_at),
             purges: AtomicU64::new(0),

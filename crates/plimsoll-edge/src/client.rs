@@ -68,6 +68,15 @@ impl Client {
         }
     }
 
+    /// Memory that it takes for bytes on their way.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Self::Stream(stream) => stream.memory(),
+            Self::Plain(_) | Self::Tls(_) | Self::Inner(_) | Self::Gone | Self::Nobody => 0,
+        }
+    }
+
     /// Lets go of what an encrypted stream still holds of what was written.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

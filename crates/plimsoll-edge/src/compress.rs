@@ -17,6 +17,8 @@ const CODERS_MAX: u32 = 128;
 const BUDGET_NS: Nanoseconds = 1_000_000_000;
 /// Exponent of two of the window of coders: what a client must remember.
 const WINDOW_LOG: u32 = 18;
+/// The level of what is compressed once and sent often.
+const LEVEL_MAX: u32 = 9;
 
 /// A coding's name in headers.
 pub(crate) fn name(coding: Coding) -> &'static str {
@@ -136,7 +138,8 @@ pub(crate) fn holds_token(value: &[u8], token: &[u8]) -> bool {
     tokens.any(|one| one.eq_ignore_ascii_case(token))
 }
 
-fn is_one_of(value: &[u8], types: &[String]) -> bool {
+/// Whether a media type is among these.
+pub(crate) fn is_one_of(value: &[u8], types: &[String]) -> bool {
     let essence = value.split(|&byte| byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii();
     types.iter().any(|one| match one.strip_suffix('*') {
@@ -271,6 +274,16 @@ impl Coder {
             Kind::Zstd(writer) => writer.finish(),
         }
     }
+}
+
+/// Compresses the whole of something that will be sent often, as far as that goes.
+///
+/// # Errors
+/// When there is no memory for it.
+pub(crate) fn pack(coding: Coding, content: &[u8]) -> io::Result<Vec<u8>> {
+    let mut coder = Coder::new(coding, LEVEL_MAX, Some(content.len() as u64))?;
+    coder.feed(content)?;
+    coder.finish()
 }
 
 /// What was compressed, as long as it is no longer than `len_max`; `None` when it is, or is not what it is said to be.

@@ -182,7 +182,7 @@ impl Connection {
             Stage::Tunnel(tunnel) => tunnel.memory(),
             Stage::Head | Stage::Frames(_) | Stage::Lingering(_) | Stage::Over => 0,
         };
-        self.held.capacity() + stage
+        self.held.capacity() + self.client.memory() + stage
     }
 
     fn poll_stage(&mut self, cx: &mut Context<'_>) -> Poll<()> {

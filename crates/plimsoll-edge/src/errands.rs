@@ -1,9 +1,10 @@
 //! What the edge does besides requests, on a thread of its own: asks servers whether they are well, fetches fallbacks,
-//! watches rates, and hands spans to the collector.
+//! watches rates, takes over a folder of copies, and hands spans to the collector.
 
 mod rates;
 mod shells;
 mod spans;
+mod takeover;
 
 use std::sync::{Arc, Mutex};
 
@@ -66,6 +67,7 @@ pub(crate) fn run(
             () = control.watch_certificates() => {}
             () = acme::keep(Arc::clone(control)) => {}
             () = shells::keep_fetching(watch, tell) => {}
+            () = takeover::keep_taking_over(control) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
             _ = end => {}
         }

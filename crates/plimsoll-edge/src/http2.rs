@@ -5,6 +5,7 @@
 //! goes out in frames. What HTTP/2 itself bounds (resets, headers, streams, small frames of data) is bounded by the h2
 //! crate, and frames that bring nothing forward by [`meter`].
 
+mod held;
 mod meter;
 mod stream;
 
@@ -14,12 +15,12 @@ use std::time::Duration;
 
 use h2::Reason;
 use h2::server::{Builder, Connection as Frames};
-use hyper::body::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::Client;
 use crate::connection::{Connection, Peer};
 use crate::event_loop::EventLoop;
+use held::{Inbound, Outbound};
 use meter::{Meter, Metered};
 use stream::Stream;
 pub(crate) use stream::Stream as ClientStream;
@@ -65,7 +66,7 @@ where
         io,
         meter: Rc::clone(&meter),
     };
-    let handshake = builder.handshake::<_, Bytes>(io);
+    let handshake = builder.handshake::<_, Outbound>(io);
     let Ok(Ok(frames)) = tokio::time::timeout(limits.head_timeout, handshake).await else {
         return;
     };
@@ -73,7 +74,7 @@ where
 }
 
 async fn streams<T>(
-    mut frames: Frames<T, Bytes>,
+    mut frames: Frames<T, Outbound>,
     meter: &Rc<Meter>,
     peer: &Peer,
     event_loop: &Rc<EventLoop>,
@@ -82,9 +83,16 @@ async fn streams<T>(
 {
     let mut idle = Duration::ZERO;
     let mut is_ending = false;
+    let mut inbound = Inbound::new(event_loop);
     loop {
         let limits = event_loop.settings().limits;
-        match tokio::time::timeout(LOOK, frames.accept()).await {
+        let accepted = poll_fn(|cx| {
+            let polled = frames.poll_accept(cx);
+            // What came is with its stream now.
+            inbound.count();
+            polled
+        });
+        match tokio::time::timeout(LOOK, accepted).await {
             Ok(Some(Ok((request, respond)))) => {
                 idle = Duration::ZERO;
                 // Each stream holds the meter.
@@ -92,8 +100,11 @@ async fn streams<T>(
                     frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     break;
                 }
-                let client =
-                    Client::Stream(Box::new(Stream::new(request, respond, Rc::clone(meter))));
+                let stream = Stream::new(request, respond, Rc::clone(meter), event_loop);
+                if let Some(body) = stream.awaited() {
+                    inbound.add(body);
+                }
+                let client = Client::Stream(Box::new(stream));
                 let connection = Connection::of_stream(client, peer.clone(), event_loop);
                 tokio::task::spawn_local(connection);
             }

@@ -1,7 +1,8 @@
 //! Answers of the edge's own: what a client gets when the server does not answer it. Made to cost next to nothing.
 
-use plimsoll_config::edge::Fallback;
+use plimsoll_config::edge::{Coding, Compress};
 
+use crate::compress;
 use crate::waiting::WaitingPage;
 
 /// Why the edge answered itself; each answer says it in `X-Plimsoll`.
@@ -83,32 +84,83 @@ impl Reason {
     }
 }
 
-/// A fallback with its head made at the start.
+/// A fallback with its head made at the start, in all codings of its route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
+    media_type: String,
+    plain: Form,
+    packed: Vec<(Coding, Form)>,
+}
+
+/// A page as it is sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Form {
     /// Status line and headers but for the date.
     head: Vec<u8>,
     content: Vec<u8>,
 }
 
-impl Page {
-    pub(crate) fn new(fallback: &Fallback) -> Self {
+impl Form {
+    fn new(media_type: &str, content: Vec<u8>, extra: &str) -> Self {
         let head = format!(
-            "HTTP/1.1 200 OK\r\nContent-Type: {}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
-             X-Plimsoll: fallback\r\n",
-            fallback.media_type,
-            fallback.content.len()
+            "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+             X-Plimsoll: fallback\r\n{extra}",
+            content.len()
         );
         Self {
             head: head.into_bytes(),
-            content: fallback.content.clone(),
+            content,
         }
+    }
+}
+
+impl Page {
+    /// As it is, for everybody.
+    pub(crate) fn new(media_type: &str, content: Vec<u8>) -> Self {
+        Self {
+            media_type: media_type.to_owned(),
+            plain: Form::new(media_type, content, ""),
+            packed: Vec::new(),
+        }
+    }
+
+    /// The same, compressed too where that is worth it: once, however often it is asked for.
+    pub(crate) fn packed(&self, compress: &Compress) -> Self {
+        let plain = &self.plain.content;
+        let is_short = (plain.len() as u64) < compress.len_min;
+        if is_short || !compress::is_one_of(self.media_type.as_bytes(), &compress.types) {
+            return self.clone();
+        }
+        let pack = |coding: &Coding| {
+            let packed = compress::pack(*coding, plain).ok()?;
+            let said = compress::name(*coding);
+            let extra = format!("Content-Encoding: {said}\r\nVary: Accept-Encoding\r\n");
+            let is_shorter = packed.len() < plain.len();
+            is_shorter.then(|| (*coding, Form::new(&self.media_type, packed, &extra)))
+        };
+        let packed: Vec<_> = compress.codings.iter().filter_map(pack).collect();
+        let vary = if packed.is_empty() {
+            ""
+        } else {
+            "Vary: Accept-Encoding\r\n"
+        };
+        Self {
+            plain: Form::new(&self.media_type, plain.clone(), vary),
+            packed,
+            media_type: self.media_type.clone(),
+        }
+    }
+
+    fn form(&self, coding: Option<Coding>) -> &Form {
+        let mut packed = self.packed.iter();
+        let found = packed.find(|(one, _)| Some(*one) == coding);
+        found.map_or(&self.plain, |(_, form)| form)
     }
 
     /// What it shows.
     #[cfg(test)]
     pub(crate) fn content(&self) -> &[u8] {
-        &self.content
+        &self.plain.content
     }
 }
 
@@ -122,12 +174,13 @@ pub(crate) struct Manner<'a> {
     pub(crate) date: &'a str,
 }
 
-/// Writes the fallback.
-pub(crate) fn fallback(out: &mut Vec<u8>, page: &Page, manner: Manner<'_>) {
-    out.extend_from_slice(&page.head);
+/// Writes the fallback in a coding, if it is there in that.
+pub(crate) fn fallback(out: &mut Vec<u8>, page: &Page, coding: Option<Coding>, manner: Manner<'_>) {
+    let Form { head, content } = page.form(coding);
+    out.extend_from_slice(head);
     end_head(out, manner);
     if !manner.head_only {
-        out.extend_from_slice(&page.content);
+        out.extend_from_slice(content);
     }
 }
 
@@ -238,19 +291,19 @@ mod tests {
 
     #[test]
     fn answers_are_as_long_as_they_say() {
-        let page = Page::new(&Fallback {
-            name: "shell.html".to_owned(),
-            content: b"<p>soon".to_vec(),
-            media_type: "text/html".to_owned(),
-        });
+        let page = Page::new("text/html", vec![b'x'; 2000]).packed(&Compress::default());
         for head_only in [false, true] {
             let manner = Manner {
                 head_only,
                 connection: "Connection: close\r\n",
                 date: "Sun, 06 Nov 1994 08:49:37 GMT",
             };
-            let mut answers = vec![Vec::new()];
-            fallback(&mut answers[0], &page, manner);
+            let mut answers = Vec::new();
+            for coding in [None, Some(Coding::Gzip), Some(Coding::Brotli)] {
+                let mut out = Vec::new();
+                fallback(&mut out, &page, coding, manner);
+                answers.push(out);
+            }
             for status in [301, 400, 404, 429, 503, 599] {
                 let mut out = Vec::new();
                 words(

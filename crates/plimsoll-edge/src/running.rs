@@ -2,18 +2,18 @@
 
 pub(crate) mod control;
 mod event_loops;
+mod logs;
 mod sockets;
 mod user;
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use plimsoll_config::edge::{AccessLog, Admin, Edge, Listener};
+use plimsoll_config::edge::{Admin, Edge, Listener};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::acme;
@@ -34,6 +34,7 @@ use crate::trace::{Span, Spans};
 pub(crate) use control::Control;
 use control::Followed;
 use event_loops::{ORDERS_MAX, Order, Parts};
+use logs::{Out, open_log, write_log};
 pub use sockets::Handed;
 use sockets::Sockets;
 
@@ -225,8 +226,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         listening,
         doors: shared.doors,
         roster,
-        resolvers: edge.resolvers.clone(),
-        acme: edge.acme.clone(),
+        edge: edge.clone(),
     };
     let control = Control::new(
         watch,
@@ -237,6 +237,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         challenges,
     );
     control.warn(edge);
+    control.disk_changed.notify_one();
     let control = Arc::new(control);
     let reopener = log.as_ref().map(|(writer, _)| writer.reopener());
     let writer = log
@@ -472,40 +473,4 @@ fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandl
         .name(name)
         .spawn(body)
         .map_err(Fault::Loop)
-}
-
-type Out = Box<dyn Write + Send>;
-
-fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
-    let out: Out = match &log.path {
-        None => Box::new(io::stdout()),
-        Some(path) => {
-            let file = open_for_lines(path).map_err(|source| Fault::AccessLog {
-                path: path.clone(),
-                source,
-            })?;
-            Box::new(file)
-        }
-    };
-    Ok((Writer::new(log.format), out))
-}
-
-fn open_for_lines(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
-}
-
-fn write_log(
-    writer: Writer,
-    out: Out,
-    log: Option<AccessLog>,
-    hooks: &Hooks,
-) -> Result<JoinHandle<()>, Fault> {
-    let tell = Arc::clone(&hooks.tell);
-    let told = move |error: &io::Error| tell(&format!("the access log is not written: {error}"));
-    let path = log.and_then(|log| log.path);
-    let open = move || -> io::Result<Option<Out>> {
-        let file = path.as_deref().map(open_for_lines).transpose()?;
-        Ok(file.map(|file| Box::new(file) as Out))
-    };
-    spawn("edge-log".to_owned(), move || writer.run(out, open, told))
 }

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
@@ -147,7 +148,12 @@ pub(crate) fn cache(
     };
     let disk_before = before.and_then(|before| before.disk.as_ref());
     let config = edge.cache_disk.as_ref();
-    let disk = disk::follow(config, disk_before, tell);
+    let found = disk::follow(config, disk_before, tell);
+    let is_in_use = matches!(found, disk::Found::InUse);
+    let disk = match found {
+        disk::Found::Disk(disk) => Some(disk),
+        disk::Found::InUse | disk::Found::None => None,
+    };
     let is_same = match (&disk, disk_before) {
         (Some(disk), Some(before)) => Arc::ptr_eq(disk, before),
         (disk, before) => disk.is_none() && before.is_none(),
@@ -159,6 +165,7 @@ pub(crate) fn cache(
     if let (Some(disk), Some(config)) = (&cache.disk, config) {
         disk.attach(&cache.store, size, config.size);
     }
+    cache.awaits_disk.store(is_in_use, Ordering::Relaxed);
     cache.follow(&edge.routes);
     Ok(Some(cache))
 }

@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use plimsoll_config::edge::{Fallback, Shell};
+use plimsoll_config::edge::{Compress, Shell};
 
 use crate::clock::{Nanoseconds, nanoseconds};
 use crate::compress::decompress;
@@ -29,6 +29,8 @@ pub(crate) struct Shells {
 struct Learnt {
     scope: Scope,
     page: Arc<Page>,
+    /// It was compressed, or is not worth it.
+    is_packed: bool,
     since: Nanoseconds,
 }
 
@@ -114,14 +116,10 @@ impl Shells {
         let Some(content) = content.filter(|content| !content.is_empty()) else {
             return false;
         };
-        let page = Page::new(&Fallback {
-            name: "learnt".to_owned(),
-            content,
-            media_type,
-        });
         let new = Learnt {
             scope,
-            page: Arc::new(page),
+            page: Arc::new(Page::new(&media_type, content)),
+            is_packed: false,
             since: now,
         };
         let mut learnt = lock(&self.learnt);
@@ -133,6 +131,26 @@ impl Shells {
         learnt.sort_by_key(|one| std::cmp::Reverse(one.scope.rank()));
         self.version.fetch_add(1, Ordering::Release);
         true
+    }
+
+    /// Compresses what was learnt since it was last done. Not for loops: it takes its time.
+    pub(crate) fn pack(&self, compress: &Compress) {
+        loop {
+            let learnt = lock(&self.learnt);
+            let next = learnt.iter().find(|one| !one.is_packed);
+            let Some(plain) = next.map(|one| Arc::clone(&one.page)) else {
+                return;
+            };
+            drop(learnt);
+            let packed = Arc::new(plain.packed(compress));
+            let mut learnt = lock(&self.learnt);
+            // Another may have taken its place meanwhile.
+            let mut pages = learnt.iter_mut();
+            if let Some(one) = pages.find(|one| Arc::ptr_eq(&one.page, &plain)) {
+                (one.page, one.is_packed) = (packed, true);
+                self.version.fetch_add(1, Ordering::Release);
+            }
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! For tests: origins with a known service law, a queue simulator in virtual time, builders.
 
+pub mod browser;
 pub mod countries;
 pub mod origin;
 pub mod port;

@@ -19,6 +19,17 @@ impl Spread {
         Some(Self { median, min, max })
     }
 
+    /// Of one value of every turn.
+    pub(super) fn over<T>(turns: &[T], value: impl Fn(&T) -> f64) -> Option<Self> {
+        Self::of(turns.iter().map(value))
+    }
+
+    /// Of ours as parts of theirs in the same round: rounds differ more than what is measured does.
+    pub(super) fn ratio<T>(ours: &[T], theirs: &[T], value: impl Fn(&T) -> f64) -> Option<Self> {
+        let pairs = ours.iter().zip(theirs);
+        Self::of(pairs.map(|(ours, theirs)| value(ours) / value(theirs)))
+    }
+
     pub(super) fn show(&self, digits: usize) -> String {
         format!(
             "{:.digits$} ({:.digits$}-{:.digits$})",
@@ -36,5 +47,11 @@ mod tests {
         let spread = Spread::of([4.0, 1.0, 2.0, 9.0]).unwrap();
         assert_eq!(spread.show(1), "3.0 (1.0-9.0)");
         assert_eq!(Spread::of([]), None);
+    }
+
+    #[test]
+    fn ratios_are_taken_within_a_round() {
+        let ratio = Spread::ratio(&[5.0, 10.0, 6.0], &[10.0, 20.0, 6.0], |turn| *turn);
+        assert_eq!(ratio.unwrap().show(2), "0.50 (0.50-1.00)");
     }
 }

@@ -34,12 +34,17 @@ impl Passes {
     }
 
     pub(super) fn has(&self, hash: u64, now_ns: u64) -> bool {
+        self.until(hash, now_ns).is_some()
+    }
+
+    /// Until when it is remembered, if it still is.
+    pub(super) fn until(&self, hash: u64, now_ns: u64) -> Option<u64> {
         // Most sites have none: a hash of the hash is saved.
-        !self.until_ns.is_empty()
-            && self
-                .until_ns
-                .get(&hash)
-                .is_some_and(|until_ns| *until_ns > now_ns)
+        if self.until_ns.is_empty() {
+            return None;
+        }
+        let until_ns = self.until_ns.get(&hash).copied();
+        until_ns.filter(|until_ns| *until_ns > now_ns)
     }
 
     /// It was stored after all. Its turn in the order stays, and does nothing when it comes.

@@ -66,3 +66,25 @@ pub(super) fn figures(seen: &Overview) -> String {
     })
     .to_string()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overview::AlarmView;
+
+    #[test]
+    fn only_what_is_out_of_its_range_is_an_alarm() {
+        let alarm = |name: &str, is_alarmed| AlarmView {
+            kind: "route",
+            name: name.to_owned(),
+            is_alarmed,
+            raised: 1,
+        };
+        let seen = Overview {
+            alarms: vec![alarm("/a", false), alarm("/b", true)],
+            ..Overview::default()
+        };
+        let said: Value = serde_json::from_str(&figures(&seen)).unwrap();
+        assert_eq!(said["alarms"], json!([{ "kind": "route", "name": "/b" }]));
+    }
+}

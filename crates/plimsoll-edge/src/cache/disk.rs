@@ -39,7 +39,7 @@ use crate::pool::lock;
 
 pub(crate) use body::{Body, Next, Reading};
 pub(crate) use counts::DiskView;
-pub(crate) use folder::{prepare, random_seed};
+pub(crate) use folder::{is_in_use, prepare, random_seed};
 pub(crate) use spool::Spool;
 
 /// Copies that are stale sooner are not worth a file.
@@ -91,27 +91,38 @@ pub(crate) struct Disk {
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
+/// What became of the disk that a configuration names.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Disk(Arc<Disk>),
+    /// Another edge uses its folder, and may end.
+    InUse,
+    /// There is none, or none that can be used.
+    None,
+}
+
 /// Takes the disk into use that a configuration names, or goes on with the one before. One that cannot be used is told
-/// of, and there is none.
-pub(crate) fn follow(
-    config: Option<&CacheDisk>,
-    before: Option<&Arc<Disk>>,
-    tell: &Tell,
-) -> Option<Arc<Disk>> {
-    let config = config?;
+/// of; one that another edge uses is awaited by [`crate::errands`], which tells of it.
+pub(crate) fn follow(config: Option<&CacheDisk>, before: Option<&Arc<Disk>>, tell: &Tell) -> Found {
+    let Some(config) = config else {
+        return Found::None;
+    };
     if let Some(disk) = before.filter(|disk| disk.inner.folder.path() == config.path) {
-        return Some(Arc::clone(disk));
+        return Found::Disk(Arc::clone(disk));
     }
     match Disk::open(&config.path, tell) {
-        Ok(disk) => Some(Arc::new(disk)),
+        Ok(disk) => Found::Disk(Arc::new(disk)),
+        Err(folder::Fault::InUse) => Found::InUse,
         Err(why) => {
-            tell(&format!(
-                "copies are not kept on disk in {}: {why}",
-                config.path.display()
-            ));
-            None
+            tell(&not_kept(&config.path, &why));
+            Found::None
         }
     }
+}
+
+/// How it is told that copies are not kept on disk.
+pub(crate) fn not_kept(path: &Path, why: &impl std::fmt::Display) -> String {
+    format!("copies are not kept on disk in {}: {why}", path.display())
 }
 
 impl Disk {
@@ -209,11 +220,14 @@ impl Disk {
     /// A copy was stored in memory: it goes to the disk too, or what the disk has in its place goes.
     pub(crate) fn keep(&self, object: &Arc<Object<Page>>, purges: u64, now: Moment) {
         let told = &object.value().told;
-        // One that is there already stays as it was: its head asks the server once more after it was read.
+        let inner = &self.inner;
+        // Its body is there already. When there is no room for its head, it asks the server once more after a restart.
         if matches!(object.value().body, Body::Disk(_)) {
+            if !inner.push(Write::Head(Arc::clone(object), purges)) {
+                inner.counts.skip();
+            }
             return;
         }
-        let inner = &self.inner;
         if told.may_go_to_disk() && Self::is_worth(told.stored.terms(), now) {
             if inner.push(Write::Whole(Arc::clone(object), purges)) {
                 return;

@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use plimsoll_cache::store::{self, Follower, Hit, Leader, Object};
+use plimsoll_cache::storing::Simple;
 use plimsoll_cache::{CacheStatus, Moment};
 
 use super::disk::Spool;
@@ -33,6 +34,10 @@ pub(crate) struct Fetch {
     pub(crate) begun: Begun,
     /// What is said of the answer.
     pub(crate) status: CacheStatus,
+    /// The answer alone says whether it is kept.
+    pub(crate) simple: Option<Simple>,
+    /// That nobody waits for such an answer is remembered for long enough already.
+    pub(crate) is_known_to_pass: bool,
 }
 
 impl Fetch {

@@ -105,9 +105,12 @@ impl Connection {
             if let Some(page) = route.page(self.path()) {
                 let after = after(own);
                 let mut bytes = self.event_loop.spare_bytes();
+                // What goes into a page that is put together is compressed with it.
+                let is_inner = matches!(self.client, Client::Inner(_));
                 own::fallback(
                     &mut bytes,
                     &page,
+                    own.facts.coding.filter(|_| !is_inner),
                     manner(own, after, &self.event_loop.date.borrow()),
                 );
                 return self.send_own(bytes, after, own, 200, Reason::Fallback, line);

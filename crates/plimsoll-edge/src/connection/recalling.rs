@@ -30,6 +30,13 @@ impl AskedDisk {
     }
 }
 
+/// Whether the disk has copies of a key of which memory has none, and was not asked yet.
+pub(super) fn lies_on_disk(look: &Look<'_>) -> bool {
+    let disk = look.cache.disk.as_ref();
+    let disk = disk.filter(|_| look.seeking.disk == AskedDisk::Not);
+    disk.is_some_and(|disk| disk.has_more(look.wanted.hash(), 0))
+}
+
 impl Connection {
     /// The disk is asked before a server is; gives the look-up back when it has nothing more.
     pub(super) fn recall<'a>(&mut self, look: Look<'a>) -> Option<Look<'a>> {

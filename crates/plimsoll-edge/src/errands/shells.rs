@@ -1,4 +1,5 @@
-//! Fallbacks that are pages of the origin: fetched at the start, and again at an interval.
+//! Fallbacks that are pages of the origin: fetched at the start, and again at an interval; and compressed, as are those
+//! that loops have learnt.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub(super) async fn keep_fetching(watch: &Watch, tell: &Tell) {
         let pools = lock(&watch.pools).clone();
         let mut known = Vec::new();
         for route in &routes {
+            route.pack_learnt();
             let (Some(shells), Some(pool)) = (&route.shells, route.pool()) else {
                 continue;
             };

@@ -3,10 +3,8 @@
 //! Whether it is kept is judged by what the server said. What is kept is what a client would get: with the route's
 //! edits and, on a route that compresses, in the coding that the asker takes.
 
-use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Waker};
 
 use plimsoll_cache::invalidate::{invalidated, labels};
 use plimsoll_cache::stale::{self, Illness};
@@ -16,6 +14,7 @@ use plimsoll_cache::vary::Vary;
 use plimsoll_cache::{Answer, Exchange as Times, KeyRef, Method, Policy, Stored, storing};
 use plimsoll_wire::head::{self, Head, Header, Length};
 
+use super::pace::Pace;
 use super::renewing::compare;
 use super::{End, Exchange, Side};
 use crate::cache::fetch::{Fetch, Filling, Kept, Role};
@@ -25,9 +24,6 @@ use crate::cache::{Page, Told, Wanted};
 use crate::client::Client;
 use crate::compress::Coded;
 use crate::forward::{self, Answering, Connection, Framing};
-
-/// How far an answer that is too large to be kept runs ahead of the client that asked for it, bytes.
-const AHEAD_MAX: u64 = 256 * 1024;
 
 /// Where an answer goes.
 #[derive(Debug, Default)]
@@ -39,60 +35,6 @@ pub(super) enum Course {
     Kept(Box<Filling>),
     /// Nowhere.
     Nowhere,
-}
-
-/// How far the one who asked has read along.
-#[derive(Debug, Default)]
-pub(crate) struct Pace {
-    read: Cell<u64>,
-    has_left: Cell<bool>,
-    waker: RefCell<Option<Waker>>,
-}
-
-impl Pace {
-    /// The client has been given so many bytes.
-    pub(crate) fn has_read(&self, len: u64) {
-        self.read.set(len);
-        self.wake();
-    }
-
-    /// The client has left, or reads no further.
-    pub(crate) fn leave(&self) {
-        self.has_left.set(true);
-        self.wake();
-    }
-
-    fn wake(&self) {
-        if let Some(waker) = self.waker.borrow_mut().take() {
-            waker.wake();
-        }
-    }
-}
-
-impl Filling {
-    /// Whether it keeps to the pace of the one who asked, and how far it runs ahead. It does before it outgrows what
-    /// memory keeps of it: who is further behind than that breaks off.
-    fn pacing(&self) -> (bool, u64) {
-        let kept_max = self.cache.store.limits().object_bytes as u64;
-        let may_outgrow = self.told.len.is_none_or(|len| len > kept_max);
-        let is_paced = !self.fits || (may_outgrow && self.len > kept_max / 2);
-        (is_paced, AHEAD_MAX.min(kept_max / 4))
-    }
-
-    fn append(&mut self, content: &[u8], now: u64) {
-        self.len += content.len() as u64;
-        if !content.is_empty() {
-            self.fits = self.leader.append(content, now) && self.fits;
-            if let Some(spool) = &mut self.spool {
-                spool.append(content);
-            }
-        }
-    }
-
-    /// Whether nobody wants it any more: it is not kept, and whoever read along has left.
-    fn is_vain(&self) -> bool {
-        !self.fits && self.spool.is_none() && !self.leader.is_followed()
-    }
 }
 
 /// What is said of an answer by its server, and what a client would be told.
@@ -130,6 +72,13 @@ impl Said<'_> {
     }
 }
 
+/// What is known of an answer before what was asked is read once more.
+struct Judging {
+    times: Times,
+    /// It is kept, on these terms; `None` is not judged yet.
+    storable: Option<Storable>,
+}
+
 impl Exchange {
     /// Settles where an answer goes whose head is there.
     pub(super) fn course(
@@ -154,12 +103,32 @@ impl Exchange {
             coded,
             length,
         };
+        let times = Times {
+            asked_at: fetch.asked_at,
+            received_at: side.event_loop.moment(),
+            chance: (side.event_loop.random() >> 32) as u32,
+        };
+        // Where the answer alone decides, what was asked is read once more only when there is something to keep.
+        let simple = fetch.simple.filter(|_| fetch.copy.is_none());
+        let answer = said.answer(headers);
+        let judged =
+            simple.map(|simple| storing::judge_simple(simple, &answer, &route.policy, &times));
+        let is_unasked = matches!(side.client, Client::Nobody);
+        if let Some(Err(refusal)) = judged
+            && !is_unasked
+        {
+            self.let_past(*fetch, Unkept::Refused(refusal), &said, side);
+            return Course::ToClient;
+        }
+        let judging = Judging {
+            times,
+            storable: judged.and_then(Result::ok),
+        };
         let subject = fetch.subject.clone();
         let course = subject.with(&route.policy, |parts| {
-            self.course_of(*fetch, parts, &said, &route.policy, side)
+            self.course_of(*fetch, parts, &said, &route.policy, judging, side)
         });
         let course = course.unwrap_or_default();
-        let is_unasked = matches!(side.client, Client::Nobody);
         if is_unasked && matches!(course, Course::ToClient) {
             self.kept = Some(Kept::Nothing);
         }
@@ -178,13 +147,10 @@ impl Exchange {
         parts: &Parts<'_, '_>,
         said: &Said<'_>,
         policy: &Policy,
+        judging: Judging,
         side: &Side<'_>,
     ) -> Course {
-        let times = Times {
-            asked_at: fetch.asked_at,
-            received_at: side.event_loop.moment(),
-            chance: (side.event_loop.random() >> 32) as u32,
-        };
+        let Judging { times, storable } = judging;
         let answer = said.answer(said.headers);
         if parts.asked.method.invalidates() {
             invalidate(&fetch, parts, &answer, policy);
@@ -210,7 +176,8 @@ impl Exchange {
         if parts.asked.method == Method::Head {
             compare(&fetch, parts, &answer, policy, &times);
         }
-        let rule = match storing::judge(&parts.asked, &parts.key, &answer, policy, &times) {
+        let judge = || storing::judge(&parts.asked, &parts.key, &answer, policy, &times);
+        let rule = match storable.map_or_else(judge, Ok) {
             Ok(storable) => match self.keep(fetch, parts, said, policy, storable, side) {
                 Ok(course) => return course,
                 Err((back, rule)) => {
@@ -241,7 +208,7 @@ impl Exchange {
         match fetch.role {
             Role::Lead(leader) if is_ill => leader.fail(),
             Role::Lead(leader) if is_remembered => leader.uncacheable(now),
-            Role::Solo(variant) if is_remembered && !is_ill => {
+            Role::Solo(variant) if is_remembered && !is_ill && !fetch.is_known_to_pass => {
                 fetch.cache.store.remember_pass(&named, variant, now);
             }
             Role::Lead(_) | Role::Solo(_) | Role::Watch => {}
@@ -422,25 +389,6 @@ impl Exchange {
         {
             self.kept = Some(Kept::Page(hit.object, status));
         }
-    }
-
-    /// Whether nobody wants the rest of the answer.
-    pub(super) fn is_in_vain(&self) -> bool {
-        matches!(&self.answer.course, Course::Kept(filling) if filling.is_vain())
-    }
-
-    /// Whether an answer that is too large to be kept is far enough ahead of who asked for it.
-    pub(super) fn is_far_ahead(&self, cx: &Context<'_>) -> bool {
-        let Course::Kept(filling) = &self.answer.course else {
-            return false;
-        };
-        let pace = &filling.pace;
-        let (is_paced, ahead_max) = filling.pacing();
-        if !is_paced || pace.has_left.get() || filling.len < pace.read.get() + ahead_max {
-            return false;
-        }
-        *pace.waker.borrow_mut() = Some(cx.waker().clone());
-        true
     }
 
     /// Whether it fetches for others too.

@@ -1,50 +1,62 @@
 //! One stream: read as the bytes of a request, written to as the bytes of an answer.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
-use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::{Request, Response, StatusCode};
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, Head, Header, Length};
 
+use super::held::{Body, Outbound};
 use super::meter::Meter;
+use crate::event_loop::EventLoop;
 use crate::forward;
 
 /// One stream of a client.
-#[derive(Debug)]
 pub(crate) struct Stream {
     /// What of the request is to be read next.
     pending: Vec<u8>,
     at: usize,
-    body: RecvStream,
+    body: Body,
     /// The body goes on in chunks, for its length is not known.
     in_chunks: bool,
     body_ended: bool,
-    respond: SendResponse<Bytes>,
+    respond: SendResponse<Outbound>,
     is_head: bool,
     answer: Answer,
     meter: Rc<Meter>,
+    event_loop: Rc<EventLoop>,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream")
+            .field("answer", &self.answer)
+            .finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
 enum Answer {
     /// Its head is to come.
     Head,
-    Body(SendStream<Bytes>, BodyReader),
+    Body(SendStream<Outbound>, BodyReader),
     Complete,
 }
 
 impl Stream {
     pub(crate) fn new(
         request: Request<RecvStream>,
-        respond: SendResponse<Bytes>,
+        respond: SendResponse<Outbound>,
         meter: Rc<Meter>,
+        event_loop: &Rc<EventLoop>,
     ) -> Self {
         let (parts, body) = request.into_parts();
         let has_body = !body.is_end_stream();
@@ -54,14 +66,25 @@ impl Stream {
         Self {
             pending,
             at: 0,
-            body,
+            body: Rc::new(RefCell::new(body)),
             in_chunks,
             body_ended: !has_body,
             respond,
             is_head: parts.method == hyper::Method::HEAD,
             answer: Answer::Head,
             meter,
+            event_loop: Rc::clone(event_loop),
         }
+    }
+
+    /// The body that is to come, if there is one.
+    pub(super) fn awaited(&self) -> Option<&Body> {
+        (!self.body_ended).then_some(&self.body)
+    }
+
+    /// Memory that it takes for what was read.
+    pub(crate) fn memory(&self) -> usize {
+        self.pending.capacity()
     }
 
     /// Reads what is there of the request; 0 when the answer was given.
@@ -89,10 +112,12 @@ impl Stream {
                     Poll::Pending => Poll::Pending,
                 };
             }
-            match ready!(self.body.poll_data(cx)) {
+            let polled = self.body.borrow_mut().poll_data(cx);
+            match ready!(polled) {
                 Some(Ok(data)) => {
                     self.meter.useful(data.len());
-                    let _ = self.body.flow_control().release_capacity(data.len());
+                    let mut body = self.body.borrow_mut();
+                    let _ = body.flow_control().release_capacity(data.len());
                     if self.in_chunks && !data.is_empty() {
                         forward::chunk(&mut self.pending, &data);
                     } else {
@@ -137,8 +162,9 @@ impl Stream {
                 self.meter.useful(taken);
                 let is_complete = reader.is_complete();
                 if is_complete || !content.is_empty() {
+                    let piece = Outbound::new(content, &self.event_loop);
                     stream
-                        .send_data(content.into(), is_complete)
+                        .send_data(piece, is_complete)
                         .map_err(io::Error::other)?;
                 }
                 if is_complete {
@@ -178,7 +204,7 @@ impl Stream {
 
 /// How many of so many bytes the client has room for; more than none.
 fn poll_room(
-    stream: &mut SendStream<Bytes>,
+    stream: &mut SendStream<Outbound>,
     cx: &mut Context<'_>,
     wanted: usize,
 ) -> Poll<io::Result<usize>> {

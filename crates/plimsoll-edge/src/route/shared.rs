@@ -71,10 +71,7 @@ impl RouteShared {
         Ok(Self {
             hits: counts(|before| &before.hits),
             misses: counts(|before| &before.misses),
-            page: config
-                .fallback
-                .as_ref()
-                .map(|fallback| Arc::new(Page::new(fallback))),
+            page: page(config),
             buckets,
             shells,
             room,
@@ -82,6 +79,13 @@ impl RouteShared {
             counts: counts(|before| &before.counts),
             config: config.clone(),
         })
+    }
+
+    /// Compresses the pages that were learnt since it was last asked to.
+    pub(crate) fn pack_learnt(&self) {
+        if let (Some(shells), Some(compress)) = (&self.shells, &self.config.compress) {
+            shells.pack(compress);
+        }
     }
 
     /// The pool it goes to.
@@ -107,6 +111,17 @@ impl RouteShared {
     pub(crate) fn name(&self) -> String {
         name(&self.config.matches)
     }
+}
+
+/// The fallback of its file, in all codings.
+fn page(config: &edge::Route) -> Option<Arc<Page>> {
+    let fallback = config.fallback.as_ref()?;
+    let page = Page::new(&fallback.media_type, fallback.content.clone());
+    let page = match &config.compress {
+        Some(compress) => page.packed(compress),
+        None => page,
+    };
+    Some(Arc::new(page))
 }
 
 fn room(config: &edge::Route) -> Result<Option<Arc<WaitingRoom>>, Fault> {

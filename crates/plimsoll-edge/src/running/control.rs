@@ -3,6 +3,8 @@
 //! Everything that can fail is done before anything changes, and one change follows the other.
 
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use tokio::sync::{Notify, mpsc};
 use super::event_loops::Order;
 use super::sockets::bind;
 use super::{Fault, Hooks, Phase};
-use crate::cache::disk::Disk;
+use crate::cache::disk::{self, Disk};
 use crate::cache::{Cache, PurgeOrder};
 use crate::clock;
 use crate::errands::Errands;
@@ -39,6 +41,8 @@ pub(crate) struct Control {
     pub(crate) renamed: Notify,
     /// There may be other certificates to obtain.
     pub(crate) acme_changed: Notify,
+    /// There may be another folder of copies.
+    pub(crate) disk_changed: Notify,
     pub(crate) challenges: Arc<Challenges>,
 }
 
@@ -48,8 +52,7 @@ pub(super) struct Followed {
     pub(super) listening: Vec<(Listener, SocketAddr)>,
     pub(super) doors: Vec<Arc<DoorSettings>>,
     pub(super) roster: Roster,
-    pub(super) resolvers: Vec<SocketAddr>,
-    pub(super) acme: Option<Acme>,
+    pub(super) edge: Edge,
 }
 
 impl Control {
@@ -70,6 +73,7 @@ impl Control {
             state: Mutex::new(followed),
             renamed: Notify::new(),
             acme_changed: Notify::new(),
+            disk_changed: Notify::new(),
             challenges,
         }
     }
@@ -132,14 +136,17 @@ impl Control {
 
     /// Certificates that are obtained.
     pub(crate) fn acme(&self) -> Option<Acme> {
-        lock(&self.state).acme.clone()
+        lock(&self.state).edge.acme.clone()
     }
 
     fn follow(&self, edge: &Edge) -> Result<usize, Fault> {
         if loops(edge) != self.loops {
             return Err(Fault::Loops(self.loops));
         }
-        let mut state = lock(&self.state);
+        self.follow_in(&mut lock(&self.state), edge)
+    }
+
+    fn follow_in(&self, state: &mut Followed, edge: &Edge) -> Result<usize, Fault> {
         let mut kept = Vec::new();
         let mut added: Vec<Vec<(SocketAddr, TcpListener)>> =
             (0..self.loops).map(|_| Vec::new()).collect();
@@ -193,11 +200,10 @@ impl Control {
         state.listening = kept;
         state.doors = shared.doors;
         state.roster = roster;
-        state.resolvers.clone_from(&edge.resolvers);
-        state.acme.clone_from(&edge.acme);
-        drop(state);
+        state.edge.clone_from(edge);
         self.renamed.notify_one();
         self.acme_changed.notify_one();
+        self.disk_changed.notify_one();
         Ok(told)
     }
 
@@ -268,6 +274,35 @@ impl Control {
         Ok(held)
     }
 
+    /// The folder of copies that another edge uses, and how long that one may take to end if it is as this one.
+    pub(crate) fn awaited_disk(&self) -> Option<(PathBuf, Duration)> {
+        let state = lock(&self.state);
+        let cache = lock(&self.watch.cache);
+        let awaits = &cache.as_ref()?.awaits_disk;
+        let edge = awaits.load(Ordering::Relaxed).then_some(&state.edge)?;
+        Some((edge.cache_disk.as_ref()?.path.clone(), edge.drain))
+    }
+
+    /// Nobody uses the awaited folder any more: follows the same configuration once more, with it. What was read last is
+    /// what counts: a file that was changed since is nobody's wish yet.
+    pub(crate) fn take_disk_over(&self) {
+        let mut state = lock(&self.state);
+        let edge = state.edge.clone();
+        let done = self.follow_in(&mut state, &edge);
+        drop(state);
+        let disk = self.disk();
+        let told = match (done, edge.cache_disk, disk) {
+            (Err(fault), Some(config), _) => disk::not_kept(&config.path, &explain(&fault)),
+            (Ok(_), Some(config), Some(_)) => format!(
+                "copies are kept on disk in {} from now on: nobody else uses it any more",
+                config.path.display()
+            ),
+            // Why not was told already.
+            _ => return,
+        };
+        (self.hooks.tell)(&told);
+    }
+
     /// Copies on disk.
     pub(super) fn disk(&self) -> Option<Arc<Disk>> {
         lock(&self.watch.cache).as_ref()?.disk.clone()
@@ -311,7 +346,7 @@ impl Control {
 
     /// Who is asked for them.
     pub(crate) fn resolvers(&self) -> Vec<SocketAddr> {
-        lock(&self.state).resolvers.clone()
+        lock(&self.state).edge.resolvers.clone()
     }
 
     /// Whether a name's servers are reached by IPv6.

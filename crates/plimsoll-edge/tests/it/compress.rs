@@ -131,7 +131,7 @@ fn what_the_origin_compressed_stays_and_tags_are_known_again() {
     assert!(head.contains("vary: accept-encoding"), "{head}");
 }
 
-fn unpacked(coding: &str, packed: &[u8]) -> String {
+pub(crate) fn unpacked(coding: &str, packed: &[u8]) -> String {
     let mut page = Vec::new();
     match coding {
         "gzip" => flate2::read::GzDecoder::new(packed).read_to_end(&mut page),

@@ -1,14 +1,17 @@
 //! Fallbacks in all their forms: who gets one, and where it is learnt.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Captured, Ceiling, Edge, Fallback, Pool, Route, Shell};
+use plimsoll_config::edge::{Captured, Ceiling, Compress, Edge, Fallback, Pool, Route, Shell};
 
-use crate::support::{Afloat, Heard, Scripted, Telling, ask, connect, parts, plain, pool, start};
+use crate::compress::unpacked;
+use crate::support::{
+    Afloat, Heard, Patience, Scripted, Telling, ask, connect, parts, plain, pool, read_until, start,
+};
 
 const BROWSER: &str = "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\nSec-Fetch-Dest: document\r\n\
                        User-Agent: Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0\r\n";
@@ -40,6 +43,17 @@ fn shell(captured: Option<&str>, header: Option<&str>) -> Shell {
         len_max: 1000,
         every: Duration::from_millis(50),
     }
+}
+
+/// The head of an answer, and its body as it came.
+fn say_bytes(edge: &Afloat, line: &str, headers: &str) -> (String, Vec<u8>) {
+    let mut stream = connect(edge.address);
+    let request = format!("{line} HTTP/1.1\r\nHost: a\r\n{headers}Connection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let head = read_until(&mut stream, "\r\n\r\n");
+    let mut body = Vec::new();
+    stream.read_to_end(&mut body).unwrap();
+    (head, body)
 }
 
 fn say(edge: &Afloat, line: &str, headers: &str) -> String {
@@ -257,4 +271,95 @@ fn a_page_of_the_pool_is_fetched_and_the_last_good_one_stays() {
     }
     well.store(true, Ordering::SeqCst);
     assert!(told.recv().unwrap().contains("fetched again"));
+}
+
+/// Says whether a fallback is compressed for those who take it, and that it is the same page.
+#[track_caller]
+fn check_codings(edge: &Afloat, page: &str) {
+    for (said, coding) in [
+        ("gzip", "gzip"),
+        ("br;q=0.5, gzip;q=0.1", "br"),
+        ("zstd, br, gzip", "zstd"),
+        ("", ""),
+        ("identity", ""),
+    ] {
+        let headers = format!("Accept-Encoding: {said}\r\n");
+        let (head, body) = say_bytes(edge, "GET /", &headers);
+        assert!(head.contains("X-Plimsoll: fallback\r\n"), "{head}");
+        assert!(head.contains("Vary: Accept-Encoding\r\n"), "{head}");
+        let encoded = format!("Content-Encoding: {coding}\r\n");
+        assert_eq!(
+            head.contains("Content-Encoding"),
+            !coding.is_empty(),
+            "{head}"
+        );
+        assert!(coding.is_empty() || head.contains(&encoded), "{head}");
+        let len = format!("Content-Length: {}\r\n", body.len());
+        assert!(head.contains(&len), "{head}");
+        assert_eq!(body.len() < page.len() / 2, !coding.is_empty(), "{head}");
+        assert!(unpacked(coding, &body) == page, "{head}");
+        let (of_head, nothing) = say_bytes(edge, "HEAD /", &headers);
+        assert!(of_head.contains(&len) && nothing.is_empty(), "{of_head}");
+    }
+}
+
+#[test]
+fn a_fallback_is_compressed_where_its_route_compresses() {
+    let (server, came) = origin(|_, _| ());
+    let page = "<p>The page comes as soon as there is room.</p>".repeat(100);
+    let mut edge = narrow(server.address);
+    edge.routes[0].fallback = Some(file(&page));
+    let plain_edge = start(&edge);
+    edge.routes[0].compress = Some(Compress::default());
+    let edge = start(&edge);
+    let busy = occupy(&edge, &came);
+    check_codings(&edge, &page);
+    drop(busy);
+    let _busy = occupy(&plain_edge, &came);
+    let (head, body) = say_bytes(&plain_edge, "GET /", "Accept-Encoding: gzip\r\n");
+    assert!(
+        !head.contains("Encoding") && body == page.as_bytes(),
+        "{head}"
+    );
+}
+
+#[test]
+fn a_short_fallback_stays_as_it_is() {
+    let (server, came) = origin(|_, _| ());
+    let mut edge = narrow(server.address);
+    edge.routes[0].fallback = Some(file("<p>soon"));
+    edge.routes[0].compress = Some(Compress::default());
+    let edge = start(&edge);
+    let _busy = occupy(&edge, &came);
+    let (head, body) = say_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n");
+    assert!(!head.contains("Encoding") && body == b"<p>soon", "{head}");
+}
+
+#[test]
+fn a_learnt_fallback_is_compressed_soon_after() {
+    let page = "<p>The page comes as soon as there is room.</p>".repeat(20);
+    let answer = page.clone();
+    let (server, came) = origin(move |heard, _| {
+        let len = answer.len();
+        heard.say(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nX-Shell: *\r\nContent-Length: {len}\r\n\r\n{answer}"
+        ));
+    });
+    let mut edge = narrow(server.address);
+    edge.routes[0].shell = Some(shell(None, Some("X-Shell")));
+    edge.routes[0].compress = Some(Compress {
+        len_min: 100,
+        ..Compress::default()
+    });
+    let edge = start(&edge);
+    say(&edge, "GET /", BROWSER);
+    let _busy = occupy(&edge, &came);
+    let patience = Patience::start();
+    while !say_bytes(&edge, "GET /", "Accept-Encoding: gzip\r\n")
+        .0
+        .contains("Content-Encoding: gzip")
+    {
+        patience.check("a compressed fallback");
+    }
+    check_codings(&edge, &page);
 }

@@ -9,6 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
 use plimsoll_config::edge::{Ceiling, Edge, Pool, Waiting};
+use plimsoll_testkit::browser;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use tempfile::TempDir;
 
@@ -98,6 +99,72 @@ fn hold_the_place(edge: &Afloat, comes: &Receiver<()>) -> std::net::TcpStream {
         .unwrap();
     comes.recv().unwrap();
     first
+}
+
+/// What Chromium makes of a page that asks for figures, five seconds of its own time later.
+fn looked_at(url: &str) -> String {
+    let profile = tempfile::tempdir().unwrap();
+    let output = browser::command(profile.path())
+        .args(["--virtual-time-budget=5000", url])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let complaints = browser::complaints(&stderr);
+    assert!(output.status.success() && complaints.is_empty(), "{stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn the_page_of_figures_shows_the_line_and_alarms() {
+    let (server, comes, _go) = held();
+    let mut edge = with_line(
+        server.address,
+        Waiting {
+            retry: Duration::from_mins(5),
+            ..Waiting::default()
+        },
+    );
+    edge.admin = Some(open_admin());
+    let edge = start(&edge);
+    let _first = hold_the_place(&edge, &comes);
+    for place in 1..=3 {
+        assert_eq!(Browser::default().place(&edge), Some(place));
+    }
+    let admin = edge.admin();
+    let document = looked_at(&format!("http://{admin}/"));
+    let rows = |document: &str| -> Vec<String> {
+        let (_, rows) = document.split_once("id=\"routes\">").unwrap();
+        let (rows, _) = rows.split_once("</tbody>").unwrap();
+        rows.split("<tr>").skip(1).map(str::to_owned).collect()
+    };
+    let rows_now = rows(&document);
+    let line = "<td>/*</td><td>–</td><td>0</td><td>3</td><td>–</td></tr>";
+    assert_eq!(rows_now, [line]);
+    for figure in [
+        "<b>3</b>in line",
+        "<b>1</b>in flight",
+        "role=\"alert\"></p>",
+    ] {
+        assert!(document.contains(figure), "{figure}: {document}");
+    }
+    // The same page with what the edge says of itself, and an alarm in it.
+    let said = |path: &str| {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+        parts(&ask(admin, request)).1.to_owned()
+    };
+    let mut figures: serde_json::Value = serde_json::from_str(&said("/figures")).unwrap();
+    figures["alarms"] = serde_json::json!([{ "kind": "route", "name": "/*" }]);
+    let stand_in = format!(
+        "<script>window.fetch = async () => ({{ json: async () => ({figures}) }})</script>"
+    );
+    let page = said("/").replacen("<script>", &format!("{stand_in}<script>"), 1);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("page.html");
+    std::fs::write(&file, page).unwrap();
+    let document = looked_at(&format!("file://{}", file.display()));
+    let alarm = "role=\"alert\">Out of the usual range of requests: route /*</p>";
+    assert!(document.contains(alarm), "{document}");
+    assert!(rows(&document)[0].starts_with("<td>/*</td><td class=\"out\">unusual</td>"));
 }
 
 #[test]

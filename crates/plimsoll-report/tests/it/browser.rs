@@ -1,37 +1,14 @@
 //! The report in headless Chromium: it must load nothing, complain of nothing, and its cursor must work.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
 use plimsoll_model::run::Run;
 use plimsoll_report::{Report, html};
+use plimsoll_testkit::browser;
 
 use crate::html::every_run;
 use crate::runs;
-
-/// Where a Chromium may be found.
-const NAMES: [&str; 4] = [
-    "chromium",
-    "chromium-browser",
-    "google-chrome",
-    "google-chrome-stable",
-];
-
-fn chromium() -> PathBuf {
-    let folders = [
-        "/usr/bin",
-        "/usr/local/bin",
-        "/snap/bin",
-        "/opt/google/chrome",
-    ];
-    let candidates = folders
-        .iter()
-        .flat_map(|folder| NAMES.map(|name| Path::new(folder).join(name)));
-    candidates
-        .into_iter()
-        .find(|path| path.exists())
-        .expect("no Chromium found to look at the report with: install the package `chromium` (or `google-chrome`)")
-}
 
 /// What the browser made of a page: its document after the scripts ran, its complaints, its net log.
 struct Visit {
@@ -47,41 +24,17 @@ fn visit(name: &str, page: &str) -> Visit {
     std::fs::write(&file, page).unwrap();
     let profile = tempfile::tempdir().unwrap();
     let net_log = profile.path().join("net-log.json");
-    let output: Output = Command::new(chromium())
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-        ])
-        .args([
-            "--disable-extensions",
-            "--no-default-browser-check",
-            "--disable-dev-shm-usage",
-        ])
-        .args([
-            "--enable-logging=stderr",
-            "--v=0",
-            "--window-size=1280,3000",
-            "--dump-dom",
-        ])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
+    let output: Output = browser::command(profile.path())
+        .arg("--window-size=1280,3000")
         .arg(format!("--log-net-log={}", net_log.display()))
         .arg(format!("file://{}", file.display()))
         .output()
         .unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{name}: {stderr}");
-    let console = stderr.lines().filter(|line| line.contains("CONSOLE"));
     Visit {
         document: String::from_utf8(output.stdout).unwrap(),
-        complaints: console.map(str::to_owned).collect(),
+        complaints: browser::complaints(&stderr),
         requests: requests_of_the_page(&std::fs::read_to_string(net_log).unwrap()),
     }
 }

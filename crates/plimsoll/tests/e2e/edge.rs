@@ -11,7 +11,7 @@ use crate::support::Place;
 const LOOKS: u32 = 10_000;
 
 /// Answers every request on every connection with `ok`.
-fn origin() -> SocketAddr {
+pub(crate) fn origin() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -49,6 +49,15 @@ impl Drop for Edge {
 
 impl Edge {
     pub(crate) fn start(place: &Place, arguments: &[&str]) -> Self {
+        Self::start_with(place, arguments, |_| ())
+    }
+
+    /// With more about the command, such as its environment.
+    pub(crate) fn start_with(
+        place: &Place,
+        arguments: &[&str],
+        about: impl FnOnce(&mut Command),
+    ) -> Self {
         let mut all = vec![
             "edge",
             "--listen",
@@ -59,7 +68,9 @@ impl Edge {
             "1",
         ];
         all.extend(arguments);
-        let mut process = place.start(&all);
+        let mut command = place.command(&all);
+        about(&mut command);
+        let mut process = command.spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
         let mut told = |start: &str| -> SocketAddr {
             let line = lines
@@ -112,7 +123,7 @@ impl Edge {
     }
 }
 
-fn get(address: SocketAddr, path: &str) -> String {
+pub(crate) fn get(address: SocketAddr, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream
         .set_read_timeout(Some(Duration::from_mins(1)))

@@ -100,6 +100,37 @@ fn copies_outlive_an_end_and_a_kill() {
 }
 
 #[test]
+fn a_new_edge_takes_the_folder_over_when_the_one_before_ends() {
+    let place = Place::new();
+    let (to, asked) = origin();
+    let arguments = ["--to", &to, "--cache-disk", "copies:16MiB"];
+    let old = Edge::start(&place, &arguments);
+    get(old.address, "/a");
+    wait_for_copies(&old, 1);
+    // As at a restart: the new one takes requests while the old one still has the folder.
+    let mut new = Edge::start(&place, &arguments);
+    assert!(get(new.address, "/a").ends_with("\r\n\r\npage 1"));
+    assert_eq!(old.end().code(), Some(0));
+    new.told("from now on: nobody else uses it any more");
+    wait_for_copies(&new, 1);
+    // A loop follows in its own time; until then it has its own copy.
+    let is_of_the_disk = (0..LOOKS).any(|_| {
+        std::thread::park_timeout(Duration::from_millis(2));
+        get(new.address, "/a").ends_with("\r\n\r\npage 0")
+    });
+    assert!(is_of_the_disk, "what the old one had is not found");
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    // From now on it is the new one's: killed, it loses nothing.
+    get(new.address, "/b");
+    wait_for_copies(&new, 2);
+    drop(new);
+    let last = Edge::start(&place, &arguments);
+    wait_for_copies(&last, 2);
+    assert!(get(last.address, "/b").ends_with("\r\n\r\npage 2"));
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}
+
+#[test]
 fn the_folder_belongs_to_whom_the_edge_becomes() {
     let place = Place::new();
     std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();

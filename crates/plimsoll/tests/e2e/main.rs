@@ -5,6 +5,7 @@
 mod bad_input;
 mod disk;
 mod edge;
+mod edge_alarm;
 mod edge_disk;
 mod edge_memory;
 mod edge_service;

@@ -59,13 +59,13 @@ impl Paper {
                 self.page.failure(outcome.cache.name(), &why);
             }
             let (Some(cost), Some(rate), Some(busy)) = (
-                spread(outcome, |turn| turn.cpu_us_per_request),
-                spread(outcome, |turn| turn.requests_per_second),
-                spread(outcome, |turn| turn.busy * 100.0),
+                Spread::over(&outcome.turns, cost),
+                Spread::over(&outcome.turns, |turn| turn.requests_per_second),
+                Spread::over(&outcome.turns, |turn| turn.busy * 100.0),
             ) else {
                 continue;
             };
-            let ratio = nginx.and_then(|nginx| ratio(outcome, nginx));
+            let ratio = nginx.and_then(|nginx| Spread::ratio(&outcome.turns, &nginx.turns, cost));
             let _ = writeln!(
                 table,
                 "| {} | {} | {} | {:.0} | {:.0} % |",
@@ -89,7 +89,7 @@ impl Paper {
         let peers_run = outcomes.iter().filter(|it| peers.contains(&it.cache));
         // The cheapest peer is the one beside which we look worst.
         let worst = peers_run
-            .filter_map(|peer| Some((ratio(ours?, peer)?, peer.cache)))
+            .filter_map(|peer| Some((Spread::ratio(&ours?.turns, &peer.turns, cost)?, peer.cache)))
             .max_by(|one, other| one.0.median.total_cmp(&other.0.median));
         let names: Vec<_> = peers.iter().map(|peer| peer.name()).collect();
         let what = format!(
@@ -296,12 +296,7 @@ impl Paper {
     }
 }
 
-fn spread(outcome: &Outcome, value: impl Fn(&Turn) -> f64) -> Option<Spread> {
-    Spread::of(outcome.turns.iter().map(value))
-}
-
-/// Of the costs in the same round: rounds differ more than caches do.
-fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
-    let pairs = outcome.turns.iter().zip(&yardstick.turns);
-    Spread::of(pairs.map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request))
+/// CPU of a request, microseconds.
+fn cost(turn: &Turn) -> f64 {
+    turn.cpu_us_per_request
 }

@@ -51,14 +51,14 @@ impl Paper {
                 );
             }
             let (Some(cost), Some(rate), Some(busy), Some(rss)) = (
-                spread(outcome, |turn| turn.cpu_us_per_request),
-                spread(outcome, |turn| turn.requests_per_second),
-                spread(outcome, |turn| turn.busy * 100.0),
-                spread(outcome, |turn| turn.resident as f64 / 1_048_576.0),
+                Spread::over(&outcome.turns, cost),
+                Spread::over(&outcome.turns, |turn| turn.requests_per_second),
+                Spread::over(&outcome.turns, |turn| turn.busy * 100.0),
+                Spread::over(&outcome.turns, |turn| turn.resident as f64 / 1_048_576.0),
             ) else {
                 continue;
             };
-            let ratio = nginx.and_then(|nginx| ratio(outcome, nginx));
+            let ratio = nginx.and_then(|nginx| Spread::ratio(&outcome.turns, &nginx.turns, cost));
             let _ = writeln!(
                 table,
                 "| {} | {} | {} | {:.0} | {:.0} % | {:.1} |",
@@ -87,7 +87,7 @@ impl Paper {
         });
         // The best peer is the one beside which we look worst.
         let worst = peers
-            .filter_map(|peer| Some((ratio(ours?, peer)?, peer.edge)))
+            .filter_map(|peer| Some((Spread::ratio(&ours?.turns, &peer.turns, cost)?, peer.edge)))
             .max_by(|one, other| one.0.median.total_cmp(&other.0.median));
         let what = format!("{}: CPU at most {limit}x the peer's", scenario.title);
         match worst {
@@ -261,12 +261,7 @@ impl Paper {
     }
 }
 
-fn spread(outcome: &Outcome, value: impl Fn(&Turn) -> f64) -> Option<Spread> {
-    Spread::of(outcome.turns.iter().map(value))
-}
-
-/// Of the costs in the same round: rounds differ more than edges do.
-fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
-    let pairs = outcome.turns.iter().zip(&yardstick.turns);
-    Spread::of(pairs.map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request))
+/// CPU of a request, microseconds.
+fn cost(turn: &Turn) -> f64 {
+    turn.cpu_us_per_request
 }

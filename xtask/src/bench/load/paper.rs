@@ -51,13 +51,14 @@ impl Paper {
                 .count();
             self.note_void(outcome.tool, scenario.title, void_count);
             let (Some(cost), Some(rate), Some(rss)) = (
-                spread(outcome, |turn| turn.cpu_us_per_request),
-                spread(outcome, |turn| turn.requests_per_second),
-                spread(outcome, |turn| turn.rss as f64 / 1_048_576.0),
+                Spread::over(&outcome.turns, cost),
+                Spread::over(&outcome.turns, |turn| turn.requests_per_second),
+                Spread::over(&outcome.turns, |turn| turn.rss as f64 / 1_048_576.0),
             ) else {
                 continue;
             };
-            let ratio = yardstick.and_then(|yardstick| ratio(outcome, yardstick));
+            let ratio = yardstick
+                .and_then(|yardstick| Spread::ratio(&outcome.turns, &yardstick.turns, cost));
             let failed: u64 = outcome.turns.iter().map(|turn| turn.told.failed).sum();
             self.ask(scenario.load, outcome, ratio.as_ref(), &rss);
             let ratio = ratio.map_or("–".to_owned(), |ratio| ratio.show(2));
@@ -89,7 +90,7 @@ impl Paper {
             _ => return,
         };
         if let (Tool::Plimsoll, Load::Rate { per_second }) = (outcome.tool, load)
-            && let Some(lag) = spread(outcome, |turn| {
+            && let Some(lag) = Spread::over(&outcome.turns, |turn| {
                 turn.told.lag_ms_p99.unwrap_or(f64::INFINITY) * 1e3
             })
         {
@@ -229,14 +230,9 @@ impl Paper {
     }
 }
 
-fn spread(outcome: &Outcome, value: impl Fn(&Turn) -> f64) -> Option<Spread> {
-    Spread::of(outcome.turns.iter().map(value))
-}
-
-/// Of the costs in the same round: rounds differ more than clients do.
-fn ratio(outcome: &Outcome, yardstick: &Outcome) -> Option<Spread> {
-    let pairs = outcome.turns.iter().zip(&yardstick.turns);
-    Spread::of(pairs.map(|(ours, theirs)| ours.cpu_us_per_request / theirs.cpu_us_per_request))
+/// CPU of a request, microseconds.
+fn cost(turn: &Turn) -> f64 {
+    turn.cpu_us_per_request
 }
 
 #[cfg(test)]
@@ -267,16 +263,6 @@ mod tests {
         Paper {
             page: Page::blank(),
         }
-    }
-
-    #[test]
-    fn ratios_are_taken_within_a_round() {
-        let (ours, theirs) = (
-            outcome(Tool::Plimsoll, &[5.0, 10.0, 6.0]),
-            outcome(Tool::Wrk, &[10.0, 20.0, 6.0]),
-        );
-        let ratio = ratio(&ours, &theirs).unwrap();
-        assert_eq!(ratio.show(2), "0.50 (0.50-1.00)");
     }
 
     #[test]

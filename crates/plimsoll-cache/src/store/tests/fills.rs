@@ -5,7 +5,9 @@ use std::task::Waker;
 
 use proptest::prelude::*;
 
-use super::super::{Begin, Copied, Follower, How, Leader, Limits, Named, Put, Store, Turn};
+use super::super::{
+    Begin, Copied, Follower, How, Leader, Limits, Look, Named, Put, Remembered, Store, Turn,
+};
 use super::{Item, Items, Woken, empty_bytes, named, store};
 
 fn lead(store: &Arc<Items>, key: &Named<'_>) -> Leader<Item, u64> {
@@ -251,6 +253,35 @@ fn an_uncacheable_key_is_remembered_for_its_time_and_no_longer() {
         },
     );
     assert!(matches!(begin(5_000), Begin::Again));
+}
+
+#[test]
+fn one_look_says_what_is_there_and_else_whether_it_is_passed() {
+    let store = store(1 << 20);
+    let pass_ns = store.limits().pass_ns;
+    let look = |variant, now_ns| store.look(&named(b"k"), variant, now_ns, |_| true);
+    let passes = |is_recent| Look::Pass(Remembered { is_recent });
+    let said = |look: &Look<Item>| format!("{look:?}");
+    assert!(matches!(look(0, 0), Look::Nothing));
+    store.remember_pass(&named(b"k"), 0, 1_000);
+    let half = 1_000 + pass_ns / 2;
+    assert_eq!(said(&look(0, 1_000)), said(&passes(true)));
+    assert_eq!(said(&look(0, half - 1)), said(&passes(true)));
+    assert_eq!(said(&look(0, half)), said(&passes(false)));
+    assert_eq!(said(&look(0, 1_000 + pass_ns - 1)), said(&passes(false)));
+    assert!(matches!(look(0, 1_000 + pass_ns), Look::Nothing));
+    assert!(matches!(look(7, 1_000), Look::Nothing), "of another kind");
+    // What is there counts, whatever is remembered.
+    let asked = store.asked();
+    store.put(
+        &named(b"k"),
+        asked,
+        &[],
+        |_| true,
+        item(&bytes::Bytes::new()),
+    );
+    store.remember_pass(&named(b"k"), 0, 1_000);
+    assert!(matches!(look(0, 1_000), Look::Hit(_)));
 }
 
 #[test]

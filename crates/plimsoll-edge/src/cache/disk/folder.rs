@@ -1,23 +1,28 @@
 //! The folder of the copies: whose it is, what stands where, and what is found there at a start.
 
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use plimsoll_cache::Seed;
-use plimsoll_cache::disk::{JOURNAL_LEN_MAX, Journal};
+use plimsoll_cache::disk::{JOURNAL_LEN_MAX, Journal, META_LEN_MAX, START_LEN};
 
-use super::index::Name;
+use super::index::{Name, taken};
 
 const LOCK: &str = "lock";
 const JOURNAL: &str = "purges";
 const NEW: &str = "new";
+/// What the name of a newer head ends with.
+const HEAD: &str = "head";
+/// Longest newer head that is read.
+const HEAD_LEN_MAX: u64 = (START_LEN + META_LEN_MAX) as u64;
 
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
-    #[error("another edge uses it; give each edge a folder of its own")]
+    #[error("another edge uses it")]
     InUse,
     #[error("there are other files in it; choose a folder that is empty or not there yet")]
     Foreign,
@@ -49,6 +54,17 @@ pub(super) fn remedy(error: &io::Error) -> &'static str {
 pub(super) struct Folder {
     path: PathBuf,
     lock: File,
+}
+
+/// Whether another edge uses a folder.
+pub(crate) fn is_in_use(path: &Path) -> bool {
+    let held = File::open(path.join(LOCK)).and_then(|lock| match lock.try_lock() {
+        Ok(()) => lock.unlock().map(|()| false),
+        Err(TryLockError::WouldBlock) => Ok(true),
+        Err(TryLockError::Error(error)) => Err(error),
+    });
+    // What is wrong with it is told by whoever opens it.
+    held.unwrap_or(false)
 }
 
 /// Makes the folder, which only its owner may read; `owner` is who the process becomes.
@@ -138,10 +154,7 @@ impl Folder {
 
     /// Without it nothing of what is there is used at the next start.
     pub(super) fn remove_journal(&self) -> io::Result<()> {
-        match fs::remove_file(self.path.join(JOURNAL)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
-        }
+        remove_file(&self.path.join(JOURNAL))
     }
 
     /// A file that is written, under a name that nobody looks at.
@@ -157,21 +170,40 @@ impl Folder {
         match fs::rename(written, &place) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 make_folder(place.parent().unwrap_or(&self.path))?;
-                fs::rename(written, &place)
+                fs::rename(written, &place)?;
             }
-            done => done,
+            done => done?,
         }
+        // It was of the copy before, and says so: whoever finds it all the same does not use it.
+        remove_file(&head_of(&place))
+    }
+
+    /// A newer head that was written takes its name, beside the file of its copy.
+    pub(super) fn settle_head(&self, written: &Path, name: Name) -> io::Result<()> {
+        fs::rename(written, head_of(&self.place(name)))
     }
 
     pub(super) fn open_file(&self, name: Name) -> io::Result<File> {
         File::open(self.place(name))
     }
 
+    /// The newer head of a copy, as bytes; `None` when it has none.
+    pub(super) fn read_head(&self, name: Name) -> io::Result<Option<Vec<u8>>> {
+        let file = match File::open(head_of(&self.place(name))) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut bytes = Vec::new();
+        file.take(HEAD_LEN_MAX + 1).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
     pub(super) fn remove(&self, name: Name) -> io::Result<()> {
-        match fs::remove_file(self.place(name)) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            done => done,
-        }
+        let place = self.place(name);
+        // First, so that none is left alone when the edge is killed in between.
+        remove_file(&head_of(&place))?;
+        remove_file(&place)
     }
 
     fn place(&self, name: Name) -> PathBuf {
@@ -182,26 +214,16 @@ impl Folder {
             .join(format!("{hash:016x}{identity:016x}"))
     }
 
-    /// Hands out what is there, with the length of each file, until `take` wants no more. Files of other names are left
-    /// alone.
+    /// Hands out what is there, with the bytes that each copy takes, until `take` wants no more. Files of other names
+    /// are left alone.
     pub(super) fn look(&self, mut take: impl FnMut(Name, u64) -> bool) -> io::Result<()> {
         for number in 0..=u8::MAX {
-            let entries = match fs::read_dir(self.path.join(format!("{number:02x}"))) {
-                Ok(entries) => entries,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+            let Some(Part { files, heads }) = self.look_into(number)? else {
+                continue;
             };
-            for entry in entries {
-                let entry = entry?;
-                let name = entry.file_name().to_str().and_then(named);
-                let Some(name) = name.filter(|name| name.hash >> 56 == u64::from(number)) else {
-                    continue;
-                };
-                // One that has gone meanwhile is nobody's loss.
-                let Ok(about) = entry.metadata() else {
-                    continue;
-                };
-                if about.is_file() && !take(name, about.len()) {
+            for (name, len) in files {
+                let head = heads.get(&name).map_or(0, |len| taken(*len));
+                if !take(name, taken(len) + head) {
                     return Ok(());
                 }
             }
@@ -209,11 +231,71 @@ impl Folder {
         Ok(())
     }
 
+    /// What is in one of the folders; `None` when there is no such folder. Heads that were left alone are removed.
+    fn look_into(&self, number: u8) -> io::Result<Option<Part>> {
+        let path = self.path.join(format!("{number:02x}"));
+        let entries = match fs::read_dir(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let mut part = Part::default();
+        for entry in entries {
+            let entry = entry?;
+            let file_name = entry.file_name();
+            let text = file_name.to_str().unwrap_or_default();
+            let (text, is_head) = match text.split_once('.') {
+                Some((text, HEAD)) => (text, true),
+                _ => (text, false),
+            };
+            let name = named(text).filter(|name| name.hash >> 56 == u64::from(number));
+            // One that has gone meanwhile is nobody's loss.
+            let (Some(name), Ok(about)) = (name, entry.metadata()) else {
+                continue;
+            };
+            if !about.is_file() {
+                continue;
+            }
+            if is_head {
+                part.heads.insert(name, about.len());
+            } else {
+                part.files.push((name, about.len()));
+            }
+        }
+        let known: HashSet<Name> = part.files.iter().map(|(name, _)| *name).collect();
+        for name in part.heads.keys().filter(|name| !known.contains(name)) {
+            remove_file(&head_of(&self.place(*name)))?;
+        }
+        Ok(Some(part))
+    }
+
     fn clear_new(&self) -> io::Result<()> {
         for entry in fs::read_dir(self.path.join(NEW))? {
             fs::remove_file(entry?.path())?;
         }
         Ok(())
+    }
+}
+
+/// What one of the folders holds.
+#[derive(Default)]
+struct Part {
+    /// Copies, and how long their files are.
+    files: Vec<(Name, u64)>,
+    /// How long their newer heads are.
+    heads: HashMap<Name, u64>,
+}
+
+/// Where the newer head of a copy is.
+fn head_of(place: &Path) -> PathBuf {
+    place.with_extension(HEAD)
+}
+
+/// Removes a file that may be gone already.
+fn remove_file(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
     }
 }
 

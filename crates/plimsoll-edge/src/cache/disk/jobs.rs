@@ -33,6 +33,8 @@ pub(super) struct Described {
 pub(super) enum Write {
     /// A copy in memory, asked for after this purge.
     Whole(Arc<Object<Page>>, u64),
+    /// A new head of a copy whose body is on disk already, asked for after this purge.
+    Head(Arc<Object<Page>>, u64),
     /// A copy that comes in blocks, under a number of its own.
     Begin(u64, Box<Described>),
     Block(u64, Vec<u8>),
@@ -46,7 +48,7 @@ pub(super) enum Write {
 impl Write {
     fn weight(&self) -> usize {
         match self {
-            Self::Whole(object, _) => object.weight(),
+            Self::Whole(object, _) | Self::Head(object, _) => object.weight(),
             Self::Block(_, block) => block.len(),
             Self::Begin(..) | Self::End(..) | Self::Drop(_) | Self::Forget(_) => 0,
         }

@@ -10,7 +10,7 @@ use plimsoll_cache::disk::{Copy, START_LEN, Start};
 use plimsoll_cache::store::{How, Named, Store};
 
 use super::body::{Body, OnDisk, ReadPiece, Unread};
-use super::index::{Name, taken};
+use super::index::Name;
 use super::jobs::{Recall, ToRead};
 use super::{Inner, lock};
 use crate::cache::{Page, Told};
@@ -49,12 +49,8 @@ pub(super) fn run(inner: &Arc<Inner>) {
 pub(super) fn look_through(inner: &Arc<Inner>) {
     let began = inner.clock.now();
     let mut step = Vec::with_capacity(STEP);
-    let looked = inner.folder.look(|name, len| {
-        if len < START_LEN as u64 {
-            step.push((name, 0));
-        } else {
-            step.push((name, taken(len)));
-        }
+    let looked = inner.folder.look(|name, bytes| {
+        step.push((name, bytes));
         if step.len() == STEP {
             inner.add(&mut step);
         }
@@ -169,15 +165,23 @@ impl Inner {
         }
         let mut meta = vec![0; start.meta_len as usize];
         file.read_exact_at(&mut meta, START_LEN as u64)?;
-        let copy = start.read_meta(&meta).map_err(|_| Unread::Damaged)?;
+        let known = start.read_meta(&meta).map_err(|_| Unread::Damaged)?;
+        let (copy, purges) = match self.newer_head(name, &start)? {
+            Some(newer) => newer,
+            None => (known, start.purges),
+        };
         let told = Told::of_copy(copy.clone(), start.body_len);
         if self.name(&copy.key, &told) != name {
             return Err(Unread::Damaged);
         }
-        let met = lock(&self.journal).met(start.purges, name.hash, &copy.key, &copy.tags);
+        let journal = lock(&self.journal);
+        let met = |since| journal.met(since, name.hash, &copy.key, &copy.tags);
+        // A new head makes a copy fresh again that was purged softly. Its body is as old as it was.
+        let (met, body_met) = (met(purges), met(start.purges));
+        drop(journal);
         let received_at = copy.stored.terms().received_at;
         let is_ahead = received_at.since(clock::moment()) > AHEAD_MS;
-        if met == Some(How::Hard) || is_ahead {
+        if body_met == Some(How::Hard) || is_ahead {
             return Ok(None);
         }
         let file = OnDisk {
@@ -192,6 +196,33 @@ impl Inner {
             copy,
             purged: met == Some(How::Soft),
         }))
+    }
+
+    /// The head that a server sent since it sent the body, and the last purge when it was asked for.
+    fn newer_head(&self, name: Name, body: &Start) -> Result<Option<(Copy, u64)>, Unread> {
+        let Some(bytes) = self.folder.read_head(name)? else {
+            return Ok(None);
+        };
+        let start = Start::read(&bytes).map_err(|_| Unread::Damaged)?;
+        if start.stamp != body.stamp {
+            // It belongs to a body that was here before.
+            return Ok(None);
+        }
+        let copy = start.read_meta(&bytes[START_LEN..]);
+        Ok(Some((copy.map_err(|_| Unread::Damaged)?, start.purges)))
+    }
+
+    /// Whether a file is what its name finds.
+    pub(super) fn is_newest(&self, file: &OnDisk) -> bool {
+        if !lock(&self.index).has(file.name) {
+            return false;
+        }
+        let Ok(mut found) = self.folder.open_file(file.name) else {
+            return false;
+        };
+        let mut first = [0; START_LEN];
+        let read = found.read_exact(&mut first);
+        read.is_ok() && Start::read(&first).is_ok_and(|start| start == file.start)
     }
 
     /// A file could not be read: it is not found any more, unless it is the system's fault.

@@ -96,6 +96,14 @@ impl Writer {
                     inner.counts.write();
                 }
             }
+            Write::Head(object, purges) => match write_head(inner, &object, purges) {
+                Ok(true) => inner.counts.write(),
+                Ok(false) => inner.counts.skip(),
+                Err(error) => {
+                    inner.counts.skip();
+                    inner.failed("write a new head", &error);
+                }
+            },
             Write::Begin(number, described) => {
                 let name = inner.name(&described.key, &described.told);
                 match begin(inner, described, name) {
@@ -231,6 +239,41 @@ fn write_whole(
     index.give_back(room);
     written?;
     index.put(name, room);
+    Ok(true)
+}
+
+/// Writes the new head of a copy whose body is on disk already; whether it may be written. Without it the one before
+/// stays: it was true, and is stale sooner.
+fn write_head(inner: &Inner, object: &Object<Page>, purges: u64) -> io::Result<bool> {
+    let told = &object.value().told;
+    let Body::Disk(file) = &object.value().body else {
+        return Ok(false);
+    };
+    let name = file.name;
+    // One that varies by something else now has another name than its body.
+    let is_of_it = inner.name(object.key(), told) == name && inner.is_newest(file);
+    if !is_of_it || inner.counts.is_paused(inner.clock.now()) {
+        return Ok(false);
+    }
+    let meta = told.copy_ref(object.key(), object.tags()).write();
+    let start = Start {
+        purges,
+        // A head has a limit far below this.
+        meta_len: u32::try_from(meta.len()).unwrap_or(u32::MAX),
+        meta_sum: meta_sum(file.start.stamp, &meta),
+        ..file.start
+    };
+    let bytes = [&start.write()[..], &meta].concat();
+    let (mut new, path) = inner.folder.create(inner.number())?;
+    let written = new.write_all(&bytes);
+    let settled = written.and_then(|()| inner.folder.settle_head(&path, name));
+    if settled.is_err() {
+        // What is left of it is removed at the next start.
+        let _ = fs::remove_file(&path);
+    }
+    settled?;
+    let taken = taken(file.start.file_len()) + taken(bytes.len() as u64);
+    super::lock(&inner.index).put(name, taken);
     Ok(true)
 }
 

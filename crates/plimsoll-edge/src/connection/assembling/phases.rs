@@ -112,20 +112,17 @@ impl Assembling {
     /// What a HEAD is told of a page that may be put together: nothing that is true of the page alone.
     fn show_head(&mut self, date: &str) {
         self.keeps_client = self.own.facts.keep_alive && self.has_request();
-        let joined = Joined {
-            lifetime: Some(Lifetime::UNKNOWN),
-            date,
-            fragments: "",
-            coding: None,
-            varies: self.own.facts.coding.is_some(),
-            framing: connection_line(self.keeps_client, self.own.facts.is_1_1),
-        };
+        let framing = connection_line(self.keeps_client, self.own.facts.is_1_1);
+        let varies = self.own.facts.coding.is_some();
         let (out, bytes) = (&mut self.out.bytes, self.page.head_bytes());
         self.page.with_head(|_, headers| {
-            let own = Lifetime::of(headers).and(Lifetime::UNKNOWN);
             let joined = Joined {
-                lifetime: Some(own),
-                ..joined
+                lifetime: Some(Lifetime::of(headers).and(Lifetime::UNKNOWN)),
+                date,
+                fragments: "",
+                coding: None,
+                varies,
+                framing,
             };
             head::write(out, bytes, headers, &joined);
         });

@@ -1,0 +1,101 @@
+//! What HTTP/2 holds for slow clients and slow servers: it counts into the memory of its loop, as what HTTP/1 holds does.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::rc::{Rc, Weak};
+
+use h2::RecvStream;
+use hyper::body::{Buf, Bytes};
+
+use crate::event_loop::EventLoop;
+
+/// A piece of an answer; it counts until the client has taken the last byte of it.
+pub(crate) struct Outbound {
+    bytes: Bytes,
+    /// What it takes, which stays the same while it goes.
+    counted: usize,
+    event_loop: Rc<EventLoop>,
+}
+
+impl Outbound {
+    pub(super) fn new(bytes: Vec<u8>, event_loop: &Rc<EventLoop>) -> Self {
+        let counted = bytes.capacity();
+        event_loop.hold(0, counted);
+        Self {
+            bytes: bytes.into(),
+            counted,
+            event_loop: Rc::clone(event_loop),
+        }
+    }
+}
+
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Outbound({})", self.bytes.len())
+    }
+}
+
+impl Buf for Outbound {
+    fn remaining(&self) -> usize {
+        self.bytes.len()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+    }
+}
+
+impl Drop for Outbound {
+    fn drop(&mut self) {
+        self.event_loop.hold(self.counted, 0);
+    }
+}
+
+/// The body of a request; whoever reads it owns it.
+pub(super) type Body = Rc<RefCell<RecvStream>>;
+
+/// What a client has sent ahead on one connection, and nobody has read.
+pub(super) struct Inbound {
+    bodies: Vec<Weak<RefCell<RecvStream>>>,
+    counted: usize,
+    event_loop: Rc<EventLoop>,
+}
+
+impl Inbound {
+    pub(super) fn new(event_loop: &Rc<EventLoop>) -> Self {
+        Self {
+            bodies: Vec::new(),
+            counted: 0,
+            event_loop: Rc::clone(event_loop),
+        }
+    }
+
+    /// A body is to come.
+    pub(super) fn add(&mut self, body: &Body) {
+        self.bodies.push(Rc::downgrade(body));
+    }
+
+    /// Counts what is there now. Its cost grows with the bodies on their way, of which there are none as a rule.
+    pub(super) fn count(&mut self) {
+        let mut sum = 0;
+        self.bodies.retain(|body| {
+            let Some(body) = body.upgrade() else {
+                return false;
+            };
+            sum += body.borrow_mut().flow_control().used_capacity();
+            true
+        });
+        self.event_loop.hold(self.counted, sum);
+        self.counted = sum;
+    }
+}
+
+impl Drop for Inbound {
+    fn drop(&mut self) {
+        self.event_loop.hold(self.counted, 0);
+    }
+}

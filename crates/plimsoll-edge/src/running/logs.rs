@@ -1,0 +1,48 @@
+//! The access log: opened before anything runs, written by a thread of its own.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use plimsoll_config::edge::AccessLog;
+
+use super::{Fault, Hooks, spawn};
+use crate::log::Writer;
+
+pub(super) type Out = Box<dyn Write + Send>;
+
+pub(super) fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
+    let out: Out = match &log.path {
+        None => Box::new(io::stdout()),
+        Some(path) => {
+            let file = open_for_lines(path).map_err(|source| Fault::AccessLog {
+                path: path.clone(),
+                source,
+            })?;
+            Box::new(file)
+        }
+    };
+    Ok((Writer::new(log.format), out))
+}
+
+fn open_for_lines(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
+}
+
+pub(super) fn write_log(
+    writer: Writer,
+    out: Out,
+    log: Option<AccessLog>,
+    hooks: &Hooks,
+) -> Result<JoinHandle<()>, Fault> {
+    let tell = Arc::clone(&hooks.tell);
+    let told = move |error: &io::Error| tell(&format!("the access log is not written: {error}"));
+    let path = log.and_then(|log| log.path);
+    let open = move || -> io::Result<Option<Out>> {
+        let file = path.as_deref().map(open_for_lines).transpose()?;
+        Ok(file.map(|file| Box::new(file) as Out))
+    };
+    spawn("edge-log".to_owned(), move || writer.run(out, open, told))
+}

@@ -1,0 +1,107 @@
+//! Heads that a server renews, of copies whose bodies are on disk.
+
+use std::path::Path;
+
+use super::{
+    DROPPED, HIT, OBJECTS, check, config, end, files, folder, get, large, metric, order, origin,
+    page, request, start, status, value, wait_for,
+};
+use crate::support::{Afloat, Patience, Scripted};
+
+const WRITTEN: &str = "plimsoll_edge_cache_disk_written_total";
+const BYTES: &str = "plimsoll_edge_cache_disk_bytes";
+
+/// A server of a page that is never another; each of its heads says how many came before.
+fn server(body: &str) -> Scripted {
+    let body = body.to_owned();
+    origin(move |head, number| {
+        let lines = format!("Cache-Control: max-age=600\nETag: \"a\"\nX-Told: {number}");
+        if head.to_ascii_lowercase().contains("if-none-match") {
+            let lines = lines.replace('\n', "\r\n");
+            return format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n\r\n");
+        }
+        page(&lines, &body)
+    })
+}
+
+/// An edge with a large copy that was purged softly, and renewed by a 304 since.
+fn with_renewed(origin: &Scripted, folder: &Path) -> Afloat {
+    let edge = start(&config(origin.address, folder));
+    get(edge.address, "/");
+    wait_for(&edge, OBJECTS, 1.0);
+    let patience = Patience::start();
+    // The first to come after it was written may come before its head is in memory.
+    while status(&request(edge.address, "HEAD /", "")) != HIT {
+        patience.check("the copy");
+    }
+    order(edge.admin(), "/purge", r#"{"all": true}"#);
+    get(edge.address, "/");
+    wait_for(&edge, WRITTEN, 2.0);
+    assert_eq!(origin.heard().len(), 2);
+    edge
+}
+
+#[test]
+fn a_large_copy_is_as_fresh_after_a_restart_as_its_last_head_made_it() {
+    let (_place, folder) = folder();
+    let body = large();
+    let origin = server(&body);
+    let edge = with_renewed(&origin, &folder);
+    let bytes = metric(&edge, BYTES);
+    end(edge);
+    let edge = start(&config(origin.address, &folder));
+    wait_for(&edge, OBJECTS, 1.0);
+    assert_eq!(metric(&edge, BYTES), bytes);
+    let answer = get(edge.address, "/");
+    check(&answer, (200, body.as_str()), HIT);
+    assert_eq!(value(&answer, "x-told"), "1");
+    assert_eq!(origin.heard().len(), 2);
+    // Its head goes when it goes.
+    let hard = r#"{"url": "http://a.example/", "hard": true}"#;
+    order(edge.admin(), "/purge", hard);
+    let patience = Patience::start();
+    while !files(&folder).is_empty() {
+        patience.check("an empty folder");
+    }
+}
+
+#[test]
+fn a_damaged_head_of_a_large_copy_is_dropped_with_it() {
+    let (_place, folder) = folder();
+    let body = large();
+    let origin = server(&body);
+    end(with_renewed(&origin, &folder));
+    let mut heads = files(&folder);
+    heads.retain(|file| file.extension().is_some());
+    let head = heads.pop().unwrap();
+    let mut bytes = std::fs::read(&head).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&head, &bytes).unwrap();
+    let edge = start(&config(origin.address, &folder));
+    wait_for(&edge, OBJECTS, 1.0);
+    let answer = get(edge.address, "/");
+    assert_eq!(value(&answer, "x-told"), "2");
+    assert_eq!(metric(&edge, DROPPED), Some(1.0));
+    wait_for(&edge, WRITTEN, 1.0);
+    assert!(!head.exists(), "it is of the body before");
+}
+
+#[test]
+fn a_head_without_a_copy_is_removed() {
+    let (_place, folder) = folder();
+    let body = large();
+    let origin = server(&body);
+    end(with_renewed(&origin, &folder));
+    for file in files(&folder) {
+        if file.extension().is_none() {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    assert_eq!(files(&folder).len(), 1);
+    let edge = start(&config(origin.address, &folder));
+    let patience = Patience::start();
+    while !files(&folder).is_empty() {
+        patience.check("an empty folder");
+    }
+    assert_eq!(value(&get(edge.address, "/"), "x-told"), "2");
+}
