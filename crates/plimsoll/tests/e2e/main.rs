@@ -19,3 +19,4 @@ mod record;
 mod run;
 mod support;
 mod through;
+mod websocket;
