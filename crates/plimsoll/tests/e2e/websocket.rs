@@ -392,7 +392,7 @@ fn the_screen_and_the_report_say_it_too() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let place = Place::new();
-    let plan = "target: http://127.0.0.1:9/\nload: { connections: 1, hold: 1s }\n";
+    let plan = "target: http://127.0.0.1:9/\nload: { connections: 1, for: 1s }\n";
     std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
     for (arguments, word) in [
         (&["run", "ws://127.0.0.1:9/"][..], "--ws"),
