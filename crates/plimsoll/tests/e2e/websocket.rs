@@ -44,7 +44,16 @@ struct Server {
 impl Server {
     /// Starts one that waits for so many clients before it does what the plan says.
     fn start(clients: u32, plan: &Value) -> Self {
-        let mut process = Command::new("node")
+        Self::start_with(clients, plan, None)
+    }
+
+    /// The same over TLS, with a certificate and its key in a file.
+    fn start_with(clients: u32, plan: &Value, pem: Option<&Path>) -> Self {
+        let mut command = Command::new("node");
+        if let Some(pem) = pem {
+            command.env("SERVER_PEM", pem);
+        }
+        let mut process = command
             .arg(servers().join("server.mjs"))
             .args([clients.to_string(), plan.to_string()])
             .stdin(Stdio::piped())
@@ -289,6 +298,48 @@ fn requests_take_as_long_as_their_answers() {
     if said.measured().is_some() {
         assert!(number(websocket, "request_ms.p50") < 300.0, "{websocket:#}");
     }
+}
+
+/// Losses are counted, and messages answered, within TLS as well.
+#[test]
+fn encrypted_ones_do_the_same() {
+    let place = Place::new();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let pem = place.path().join("server.pem");
+    let text = made.cert.pem() + &made.signing_key.serialize_pem();
+    std::fs::write(&pem, text).unwrap();
+    let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[1, 3]] });
+    let server = Server::start_with(10, &json!({ "publish": publish }), Some(&pem));
+    let url = server.url("/echo-20").replace("ws://", "wss://");
+    let said = run(
+        &place,
+        &url,
+        &[
+            "--insecure",
+            "--connections",
+            "10",
+            "--hold",
+            "7s",
+            "--broadcast-seq",
+            "$.data.seq",
+            "--send",
+            "odds?",
+            "--every",
+            "1s",
+        ],
+    );
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    let json = said.json();
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "connected"), 10, "{json:#}");
+    assert_eq!(
+        (count(websocket, "expected"), count(websocket, "received")),
+        (200, 199),
+        "{json:#}"
+    );
+    assert_eq!(count(websocket, "gaps"), 1);
+    assert!(count(websocket, "answered") > 10, "{json:#}");
+    assert!(number(websocket, "request_ms.p50") >= 19.0, "{json:#}");
 }
 
 #[test]

@@ -4,7 +4,9 @@
 //   publish: { after_ms, every_ms, count, ago_ms, lost: [[client, seq]…], doubled: …, swapped: … }
 // Clients are numbered from 0 in the order of their coming, for each path. Paths say the rest; see `opened`.
 
-import { createServer } from "node:http";
+import { readFileSync } from "node:fs";
+import { createServer as createPlain } from "node:http";
+import { createServer as createSecure } from "node:https";
 import { WebSocketServer } from "ws";
 
 const wanted = Number(process.argv[2]);
@@ -12,9 +14,10 @@ const plan = JSON.parse(process.argv[3] ?? "{}");
 const counts = { opened: 0, received: 0, bytes: 0, sent: 0 };
 const channels = new Map();
 
-const http = createServer((request, response) => {
-  response.end(JSON.stringify(counts));
-});
+const tell = (request, response) => response.end(JSON.stringify(counts));
+// With a certificate and its key in one file, it speaks TLS.
+const pem = process.env.SERVER_PEM && readFileSync(process.env.SERVER_PEM);
+const http = pem ? createSecure({ cert: pem, key: pem }, tell) : createPlain(tell);
 const server = new WebSocketServer({
   server: http,
   perMessageDeflate: false,
