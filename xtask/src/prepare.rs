@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 16] = [
+const TOOLS: [Tool; 17] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -45,6 +45,10 @@ const TOOLS: [Tool; 16] = [
     Tool {
         program: "node",
         package: "nodejs",
+    },
+    Tool {
+        program: "npm",
+        package: "npm",
     },
     Tool {
         program: "python3",

@@ -20,8 +20,10 @@ pub mod breakdown;
 pub mod processes;
 pub mod timeline;
 pub mod users;
+pub mod websockets;
 
 use breakdown::Breakdown;
+use websockets::WebSocketSummary;
 
 /// The numbers of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,6 +54,8 @@ pub struct Summary {
     pub objective: Option<ObjectiveResult>,
     /// The same by step, journey and group; `None` without journeys.
     pub breakdown: Option<Breakdown>,
+    /// What became of WebSockets; `None` without them.
+    pub websocket: Option<WebSocketSummary>,
     /// The run's judgement; `None` when its log was cut off.
     pub verdict: Option<Verdict>,
     /// Why the measurement is not valid; empty when it is.
@@ -141,6 +145,7 @@ impl Summary {
             generator: GeneratorSummary::of(run, &total.lag),
             objective: objective.map(|objective| ObjectiveResult::of(objective, total.answers())),
             breakdown: Breakdown::of(run, &spans, is_search(run)),
+            websocket: WebSocketSummary::of(run, &spans),
             outcomes: total.outcomes,
             status: total.status,
             http2: total.http2,

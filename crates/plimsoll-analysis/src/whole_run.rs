@@ -188,7 +188,7 @@ const UNPACED_PER_TIMED: u64 = 100;
 /// waits for answers cannot be late.
 fn is_paced(run: &Run) -> bool {
     match run.header.plan.load {
-        Load::Open { .. } | Load::Sessions { .. } => true,
+        Load::Open { .. } | Load::Sessions { .. } | Load::WebSockets(_) => true,
         Load::Users { .. } => {
             let sum = |count: fn(&Window) -> u64| run.windows.iter().map(count).sum::<u64>();
             let timed = sum(|window| window.lag.count());

@@ -92,6 +92,7 @@ fn stage(load: &Load) -> String {
             phases => format!("open load in {} phases", phases.len()),
         },
         Load::Closed { connections, .. } => format!("closed loop of {connections}"),
+        Load::WebSockets(load) => format!("{} WebSockets", load.connections),
         Load::Users { phases, .. } => {
             let most = phases.iter().map(|phase| phase.from.max(phase.to));
             format!("up to {:.0} users", most.fold(0.0, f64::max))

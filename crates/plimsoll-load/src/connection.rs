@@ -33,6 +33,8 @@ pub(crate) enum Stage {
     Exchanging,
     /// HTTP/2.
     Multiplexing,
+    /// A WebSocket, or what is to become one; TLS may still be shaking hands.
+    Talking,
 }
 
 /// One connection. Small, for there may be tens of thousands.

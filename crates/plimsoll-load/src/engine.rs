@@ -17,6 +17,7 @@ mod redirect;
 mod returning;
 mod spoken;
 mod streams;
+mod talking;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::num::NonZeroU64;
@@ -41,6 +42,7 @@ use crate::process::Process;
 use crate::recorder::Recorder;
 use crate::source::{NEVER, People, Source};
 use crate::stamp::StampReader;
+use crate::talk::Talks;
 use crate::transport::Turn;
 
 /// Size of the buffer that all connections of a loop read into, bytes.
@@ -51,6 +53,9 @@ const PLAIN_LEN: usize = 16 * 1024;
 
 /// Events taken from the kernel at once; bounds how long a batch keeps arrivals waiting.
 const EVENTS_MAX: usize = 256;
+
+/// The same where broadcasts come to thousands of connections at once, and messages are due meanwhile.
+const TALKS_MAX: usize = 64;
 
 /// Arrivals taken up before looking at events again.
 const ARRIVALS_MAX: usize = 64;
@@ -91,6 +96,8 @@ pub(crate) struct Engine {
     by_expiry: BTreeSet<(u64, u32)>,
     /// Users of journeys.
     crowd: Option<Box<Crowd>>,
+    /// WebSockets, where the load is of these.
+    talks: Option<Box<Talks>>,
     /// How users come back from the load before, where they do.
     returns: Option<Returns>,
     /// Programs that say what users do.
@@ -168,11 +175,16 @@ impl Engine {
             by_due: List::default(),
             by_expiry: BTreeSet::new(),
             crowd: Crowd::new(order, index, away),
+            talks: Talks::new(order, index),
             returns,
             processes,
             step_ids: HashMap::new(),
             waiting: List::default(),
-            connections: Slab::new(),
+            // Ten thousand that only wait are not to cost twice their memory.
+            connections: match order.agenda {
+                None => Slab::new(),
+                Some(_) => Slab::with_capacity(order.connections_of(index)),
+            },
             connections_max: order.connections_of(index),
             connecting: List::default(),
             idle: List::default(),
@@ -190,7 +202,7 @@ impl Engine {
             backlog_is_full: false,
             backlog_retry_ns: 0,
             memo: HeadMemo::default(),
-            stamps: (order.linger_ns > 0).then(StampReader::default),
+            stamps: order.wants_stamps().then(StampReader::default),
             arrived: None,
             buffer: vec![0; BUFFER_LEN].into_boxed_slice(),
             plain: vec![0; if order.speaks_tls() { PLAIN_LEN } else { 0 }].into_boxed_slice(),
@@ -209,7 +221,11 @@ impl Engine {
         if let Some(crowd) = &mut self.crowd {
             crowd.unix_ns = self.clock.unix_ns();
         }
-        let mut events = Vec::with_capacity(EVENTS_MAX);
+        let events_max = match self.talks {
+            None => EVENTS_MAX,
+            Some(_) => TALKS_MAX,
+        };
+        let mut events = Vec::with_capacity(events_max);
         if !self.wait_for_start(&mut events) {
             return self.go_away(self.order.start_ns());
         }
@@ -222,14 +238,15 @@ impl Engine {
             if !self.processes.is_empty() && now >= self.recorder.end_ns() {
                 self.read_process_cpu();
             }
-            self.recorder.roll(now);
+            self.roll(now);
             self.obey(now);
-            if self.stamps.is_some() {
+            if self.order.linger_ns > 0 {
                 // Before the second that is over is handed over: some of them came in it.
                 self.handle_events(&mut events, 0);
             }
             let now = self.clock.now();
             let more = self.take_up(now);
+            let more = self.speak_up(now) || more;
             self.expire(now);
             if !self.woken.is_empty() {
                 self.attend_woken();
@@ -252,7 +269,7 @@ impl Engine {
             } else if wait_ns > 0 {
                 // Something is due so soon that answers can wait for it: each wake-up costs more than the request.
                 clock::sleep(wait_ns);
-            } else if self.stamps.is_none() {
+            } else if self.order.linger_ns == 0 {
                 self.handle_events(&mut events, 0);
             }
         }
@@ -308,12 +325,15 @@ impl Engine {
         if now < self.source.end_ns() {
             return false;
         }
-        now >= self.drain_end_ns || (self.requests.is_empty() && self.source.next_due() == NEVER)
+        now >= self.drain_end_ns
+            || (self.requests.is_empty()
+                && self.source.next_due() == NEVER
+                && (self.talks.is_none() || self.connections.is_empty()))
     }
 
     /// The next moment at which something is to be done without an event.
     fn next_moment(&mut self, now: u64) -> u64 {
-        let due = self.source.next_due();
+        let due = self.source.next_due().min(self.next_message());
         let tick_ns = self.order.tick_ns;
         let release = match due {
             NEVER => NEVER,
@@ -362,6 +382,7 @@ impl Engine {
             Stage::Exchanging => self.on_ready(id, flags),
             Stage::Dialing => self.on_connect_event(id, flags),
             Stage::Negotiating | Stage::Multiplexing => self.on_multiplexed(id, flags),
+            Stage::Talking => self.on_talking(id, flags),
         }
     }
 

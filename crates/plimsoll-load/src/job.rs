@@ -1,12 +1,14 @@
 //! What is to be carried out, checked and made ready for the loops.
 
+mod check;
+
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use plimsoll_model::journey::Inputs;
-use plimsoll_model::plan::{GoodStatus, Http2, Load, PathOrder, Plan, STREAMS_MAX};
+use plimsoll_model::plan::{GoodStatus, Http2, Load, PathOrder, Plan};
 use plimsoll_model::seed::Seed;
 use plimsoll_wire::request;
 use plimsoll_wire::response::Expected;
@@ -17,6 +19,7 @@ use crate::multiplex;
 use crate::process::Names;
 use crate::scenario::program::Program;
 use crate::source::People;
+use crate::talk::{self, Agenda};
 use crate::transport::Transport;
 
 /// Longest time that unfinished requests get after the last was due.
@@ -75,6 +78,17 @@ pub enum LoadError {
         command: String,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// More connections are wanted than the process may have open.
+    #[error(
+        "{wanted} file descriptors are needed, and this process may have {limit} open; raise the limit with \
+         `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`), or open fewer connections"
+    )]
+    Descriptors {
+        /// Needed.
+        wanted: u64,
+        /// The hard limit.
+        limit: u64,
     },
     /// A certificate file cannot be used.
     #[error("cannot use the CA file {}: {fault}; give a PEM file with at least one certificate", path.display())]
@@ -147,6 +161,8 @@ pub(crate) struct Order {
     pub(crate) others: Vec<Transport>,
     pub(crate) inputs: Arc<Inputs>,
     pub(crate) program: Option<Program>,
+    /// What is done on WebSockets, where the load is of these.
+    pub(crate) agenda: Option<Agenda>,
     /// Labels that processes give to their requests.
     pub(crate) names: Names,
     /// Path of the target, which stands before the paths that processes ask for.
@@ -165,7 +181,7 @@ impl Order {
             seed,
             inputs,
         } = job;
-        check(&plan, &load)?;
+        check::check(&plan, &load)?;
         let program = program(&plan, &load, &inputs)?;
         let transport = Transport::new(&plan)?;
         let others = plan.scenario.iter().flat_map(|scenario| &scenario.targets);
@@ -182,8 +198,10 @@ impl Order {
                 plan.transport.connections_max
             }
             Load::Closed { connections, .. } => *connections,
+            Load::WebSockets(load) => load.connections,
         };
-        let templates = templates(&plan);
+        let agenda = load.websockets().map(|load| Agenda::new(load, &plan));
+        let templates = templates(&plan, &load);
         check_said(&plan, &transport, &templates)?;
         Ok(Self {
             templates,
@@ -207,6 +225,7 @@ impl Order {
             others,
             inputs,
             program,
+            agenda: agenda.transpose()?,
             names: plan.scenario.as_ref().map(Names::new).unwrap_or_default(),
             prefix: prefix(&plan.target.url),
             fault: OnceLock::new(),
@@ -239,6 +258,13 @@ impl Order {
     pub(crate) fn speaks_tls(&self) -> bool {
         let mut all = self.others.iter().chain([&self.transport]);
         all.any(|transport| transport.tls.is_some())
+    }
+
+    /// Whether the kernel is asked when bytes arrived: where the loop does not wake for each of them, and where it hears
+    /// broadcasts, which reach thousands of its connections at once.
+    pub(crate) fn wants_stamps(&self) -> bool {
+        let is_tcp = self.plan.target.unix_socket.is_none();
+        self.linger_ns > 0 || (is_tcp && self.agenda.is_some())
     }
 
     /// Whether what is due is due by the clock, not by an answer alone.
@@ -331,12 +357,15 @@ impl Paths {
     }
 }
 
-fn templates(plan: &Plan) -> Vec<Template> {
+fn templates(plan: &Plan, load: &Load) -> Vec<Template> {
     let request = &plan.request;
     let body_len = request.body.len();
-    let encode = |target: &str, last| {
-        request::encode(&request.method, target, &request.headers, body_len, last)
+    let headers = match load {
+        Load::WebSockets(_) => &talk::headers(plan),
+        _ => &request.headers,
     };
+    let encode =
+        |target: &str, last| request::encode(&request.method, target, headers, body_len, last);
     request
         .paths
         .iter()
@@ -407,71 +436,4 @@ fn program(plan: &Plan, load: &Load, inputs: &Inputs) -> Result<Option<Program>,
         });
     }
     Ok(Some(program))
-}
-
-fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {
-    let require = |holds: bool, place, found: String, range| {
-        if holds {
-            Ok(())
-        } else {
-            Err(LoadError::Plan {
-                place,
-                found,
-                range,
-            })
-        }
-    };
-    require(
-        (1..=1024).contains(&plan.cores),
-        "cores",
-        plan.cores.to_string(),
-        "1 to 1024",
-    )?;
-    let paths = plan.request.paths.len();
-    require(
-        (1..=1 << 24).contains(&paths),
-        "number of paths",
-        paths.to_string(),
-        "1 to 16,777,216",
-    )?;
-    let timeout = plan.transport.timeout;
-    require(
-        !timeout.is_zero(),
-        "timeout",
-        format!("{timeout:?}"),
-        "above 0",
-    )?;
-    let connect = plan.transport.connect_timeout;
-    require(
-        !connect.is_zero(),
-        "connect timeout",
-        format!("{connect:?}"),
-        "above 0",
-    )?;
-    let target = &plan.target;
-    require(
-        !target.addresses.is_empty() || target.unix_socket.is_some(),
-        "number of addresses",
-        "0".to_owned(),
-        "at least 1 without a unix socket",
-    )?;
-    let streams = plan.transport.http2.map_or(1, |http2| http2.streams);
-    require(
-        (1..=STREAMS_MAX).contains(&streams),
-        "number of streams",
-        streams.to_string(),
-        "1 to 100",
-    )?;
-    let connections = match load {
-        Load::Open { .. } | Load::Users { .. } | Load::Sessions { .. } => {
-            plan.transport.connections_max
-        }
-        Load::Closed { connections, .. } => connections.saturating_mul(streams),
-    };
-    require(
-        (1..=1 << 24).contains(&connections),
-        "number of connections, times streams,",
-        connections.to_string(),
-        "1 to 16,777,216",
-    )
 }

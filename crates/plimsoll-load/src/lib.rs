@@ -28,6 +28,7 @@ mod scenario;
 mod second;
 mod source;
 mod stamp;
+mod talk;
 mod tls;
 mod transport;
 mod urgency;

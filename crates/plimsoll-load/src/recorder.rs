@@ -180,6 +180,7 @@ impl Recorder {
         self.hand_over_previous();
         let window = &self.current.window;
         let empty = window.offered == 0 && window.completed() == 0 && window.sent == 0;
+        let empty = empty && !self.current.has_talk();
         if !empty || self.start_ns < load_end_ns {
             self.read_gauges();
             // A receiver that is gone does not want it.

@@ -54,7 +54,7 @@ fn begin(job: Job, mut stay: Option<Stay>) -> Result<Running, LoadError> {
         seed: stay.seed,
     });
     let order = Arc::new(Order::new(job)?);
-    raise_descriptor_limit(&order);
+    raise_descriptor_limit(&order)?;
     let places = affinity::places(order.plan.cores);
     let mut running = Running {
         loops: Vec::new(),
@@ -72,9 +72,16 @@ fn begin(job: Job, mut stay: Option<Stay>) -> Result<Running, LoadError> {
 /// Descriptors a process has open beside its connections: files, logs, probes, epolls.
 const OTHER_DESCRIPTORS: u64 = 256;
 
-fn raise_descriptor_limit(order: &Order) {
+/// # Errors
+/// When WebSockets are to be opened that cannot all be: what a plain load lacks shows in its windows, as far as it comes.
+fn raise_descriptor_limit(order: &Order) -> Result<(), LoadError> {
     let wanted = (order.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
+    if let Some(limit) = limit.maximum.filter(|limit| *limit < wanted)
+        && order.agenda.is_some()
+    {
+        return Err(LoadError::Descriptors { wanted, limit });
+    }
     if limit.current.is_some_and(|current| current < wanted) {
         // What it does not suffice for is counted as `descriptors_exhausted`.
         let raised = Rlimit {
@@ -83,6 +90,7 @@ fn raise_descriptor_limit(order: &Order) {
         };
         let _ = setrlimit(Resource::Nofile, raised);
     }
+    Ok(())
 }
 
 /// A job that runs. Dropping it aborts it.

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram as Dense;
 use plimsoll_model::histogram::{Histogram, SIGNIFICANT_DIGITS};
 use plimsoll_model::journey::StepId;
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::websocket::WebSocketWindow;
 use plimsoll_model::window::{ProcessWindow, StepWindow, Window};
 
 use crate::clock::SECOND_NS;
@@ -30,6 +31,37 @@ pub(crate) struct Second {
     steps: Vec<Option<Box<StepSecond>>>,
     /// How long users waited for processes, by journey.
     waits: BTreeMap<u32, Tally>,
+    /// What WebSockets did; `None` until one does something.
+    talk: Option<Box<TalkSecond>>,
+}
+
+/// What the WebSockets of one loop did in one second.
+#[derive(Debug, Default)]
+pub(crate) struct TalkSecond {
+    /// The plain counts; its histograms stay empty until the second is over.
+    pub(crate) window: WebSocketWindow,
+    handshake: Tally,
+    request: Tally,
+}
+
+impl TalkSecond {
+    /// A handshake opened a WebSocket.
+    pub(crate) fn connected(&mut self, duration_ns: u64) {
+        self.window.connected += 1;
+        self.handshake.add(duration_ns / 1000);
+    }
+
+    /// A message was answered.
+    #[inline]
+    pub(crate) fn answered(&mut self, duration_ns: u64) {
+        self.request.add(duration_ns / 1000);
+    }
+
+    fn close(mut self) -> WebSocketWindow {
+        self.window.handshake = self.handshake.take();
+        self.window.request = self.request.take();
+        self.window
+    }
 }
 
 /// What one loop saw of one step in one second.
@@ -97,7 +129,19 @@ impl Second {
             in_flight_ns: 0,
             steps: Vec::new(),
             waits: BTreeMap::new(),
+            talk: None,
         })
+    }
+
+    /// What WebSockets did in this second.
+    #[inline]
+    pub(crate) fn talk(&mut self) -> &mut TalkSecond {
+        self.talk.get_or_insert_default()
+    }
+
+    /// Whether WebSockets did anything in this second.
+    pub(crate) fn has_talk(&self) -> bool {
+        self.talk.is_some()
     }
 
     /// What processes of a journey did in this second.
@@ -170,6 +214,7 @@ impl Second {
             };
             window.steps.insert(id, closed);
         }
+        window.websocket = self.talk.take().map(|talk| Box::new(talk.close()));
         for (&journey, waits) in &mut self.waits {
             if let Some(process) = window.processes.get_mut(&journey) {
                 process.wait = waits.take();

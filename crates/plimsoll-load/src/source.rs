@@ -5,6 +5,7 @@ mod people;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::iter::Peekable;
+use std::time::Duration;
 
 use plimsoll_model::plan::Load;
 use plimsoll_model::schedule::Schedule;
@@ -47,6 +48,18 @@ pub(crate) enum Source {
     Closed(Closed),
     /// Users of journeys.
     People(Box<People>),
+    /// Handshakes of WebSockets.
+    Opening(Opening),
+}
+
+/// Handshakes, evenly spaced, and the time for which what they opened is held.
+pub(crate) struct Opening {
+    next: u32,
+    stride: u32,
+    connections: u32,
+    per_second: f64,
+    start_ns: u64,
+    end_ns: u64,
 }
 
 /// Arrivals of a schedule.
@@ -116,6 +129,14 @@ impl Source {
                     fresh,
                 })
             }
+            Load::WebSockets(load) => Self::Opening(Opening {
+                next: index,
+                stride: count,
+                connections: load.connections,
+                per_second: load.per_second,
+                start_ns,
+                end_ns,
+            }),
             Load::Users { .. } | Load::Sessions { .. } => {
                 unreachable!("made from a scenario, which has been checked")
             }
@@ -125,7 +146,7 @@ impl Source {
     /// Users of this loop.
     pub(crate) fn users(&self) -> usize {
         match self {
-            Self::Open(_) | Self::People(_) => 0,
+            Self::Open(_) | Self::People(_) | Self::Opening(_) => 0,
             Self::Closed(closed) => closed.fresh.len(),
         }
     }
@@ -136,6 +157,7 @@ impl Source {
             Self::Open(open) => open.end_ns,
             Self::Closed(closed) => closed.end_ns,
             Self::People(people) => people.end_ns,
+            Self::Opening(opening) => opening.end_ns,
         }
     }
 
@@ -146,6 +168,7 @@ impl Source {
             Self::Open(open) => open.next_due(),
             Self::Closed(closed) => closed.next().map_or(NEVER, |(due, _)| due),
             Self::People(people) => people.next_due(),
+            Self::Opening(opening) => opening.next_due(),
         };
         if due > self.end_ns() { NEVER } else { due }
     }
@@ -168,6 +191,15 @@ impl Source {
             }
             Self::Closed(closed) => closed.pop(),
             Self::People(people) => people.pop(),
+            Self::Opening(opening) => {
+                let at = opening.next_due();
+                opening.next = opening.next.saturating_add(opening.stride);
+                Some(Due {
+                    at,
+                    user: NOBODY,
+                    paced: false,
+                })
+            }
         }
     }
 
@@ -175,7 +207,7 @@ impl Source {
     #[inline]
     pub(crate) fn pop_ready(&mut self) -> Option<Due> {
         match self {
-            Self::Open(_) => None,
+            Self::Open(_) | Self::Opening(_) => None,
             Self::Closed(closed) => closed.ready.pop_front_if(|due| due.at < closed.end_ns),
             Self::People(people) => people.pop_ready(),
         }
@@ -204,7 +236,7 @@ impl Source {
     pub(crate) fn people(&mut self) -> Option<&mut People> {
         match self {
             Self::People(people) => Some(people),
-            Self::Open(_) | Self::Closed(_) => None,
+            Self::Open(_) | Self::Closed(_) | Self::Opening(_) => None,
         }
     }
 
@@ -214,6 +246,7 @@ impl Source {
             Self::Open(open) => &mut open.end_ns,
             Self::Closed(closed) => &mut closed.end_ns,
             Self::People(people) => &mut people.end_ns,
+            Self::Opening(opening) => &mut opening.end_ns,
         };
         *end_ns = moment.min(*end_ns);
     }
@@ -226,6 +259,17 @@ impl Open {
         self.schedule
             .peek()
             .map_or(NEVER, |arrival| start_ns + arrival.due_ns)
+    }
+}
+
+impl Opening {
+    fn next_due(&self) -> u64 {
+        if self.next >= self.connections {
+            return NEVER;
+        }
+        let after = Duration::try_from_secs_f64(f64::from(self.next) / self.per_second);
+        let after_ns = nanoseconds(after.unwrap_or(Duration::MAX));
+        self.start_ns.saturating_add(after_ns)
     }
 }
 
@@ -269,7 +313,6 @@ impl Closed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn closed(think: Duration) -> Source {
         let load = Load::Closed {
@@ -323,5 +366,28 @@ mod tests {
         source.cut(60_000);
         assert!(source.pop(NEVER - 1).is_some());
         assert_eq!(source.next_due(), NEVER);
+    }
+
+    #[test]
+    fn handshakes_are_due_evenly_and_are_all_there() {
+        use plimsoll_model::websocket::WebSocketLoad;
+        let load = Load::WebSockets(WebSocketLoad {
+            connections: 7,
+            per_second: 2000.0,
+            hold: Duration::from_secs(1),
+            message: None,
+            stamp: None,
+            sequence: None,
+        });
+        let mut all = Vec::new();
+        for index in 0..2 {
+            let mut source = Source::new(&load, Seed(1), 1000, (index, 2), 1);
+            assert_eq!(source.end_ns(), 1000 + 1_003_500_000);
+            all.extend(std::iter::from_fn(|| source.pop(NEVER - 1)).map(|due| due.at));
+            assert_eq!(source.next_due(), NEVER);
+        }
+        all.sort_unstable();
+        let expected: Vec<u64> = (0..7).map(|number| 1000 + number * 500_000).collect();
+        assert_eq!(all, expected);
     }
 }

@@ -168,7 +168,7 @@ impl Session {
         &mut self,
         input: &mut &[u8],
         plain: &mut [u8],
-        mut each: impl FnMut(&[u8]),
+        mut each: impl FnMut(&mut [u8]),
     ) -> Result<(), rustls::Error> {
         match self.connection.read_tls(input) {
             // After the target's closing alert nothing counts any more.
@@ -184,7 +184,7 @@ impl Session {
             let Ok(count @ 1..) = self.connection.reader().read(plain) else {
                 break;
             };
-            each(&plain[..count]);
+            each(&mut plain[..count]);
             left = left.saturating_sub(count);
         }
         Ok(())

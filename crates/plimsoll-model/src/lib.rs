@@ -22,4 +22,5 @@ pub mod schedule;
 pub mod seed;
 pub mod trial;
 pub mod verdict;
+pub mod websocket;
 pub mod window;

@@ -11,6 +11,7 @@ use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
 use crate::schedule::{Phase, Spacing};
 use crate::seed::Seed;
+use crate::websocket::WebSocketLoad;
 
 /// Everything a run needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -166,6 +167,8 @@ pub enum Load {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         mixes: Vec<Vec<f64>>,
     },
+    /// WebSockets, opened one after the other and held.
+    WebSockets(WebSocketLoad),
 }
 
 /// The search that stands in a plan (`find:`). With users or sessions as its unit, [`Plan::scenario`] says what they
@@ -230,6 +233,7 @@ impl Load {
             }
             Self::Users { phases, .. } => phases.iter().map(|phase| phase.lasting).sum(),
             Self::Closed { lasting, .. } => *lasting,
+            Self::WebSockets(load) => load.lasting(),
         }
     }
 
@@ -242,9 +246,17 @@ impl Load {
         }
     }
 
+    /// The WebSockets, if it is of these.
+    pub fn websockets(&self) -> Option<&WebSocketLoad> {
+        match self {
+            Self::WebSockets(load) => Some(load),
+            _ => None,
+        }
+    }
+
     /// Whether arrivals are independent of answers.
     pub fn is_open(&self) -> bool {
-        matches!(self, Self::Open { .. })
+        matches!(self, Self::Open { .. } | Self::WebSockets(_))
     }
 }
 
@@ -297,6 +309,9 @@ impl Plan {
         }
         if let Some(scenario) = &mut plan.scenario {
             scenario.redact();
+        }
+        if let Load::WebSockets(load) = &mut plan.load {
+            load.redact();
         }
         plan
     }

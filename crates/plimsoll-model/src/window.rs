@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::histogram::Histogram;
 use crate::journey::{StepId, StepInfo};
 use crate::outcome::{Outcome, OutcomeCounts};
+use crate::websocket::WebSocketWindow;
 
 /// What happened in the second `[second, second + 1)` of run time.
 ///
@@ -80,6 +81,9 @@ pub struct Window {
     /// What processes did that say what users do, by index of the journey.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub processes: BTreeMap<u32, ProcessWindow>,
+    /// What WebSockets did, where there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub websocket: Option<Box<WebSocketWindow>>,
     /// What ended the load, or a part of it, before its time: data that ran out, a process that died.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
@@ -238,6 +242,10 @@ impl Window {
             .extend(named.map(|(&id, info)| (id, info.clone())));
         for (&journey, process) in &other.processes {
             self.processes.entry(journey).or_default().merge(process);
+        }
+        if let Some(websocket) = &other.websocket {
+            let mine = self.websocket.get_or_insert_default();
+            mine.merge(websocket);
         }
         self.faults.extend_from_slice(&other.faults);
         for (&id, step) in &other.steps {

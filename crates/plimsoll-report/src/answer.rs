@@ -2,6 +2,7 @@
 
 mod journeys;
 mod remarks;
+mod websockets;
 
 use plimsoll_model::load_line::{LoadLine, NoLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
@@ -15,6 +16,7 @@ use crate::report::Report;
 use journeys::nobody_got_in;
 pub(crate) use journeys::{Bound, bounds, processes, thresholds, users};
 pub use remarks::remarks;
+pub(crate) use websockets::{asked, heard, load as websocket_load, opened};
 
 /// The answer in a sentence.
 pub fn sentence(report: &Report<'_>) -> String {
@@ -178,6 +180,9 @@ fn run_sentence(report: &Report<'_>) -> String {
         None => "no good answer".to_owned(),
     };
     let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
+    if let Some(seen) = &summary.websocket {
+        return format!("{verdict}{url} {}.{cut}", websockets::sentence(seen));
+    }
     let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
     let offered = match users {
         // What users offer is what they are answered.

@@ -18,6 +18,7 @@ mod details;
 mod findings;
 mod repeat;
 mod steps;
+mod websockets;
 
 const CSS: &str = include_str!("../assets/report.css");
 const SCRIPT: &str = include_str!("../assets/report.js");
@@ -109,6 +110,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (load_section(report))
                     (findings::section(report))
                     (steps::section(report))
+                    (websockets::section(report))
                     (time_section(report, timeline.as_ref()))
                     (classes_section(report))
                     (details::outcomes_section(report))

@@ -16,14 +16,16 @@ use crate::report::Report;
 
 mod parts;
 pub mod steps;
+pub mod websocket;
 
 use parts::{path_text, void_texts};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
+use websocket::WebSocketObject;
 
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 3;
+pub const FORMAT_MINOR: u32 = 4;
 
 /// Files that were written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -86,6 +88,8 @@ pub struct RunObject {
     pub users: Option<UsersObject>,
     /// What the programs cost that say what users do; empty without them.
     pub processes: Vec<ProcessObject>,
+    /// What became of WebSockets; null without `--ws`.
+    pub websocket: Option<WebSocketObject>,
     /// What the generator itself used.
     pub generator: GeneratorObject,
     /// Why the run was ended early by one of the plan's aborts; null when it was not.
@@ -386,6 +390,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             .and_then(|breakdown| breakdown.users.as_ref())
             .map(UsersObject::of),
         processes: breakdown.map(ProcessObject::all).unwrap_or_default(),
+        websocket: summary.websocket.as_ref().map(WebSocketObject::of),
         generator: GeneratorObject::of(summary),
         ended_early: report.ended_early(),
         void: void_texts(summary),

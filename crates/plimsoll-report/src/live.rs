@@ -58,6 +58,10 @@ fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
         count(window.offered)
     );
     let mut parts = vec![(3, printable(state.stage)), (0, done)];
+    if let Some(talk) = &window.websocket {
+        parts.push((2, format!("{} open", count(window.connections))));
+        parts.push((2, format!("{} messages/s", count(talk.messages_in))));
+    }
     if window.users > 0 {
         parts.push((2, format!("{} users", count(window.users))));
     }

@@ -13,6 +13,7 @@ use crate::answer;
 use crate::json::certainty_name;
 
 mod steps;
+mod websockets;
 
 pub(crate) use steps::steps;
 
@@ -155,6 +156,9 @@ pub(crate) fn windows(run: &Run) -> Table {
     ];
     for (name, pick) in counts {
         table.counts(name, rows.iter().map(pick));
+    }
+    if run.header.plan.load.websockets().is_some() {
+        websockets::columns(&mut table, rows);
     }
     // Percentiles of several seconds come from merged histograms only, so they are here too.
     let histograms = rows.iter().map(|window| {

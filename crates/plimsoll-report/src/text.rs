@@ -92,6 +92,15 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
     if let Some(users) = answer::users(report) {
         blocks.push((1, block(style, "users", &users, 3)));
     }
+    if let Some(seen) = &summary.websocket {
+        blocks.push((1, block(style, "websockets", &answer::opened(seen), 3)));
+        if let Some(asked) = answer::asked(seen) {
+            blocks.push((1, block(style, "messages", &asked, 3)));
+        }
+        if let Some(heard) = answer::heard(seen) {
+            blocks.push((1, block(style, "received", &heard, 4)));
+        }
+    }
     for process in answer::processes(report).iter().take(PROCESSES_MAX) {
         blocks.push((2, block(style, "process", &printable(process), 2)));
     }

@@ -4,6 +4,7 @@ mod edge;
 mod import;
 mod parse;
 mod transport;
+mod websocket;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,6 +18,7 @@ pub(crate) use edge::*;
 pub(crate) use import::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
+pub(crate) use websocket::*;
 
 /// Finds how much load a web service carries, names what limits it, and keeps it afloat beyond it.
 #[derive(Debug, Parser)]
@@ -73,6 +75,7 @@ pub(crate) enum Command {
 /// How much load, for how long.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("load").args(["rate", "users", "connections", "phase"]))]
+#[command(group = ArgGroup::new("repeated").args(["step", "send"]))]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     pub(crate) transport: TransportArguments,
@@ -82,7 +85,8 @@ pub(crate) struct RunArguments {
     /// Users of a plan's journeys that are there at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000_000), help_heading = "Load")]
     pub(crate) users: Option<u32>,
-    /// Users that each wait for their answer before they ask again [default: 64, when no rate is given]
+    /// Users that each wait for their answer before they ask again [default: 64, when no rate is given]; with --ws,
+    /// WebSockets
     #[arg(long, short = 'c', value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000), help_heading = "Load")]
     pub(crate) connections: Option<u32>,
     /// A part of the load, such as 0/s..300/s:30s; may be given several times
@@ -91,8 +95,8 @@ pub(crate) struct RunArguments {
     /// Go from one rate to another in steps of this size instead of a ramp
     #[arg(long, value_name = "RATE", value_parser = rate_above_zero, requires = "rate", requires = "every", help_heading = "Load")]
     pub(crate) step: Option<f64>,
-    /// How long each step lasts
-    #[arg(long, value_name = "TIME", value_parser = duration_above_zero, requires = "step", conflicts_with = "lasting", help_heading = "Load")]
+    /// How long each step lasts; with --send, how often the text is sent
+    #[arg(long, value_name = "TIME", value_parser = duration_above_zero, requires = "repeated", conflicts_with = "lasting", help_heading = "Load")]
     pub(crate) every: Option<Duration>,
     /// How long [default: 10s]; a plan's load is cut short by it
     #[arg(long = "for", short = 't', value_name = "TIME", value_parser = duration_above_zero, conflicts_with = "phase", help_heading = "Load")]
@@ -100,6 +104,8 @@ pub(crate) struct RunArguments {
     /// Pause of each user between an answer and the next request
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "0", conflicts_with_all = ["rate", "users", "phase"], help_heading = "Load")]
     pub(crate) think: Duration,
+    #[command(flatten)]
+    pub(crate) websocket: WebSocketArguments,
     /// How arrivals are spread [default: poisson]
     #[arg(long, value_enum, help_heading = "Load")]
     pub(crate) spacing: Option<SpacingArgument>,

@@ -1,6 +1,7 @@
 //! From what was typed, and a plan file if one was named, to a plan: everything resolved, nothing left open.
 
 mod load;
+mod websocket;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -53,10 +54,17 @@ struct Asked {
 /// The plan of `plimsoll run`.
 pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, Fault> {
     let transport = &arguments.transport;
+    let websockets = websocket::of_flags(arguments)?;
     let written = plan_file::read_if_plan(&transport.url, transport.target.as_deref())?;
+    if websockets.is_some() && written.is_some() {
+        return Err(websocket::needs_url());
+    }
     let asked = match &written {
         None => Asked {
-            load: load::of_flags(arguments)?,
+            load: match websockets {
+                Some(load) => load,
+                None => load::of_flags(arguments)?,
+            },
             find: None,
             objective: arguments.objective.clone(),
             warmup: arguments.warmup,
@@ -66,7 +74,8 @@ pub(crate) fn run_plan(arguments: &RunArguments) -> Result<Planned, Fault> {
     };
     let whole = asked.load.lasting();
     let is_search = asked.find.is_some();
-    let planned = plan(transport, &arguments.output, written, asked)?;
+    let mut planned = plan(transport, &arguments.output, written, asked)?;
+    websocket::fit(&mut planned.plan, arguments)?;
     if !is_search && planned.plan.warmup >= whole {
         return Err(Fault::usage("the warm-up is as long as the whole run")
             .remedy("give a longer --for or a shorter --warmup"));
@@ -145,6 +154,9 @@ fn plan(
     let url = written
         .as_ref()
         .map_or(&transport.url, |written| &written.plan.target);
+    if asked.load.websockets().is_none() {
+        target::parse(url)?;
+    }
     let resolved = target::resolve(url, transport)?;
     let headers = written
         .as_ref()

@@ -204,7 +204,7 @@ fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, Fault> 
     }
     let bytes = std::fs::read(file).map_err(fault)?;
     let text = String::from_utf8_lossy(&bytes);
-    let base = target::parse(target)?;
+    let base = target::parse_any(target)?;
     let mut paths = Vec::new();
     let mut faults = Vec::new();
     for (index, line) in text.lines().enumerate() {

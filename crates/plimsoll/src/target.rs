@@ -22,7 +22,8 @@ pub(crate) struct Resolved {
 
 /// Parses a URL and resolves its host.
 pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Resolved, Fault> {
-    let url = parse(text)?;
+    // Whether a WebSocket is wanted was asked before; its handshake is HTTP.
+    let url = parse_any(text)?;
     let host = url
         .host_str()
         .unwrap_or_default()
@@ -39,7 +40,7 @@ pub(crate) fn resolve(text: &str, arguments: &TransportArguments) -> Result<Reso
     };
     let target = Target {
         url: without_secrets(&url),
-        tls: url.scheme() == "https",
+        tls: matches!(url.scheme(), "https" | "wss"),
         host: arguments.request.host.clone().unwrap_or(host),
         port,
         addresses,
@@ -94,6 +95,19 @@ pub(crate) fn first_address(text: &str) -> Result<SocketAddr, Fault> {
 
 /// Parses a URL as people type it: `http://` may be left out.
 pub(crate) fn parse(text: &str) -> Result<Url, Fault> {
+    let url = parse_any(text)?;
+    if matches!(url.scheme(), "ws" | "wss") {
+        return Err(not_spoken(&url).remedy("use http:// or https://"));
+    }
+    Ok(url)
+}
+
+fn not_spoken(url: &Url) -> Fault {
+    Fault::usage(format!("`{}` is not spoken here", url.scheme()))
+}
+
+/// The same, of a WebSocket too.
+pub(crate) fn parse_any(text: &str) -> Result<Url, Fault> {
     let full = if text.contains("://") {
         text.to_owned()
     } else {
@@ -103,11 +117,8 @@ pub(crate) fn parse(text: &str) -> Result<Url, Fault> {
         Fault::usage(format!("`{text}` is not a URL: {error}"))
             .remedy("write it as http://host:port/path or https://host/path")
     })?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(
-            Fault::usage(format!("`{}` is not spoken here", url.scheme()))
-                .remedy("use http:// or https://"),
-        );
+    if !matches!(url.scheme(), "http" | "https" | "ws" | "wss") {
+        return Err(not_spoken(&url).remedy("use http:// or https://"));
     }
     if url.host_str().is_none_or(str::is_empty) {
         return Err(Fault::usage(format!("`{text}` names no host"))

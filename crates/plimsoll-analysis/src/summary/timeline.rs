@@ -42,6 +42,43 @@ pub struct Point {
     pub users_max: u64,
     /// CPU of the event loops in cores: mean.
     pub generator_cores: f64,
+    /// What WebSockets did; `None` without them.
+    pub talk: Option<TalkPoint>,
+}
+
+/// `step_s` seconds of WebSockets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TalkPoint {
+    /// Connections open: highest end of a second.
+    pub open_max: u64,
+    /// Messages that came, per second.
+    pub messages_in: f64,
+    /// Messages that were sent, per second.
+    pub messages_out: f64,
+    /// From a broadcast's stamp to its receipt, µs; `None` without any.
+    pub broadcast_us: Option<Percentiles>,
+}
+
+impl TalkPoint {
+    fn of(windows: &[&Window]) -> Option<Self> {
+        let seen = || {
+            let windows = windows.iter();
+            windows.filter_map(|window| window.websocket.as_deref())
+        };
+        seen().next()?;
+        let mut broadcast = Histogram::new();
+        for heard in seen().flat_map(|seen| seen.channels.values()) {
+            broadcast.merge(&heard.latency);
+        }
+        let seconds = windows.len() as f64;
+        let open = windows.iter().map(|window| window.connections);
+        Some(Self {
+            open_max: open.max().unwrap_or(0),
+            messages_in: seen().map(|seen| seen.messages_in).sum::<u64>() as f64 / seconds,
+            messages_out: seen().map(|seen| seen.messages_out).sum::<u64>() as f64 / seconds,
+            broadcast_us: percentiles(&broadcast),
+        })
+    }
 }
 
 /// `step_s` seconds of some steps.
@@ -176,6 +213,7 @@ impl Point {
                 .unwrap_or(0),
             users_max: windows.iter().map(|window| window.users).max().unwrap_or(0),
             generator_cores: per_second(|window| window.generator.loop_cpu_us) / 1e6,
+            talk: TalkPoint::of(windows),
         }
     }
 }

@@ -271,7 +271,7 @@ fn alone(scenario: &Scenario, spec: &TrialSpec) -> Load {
 fn spacing(load: &Load) -> Spacing {
     match load {
         Load::Open { spacing, .. } | Load::Sessions { spacing, .. } => *spacing,
-        Load::Closed { .. } | Load::Users { .. } => Spacing::Poisson,
+        Load::Closed { .. } | Load::Users { .. } | Load::WebSockets(_) => Spacing::Poisson,
     }
 }
 

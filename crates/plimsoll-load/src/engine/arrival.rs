@@ -15,7 +15,7 @@ impl Engine {
         let mut now = now;
         for _ in 0..ARRIVALS_MAX {
             let Some(due) = self.source.pop(release) else {
-                let next_due = self.source.next_due();
+                let next_due = self.source.next_due().min(self.next_message());
                 self.recorder.settle(next_due);
                 return false;
             };
@@ -36,6 +36,7 @@ impl Engine {
         if due.at.saturating_add(self.order.timeout_ns) <= now {
             // A generator this far behind has nothing to tell the target any more.
             self.recorder.drop_at_once(due.at, now);
+            self.handshake_failed(Outcome::Dropped);
             return self.source.user_is_done(due.user, now, true);
         }
         let path = self.paths.next();
@@ -111,6 +112,9 @@ impl Engine {
         let mut request = self.requests.remove(id as usize);
         if let Some(call) = request.call.take() {
             return self.call_ended(&request, call, outcome, now);
+        }
+        if !outcome.is_ok() {
+            self.handshake_failed(outcome);
         }
         let unsent = request.sent == UNSENT;
         self.recorder.ended(Ended {

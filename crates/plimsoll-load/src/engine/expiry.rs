@@ -27,6 +27,7 @@ impl Engine {
             }
             self.give_up(id, now, Outcome::ConnectTimeout);
         }
+        self.give_up_answers(now);
         while let Some(id) = first_expired(&self.connecting, &self.connections, now) {
             self.end_with(id, Outcome::ConnectTimeout, now);
         }
@@ -54,8 +55,13 @@ impl Engine {
             NEVER
         };
         let own = self.by_expiry.first().map_or(NEVER, |(expiry, _)| *expiry);
+        let answer = self
+            .talks
+            .as_ref()
+            .map_or(NEVER, |talks| talks.next_expiry());
         request
             .min(own)
+            .min(answer)
             .min(backlog)
             .min(deadline(&self.connecting))
             .min(deadline(&self.closing))
@@ -82,7 +88,7 @@ impl Engine {
     /// At the end of the drain: nothing is left, not even a connection.
     pub(super) fn give_up_everything(&mut self) {
         let now = self.clock.now();
-        self.recorder.roll(now);
+        self.roll(now);
         if let Some(crowd) = &mut self.crowd {
             crowd.ending = true;
         }
@@ -100,7 +106,9 @@ impl Engine {
         while let Some(due) = self.source.pop(NEVER - 1) {
             self.recorder.offered(due.at, now);
             self.recorder.drop_at_once(due.at, now);
+            self.handshake_failed(Outcome::Dropped);
         }
+        self.leave_all(now);
         self.close_everything();
     }
 

@@ -112,7 +112,7 @@ impl Engine {
             match self.connections[id as usize].stage {
                 Stage::Multiplexing => self.attend(id, arrived, false),
                 Stage::Exchanging => return self.read(id, ended),
-                Stage::Dialing | Stage::Negotiating => {}
+                Stage::Dialing | Stage::Negotiating | Stage::Talking => {}
             }
             // A short read has emptied the socket, and its next byte is a new edge.
             if !self.stands(id, generation) || (count < BUFFER_LEN && !ended) {

@@ -132,7 +132,10 @@ impl Engine {
             self.fail(id, outcome, now);
         } else if flags.contains(EventFlags::OUT) {
             let by_http2 = self.order.offers_http2(connection.origin);
-            connection.stage = Stage::Exchanging;
+            connection.stage = match self.talks {
+                None => Stage::Exchanging,
+                Some(_) => Stage::Talking,
+            };
             let generation = connection.generation;
             self.recorder.connections += 1;
             self.recorder.current().window.connections_opened += 1;
@@ -156,10 +159,10 @@ impl Engine {
             // An edge is told once: what came together with the connection is read now.
             if flags.intersects(EventFlags::IN | ENDED) && self.stands(id, generation) {
                 let ended = flags.intersects(ENDED);
-                if self.connections[id as usize].stage == Stage::Exchanging {
-                    self.read(id, ended);
-                } else {
-                    self.read_multiplexed(id, ended);
+                match self.connections[id as usize].stage {
+                    Stage::Exchanging => self.read(id, ended),
+                    Stage::Talking => self.read_talk(id, ended),
+                    _ => self.read_multiplexed(id, ended),
                 }
             }
         }
@@ -171,6 +174,9 @@ impl Engine {
         let connection = &mut self.connections[id as usize];
         connection.phase = Phase::Busy;
         let request = connection.request;
+        if connection.stage == Stage::Talking {
+            return self.ask_to_talk(id, request, now);
+        }
         self.send_on(id, request, now);
     }
 
@@ -203,10 +209,15 @@ impl Engine {
 
     /// Lets the target close a connection that has served its last request.
     pub(super) fn retire(&mut self, id: u32, now: u64) {
+        self.retire_for(id, now, CLOSING_NS);
+    }
+
+    /// The same, with so much time for it: the same for all of a loop.
+    pub(super) fn retire_for(&mut self, id: u32, now: u64, within_ns: u64) {
         let connection = &mut self.connections[id as usize];
         connection.phase = Phase::Closing;
         connection.request = NONE;
-        connection.deadline = now + CLOSING_NS;
+        connection.deadline = now + within_ns;
         let user = connection.user;
         if let Some(user) = self.users.get_mut(user as usize) {
             *user = NONE;
@@ -226,6 +237,9 @@ impl Engine {
             }
             Phase::Closing => self.closing.remove(&mut self.connections, id),
             Phase::Busy | Phase::Idle => {}
+        }
+        if let Some(talks) = &mut self.talks {
+            talks.forget(id);
         }
         let connection = self.connections.remove(id as usize);
         if connection.stage != Stage::Dialing {

@@ -156,7 +156,7 @@ impl People {
                     ends,
                 }
             }
-            Load::Open { .. } | Load::Closed { .. } => return None,
+            Load::Open { .. } | Load::Closed { .. } | Load::WebSockets(_) => return None,
         };
         Some(Self {
             end_ns: start_ns.saturating_add(nanoseconds(load.lasting())),

@@ -13,3 +13,4 @@ mod redirects;
 mod secure;
 mod timing;
 mod trial;
+mod websockets;

@@ -26,6 +26,13 @@ pub struct Reached {
 }
 
 impl Reached {
+    /// Adds another channel.
+    pub fn add(&mut self, other: Self) {
+        self.expected += other.expected;
+        self.received += other.received;
+        self.unreached += other.unreached;
+    }
+
     /// Received / expected; `None` if nothing was expected.
     pub fn ratio(&self) -> Option<f64> {
         (self.expected > 0).then(|| self.received as f64 / self.expected as f64)
@@ -42,6 +49,11 @@ impl Reach {
         }
         self.stays.extend_from_slice(&window.stays);
         self.doubts.extend_from_slice(&window.doubts);
+    }
+
+    /// Messages that anybody heard.
+    pub fn messages(&self) -> u64 {
+        self.first_us.len() as u64
     }
 
     /// The result. Subscribers that still listen are not in it.

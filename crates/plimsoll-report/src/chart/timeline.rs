@@ -1,5 +1,7 @@
 //! What happened over time: panels under each other on one time axis, with one cursor for all.
 
+mod websockets;
+
 use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
@@ -50,6 +52,9 @@ impl TimeChart {
             latency(report, &timeline),
             throughput(&timeline),
             users(&timeline),
+            websockets::open(&timeline),
+            websockets::messages(&timeline),
+            websockets::broadcasts(&timeline),
             failures(&timeline),
             in_flight(&timeline),
             cpu(report, &timeline),

@@ -305,6 +305,7 @@ fn load_text(load: &Load) -> String {
                 seconds(lasting.as_secs())
             )
         }
+        Load::WebSockets(load) => answer::websocket_load(load),
         Load::Users { phases, .. } => {
             let texts = phases.iter().take(6).map(|phase| {
                 format!(

@@ -3,6 +3,7 @@
 use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::TrialKind;
+use plimsoll_model::websocket::WebSocketLoad;
 
 use crate::report::Report;
 use crate::text::printable;
@@ -88,8 +89,33 @@ fn load_words(load: &Load, words: &mut Vec<String>) {
             }
             words.extend(["--for".to_owned(), format!("{}ms", lasting.as_millis())]);
         }
+        Load::WebSockets(load) => websocket_words(load, words),
         // A plan file says it all.
         Load::Users { .. } | Load::Sessions { .. } => {}
+    }
+}
+
+fn websocket_words(load: &WebSocketLoad, words: &mut Vec<String>) {
+    words.extend(["--ws".to_owned(), "--connections".to_owned()]);
+    words.push(load.connections.to_string());
+    words.extend([
+        "--connect-rate".to_owned(),
+        format!("{}/s", load.per_second),
+    ]);
+    words.extend(["--hold".to_owned(), format!("{}ms", load.hold.as_millis())]);
+    if let Some(message) = &load.message {
+        words.extend(["--send".to_owned(), message.text.clone()]);
+        if let Some(every) = message.every {
+            words.extend(["--every".to_owned(), format!("{}ms", every.as_millis())]);
+        }
+    }
+    for (flag, path) in [
+        ("--broadcast-stamp", &load.stamp),
+        ("--broadcast-seq", &load.sequence),
+    ] {
+        if let Some(path) = path {
+            words.extend([flag.to_owned(), path.clone()]);
+        }
     }
 }
 

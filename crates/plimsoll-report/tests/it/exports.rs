@@ -213,3 +213,21 @@ fn junit_has_a_case_for_every_bound() {
     assert_eq!(counts(&runs::users()), (9, 0, 0));
     assert_eq!(counts(&runs::users_missed()), (9, 3, 0));
 }
+
+#[test]
+fn seconds_of_websockets_have_their_columns() {
+    let windows = rows(&csv::windows(&runs::websockets()));
+    assert_eq!(cell(&windows, 0, "websockets_connected"), "1000");
+    assert_eq!(cell(&windows, 0, "websockets_failed"), "10");
+    assert_eq!(cell(&windows, 0, "broadcast_us_p50"), "");
+    assert_eq!(cell(&windows, 5, "messages_in"), "1098");
+    assert_eq!(cell(&windows, 5, "messages_unanswered"), "2");
+    let p50: f64 = cell(&windows, 5, "broadcast_us_p50").parse().unwrap();
+    assert!((p50 - 12_000.0).abs() < 120.0, "{p50}");
+    let plain = rows(&csv::windows(&runs::plain(400.0, 5)));
+    assert!(
+        !plain[0]
+            .iter()
+            .any(|column| column.starts_with("websockets"))
+    );
+}

@@ -23,6 +23,7 @@ pub(crate) fn every_run() -> Vec<(&'static str, Run)> {
         ("search in users", runs::search_users()),
         ("users", runs::users()),
         ("users missed", runs::users_missed()),
+        ("websockets", runs::websockets()),
         ("hostile", runs::hostile()),
         ("one window", runs::plain(400.0, 1)),
         ("header of a run", runs::header_only("run")),

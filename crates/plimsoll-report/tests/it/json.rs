@@ -57,6 +57,7 @@ fn every_run_is_valid_against_the_schema() {
         runs::plain_void(),
         runs::users(),
         runs::users_missed(),
+        runs::websockets(),
         runs::header_only("run"),
     ] {
         assert_valid("run.schema.json", &run_json(&run));
@@ -275,4 +276,39 @@ fn nothing_measured_is_null_and_not_zero() {
     assert_eq!(object["response_time_ms"]["p95"], Value::Null);
     assert_eq!(object["generator"]["rss_bytes"], Value::Null);
     assert_eq!(object["requests"], json!(0));
+}
+
+/// Ten messages to a thousand subscribers, each missed by two of them; the first lies within a second of the beginning.
+#[test]
+fn websockets_have_the_names_that_were_promised() {
+    let object = run_json(&runs::websockets());
+    let websocket = &object["websocket"];
+    for (name, value) in [
+        ("connected", json!(1000)),
+        ("failed", json!(10)),
+        ("failures", json!({ "status 403": 10 })),
+        ("closed", json!(3)),
+        ("close_codes", json!({ "1006": 3 })),
+        ("expected", json!(9000)),
+        ("received", json!(8982)),
+        ("broadcasts", json!(10)),
+        ("gaps", json!(18)),
+        ("messages_in", json!(10_980)),
+        ("messages_out", json!(1000)),
+        ("answered", json!(980)),
+        ("unanswered", json!(20)),
+    ] {
+        assert_eq!(websocket[name], value, "{name} in {websocket:#}");
+    }
+    for (times, p50) in [
+        ("handshake_ms", 0.9),
+        ("request_ms", 4.0),
+        ("broadcast_ms", 12.0),
+    ] {
+        let measured = websocket[times]["p50"].as_f64().unwrap();
+        assert!((measured - p50).abs() < 0.01 * p50, "{times}: {measured}");
+    }
+    assert_eq!(websocket["channels"][0]["channel"], "/live");
+    assert_eq!(object["requests"], 2010);
+    assert!(run_json(&runs::plain(400.0, 5))["websocket"].is_null());
 }

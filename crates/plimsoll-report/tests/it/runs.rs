@@ -19,9 +19,11 @@ mod readings;
 mod search;
 mod server;
 mod users;
+mod websockets;
 
 pub(crate) use search::{gate, search, search_users, search_void, search_without_line};
 pub(crate) use users::{users, users_missed};
+pub(crate) use websockets::websockets;
 
 use readings::readings;
 use server::Server;

@@ -23,6 +23,7 @@ fn every_summary_fits_on_one_screen() {
         runs::plain(400.0, 10),
         runs::plain_failing(),
         runs::plain_void(),
+        runs::websockets(),
         runs::search(),
         runs::search_without_line(),
         runs::search_void(),

@@ -133,7 +133,7 @@ pub(crate) struct ConnectionArguments {
     /// Accept any certificate; the report says so
     #[arg(long, short = 'k')]
     pub(crate) insecure: bool,
-    /// Longest body accepted [default: 1GiB]
+    /// Longest body accepted [default: 1GiB], or message of a WebSocket [default: 1MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_body: Option<u64>,
     /// The target is mine: load may be sent to a public address

@@ -14,7 +14,7 @@ use crate::explain::Fault;
 /// Length of a run that does not say.
 const LASTING_DEFAULT: Duration = Duration::from_secs(10);
 /// Users of a closed loop that does not say.
-const CONNECTIONS_DEFAULT: u32 = 64;
+pub(super) const CONNECTIONS_DEFAULT: u32 = 64;
 
 fn spacing(argument: Option<SpacingArgument>) -> Spacing {
     match argument {
@@ -178,6 +178,9 @@ fn cut(load: &mut Load, lasting: Duration) {
             });
         }
         Load::Closed { lasting: whole, .. } => *whole = lasting.min(*whole),
+        Load::WebSockets(load) => {
+            load.hold = load.hold.min(lasting.saturating_sub(load.connecting()));
+        }
     }
 }
 

@@ -20,3 +20,4 @@ mod record;
 mod run;
 mod support;
 mod through;
+mod websocket;

@@ -1,0 +1,387 @@
+//! WebSockets of one loop: their state, what is due on them, and what is heard.
+//!
+//! Nothing here touches a socket: the loop hands in what came, and writes what is made ready in `out`.
+
+mod agenda;
+mod finder;
+mod hearing;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+use plimsoll_model::broadcast::{Ear, Listener};
+use plimsoll_wire::websocket::frame::{self, Frame};
+use plimsoll_wire::websocket::handshake::{self, AnswerFault};
+use plimsoll_wire::websocket::{Closing, Fault, Opcode, Reader, Role, closing};
+use rand::RngExt as _;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use self::agenda::{AFTER_KEY, KEY};
+pub(crate) use self::agenda::{Agenda, headers};
+use self::finder::Finder;
+use crate::job::Order;
+use crate::second::TalkSecond;
+use crate::source::NEVER;
+
+/// Label of the random numbers of handshakes and masks among the seeds derived from a trial's.
+const MASKS_LABEL: u64 = 0x6d61_736b;
+
+/// One WebSocket, or what is to become one.
+#[derive(Debug)]
+pub(crate) struct Talk {
+    reader: Reader,
+    /// The handshake, until it is answered.
+    opening: Option<Box<Opening>>,
+    listener: Listener,
+    /// When the message was due whose answer is awaited, or [`NEVER`]; and when it was sent.
+    awaited: u64,
+    sent: u64,
+    /// Answers that were given up and may still come, before the one that is awaited.
+    owed: u32,
+    /// Index of its channel.
+    path: u32,
+    closing: Closing,
+    /// What the socket did not take yet.
+    unsent: Vec<u8>,
+}
+
+/// A handshake that was not answered yet.
+#[derive(Debug)]
+struct Opening {
+    key: String,
+    /// What came of the answer.
+    head: Vec<u8>,
+    scanned: usize,
+}
+
+impl Talk {
+    fn is_open(&self) -> bool {
+        self.opening.is_none() && self.closing.may_send()
+    }
+}
+
+/// A message that was sent, or should have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sent {
+    pub(crate) due: u64,
+    pub(crate) at: u64,
+}
+
+/// What came of bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Fed {
+    /// The handshake was answered as it should be.
+    pub(crate) opened: bool,
+    /// A message was answered.
+    pub(crate) answered: Option<Sent>,
+    /// Nothing more is taken from this connection.
+    pub(crate) end: Option<End>,
+}
+
+/// Why a WebSocket ends, or never begins.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The handshake was refused.
+    Refused(AnswerFault),
+    /// The target closed it with this code, or answered our close.
+    Closed(u16),
+    /// The target broke the protocol or a limit.
+    Faulty(Fault),
+}
+
+/// When bytes came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    /// When they are read, ns of run time.
+    pub(crate) now: u64,
+    /// When they arrived, µs since 1970.
+    pub(crate) unix_us: u64,
+}
+
+/// The WebSockets of a loop.
+pub(crate) struct Talks {
+    /// By connection.
+    rows: Vec<Option<Talk>>,
+    ears: BTreeMap<u32, Ear>,
+    is_alone: bool,
+    finder: Finder,
+    /// Messages to be sent: when, on which connection of which generation.
+    due: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Answers that are given up before the next message is due, in order of time.
+    expiries: VecDeque<(u64, u32, u64)>,
+    random: Xoshiro256PlusPlus,
+    /// How many were opened so far, over all loops if each opens as many.
+    opened: u64,
+    loops: u64,
+    /// Whether those that are open are being ended.
+    pub(crate) is_over: bool,
+    /// Why the handshake failed whose end is counted next.
+    pub(crate) cause: Option<String>,
+    /// What is to be written.
+    pub(crate) out: Vec<u8>,
+}
+
+impl Talks {
+    /// Of loop `index`; `None` for another kind of load.
+    pub(crate) fn new(order: &Order, index: u32) -> Option<Box<Self>> {
+        order.agenda.as_ref()?;
+        let connections = order.connections_of(index);
+        let seed = order.seed.derive(MASKS_LABEL).derive(u64::from(index));
+        Some(Box::new(Self {
+            rows: Vec::with_capacity(connections),
+            ears: BTreeMap::new(),
+            is_alone: order.plan.cores == 1,
+            finder: Finder::default(),
+            due: BinaryHeap::new(),
+            expiries: VecDeque::new(),
+            random: seed.generator(),
+            opened: u64::from(index),
+            loops: u64::from(order.plan.cores),
+            is_over: false,
+            cause: None,
+            out: Vec::new(),
+        }))
+    }
+
+    fn get(&mut self, id: u32) -> Option<&mut Talk> {
+        self.rows.get_mut(id as usize)?.as_mut()
+    }
+
+    /// Asks for a WebSocket on a connection: the template with a key of its own, ready to be written.
+    pub(crate) fn ask(&mut self, id: u32, path: u32, template: &[u8]) {
+        let mut nonce = [0; 16];
+        for half in nonce.chunks_exact_mut(8) {
+            half.copy_from_slice(&self.random.random::<u64>().to_ne_bytes());
+        }
+        let key = handshake::key(nonce);
+        self.out.clear();
+        self.out.extend_from_slice(template);
+        let end = template.len().saturating_sub(AFTER_KEY);
+        let place = end.saturating_sub(KEY.len())..end;
+        if let Some(place) = self.out.get_mut(place) {
+            place.copy_from_slice(key.as_bytes());
+        }
+        let index = id as usize;
+        if index >= self.rows.len() {
+            self.rows.resize_with(index + 1, || None);
+        }
+        self.rows[index] = Some(Talk {
+            reader: Reader::new(Role::Client, false),
+            opening: Some(Box::new(Opening {
+                key,
+                head: Vec::new(),
+                scanned: 0,
+            })),
+            listener: Listener::new(0),
+            awaited: NEVER,
+            sent: 0,
+            owed: 0,
+            path,
+            closing: Closing::default(),
+            unsent: Vec::new(),
+        });
+    }
+
+    /// Makes a frame ready.
+    fn frame(&mut self, opcode: Opcode, payload: &[u8]) {
+        let mask = self.random.random::<u32>().to_ne_bytes();
+        frame::write(&mut self.out, &Frame::plain(opcode, payload), Some(mask));
+    }
+
+    /// A WebSocket is open: when its first message is due, if it sends several.
+    pub(crate) fn opened(&mut self, agenda: &Agenda, (id, generation): (u32, u32), now: u64) {
+        let number = self.opened;
+        self.opened += self.loops;
+        if agenda.every_ns > 0 {
+            // Parts of the golden ratio: however many there are, they lie evenly over the interval.
+            let first = now.saturating_add(golden_part(number, agenda.every_ns));
+            self.due.push(Reverse((first, id, generation)));
+        }
+    }
+
+    /// Whether a message is sent at once, and never again.
+    pub(crate) fn greets(agenda: &Agenda) -> bool {
+        agenda.sends && agenda.every_ns == 0
+    }
+
+    /// Makes the message ready. Its length.
+    pub(crate) fn say(&mut self, agenda: &Agenda) -> u64 {
+        self.frame(Opcode::Text, &agenda.text);
+        agenda.text.len() as u64
+    }
+
+    /// When the next message is due.
+    #[inline]
+    pub(crate) fn next_due(&self) -> u64 {
+        self.due.peek().map_or(NEVER, |next| next.0.0)
+    }
+
+    /// The next message, if it is due by `release`.
+    pub(crate) fn pop_due(&mut self, release: u64) -> Option<(u64, u32, u32)> {
+        if self.next_due() > release {
+            return None;
+        }
+        self.due.pop().map(|next| next.0)
+    }
+
+    /// A message is to be sent on this connection again.
+    pub(crate) fn again(&mut self, agenda: &Agenda, (due, id, generation): (u64, u32, u32)) {
+        let next = due.saturating_add(agenda.every_ns);
+        self.due.push(Reverse((next, id, generation)));
+    }
+
+    /// Whether messages can be sent on this connection, and whether the target takes them.
+    pub(crate) fn may_say(&mut self, id: u32) -> Option<bool> {
+        let talk = self.get(id).filter(|talk| talk.is_open())?;
+        Some(talk.unsent.is_empty())
+    }
+
+    /// A message was sent, and its answer is awaited.
+    pub(crate) fn await_answer(&mut self, agenda: &Agenda, id: u32, sent: Sent) {
+        if let Some(talk) = self.get(id) {
+            talk.awaited = sent.due;
+            talk.sent = sent.at;
+        }
+        if agenda.expires {
+            let expiry = sent.due.saturating_add(agenda.timeout_ns);
+            self.expiries.push_back((expiry, id, sent.due));
+        }
+    }
+
+    /// When the next answer is given up.
+    #[inline]
+    pub(crate) fn next_expiry(&self) -> u64 {
+        self.expiries.front().map_or(NEVER, |next| next.0)
+    }
+
+    /// A connection whose answer is given up by now.
+    pub(crate) fn pop_expired(&mut self, now: u64) -> Option<u32> {
+        while let Some((_, id, due)) = self.expiries.pop_front_if(|next| next.0 <= now) {
+            if self.get(id).is_some_and(|talk| talk.awaited == due) {
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    /// Ceases to wait for an answer: what was asked, if anything was. It may still come.
+    pub(crate) fn give_up_answer(&mut self, id: u32) -> Option<Sent> {
+        let talk = self.get(id)?;
+        let sent = awaited(talk)?;
+        talk.owed += 1;
+        Some(sent)
+    }
+
+    /// Whether the connection waits for nothing: what is to be ended can be.
+    pub(crate) fn is_at_rest(&mut self, id: u32) -> bool {
+        self.get(id)
+            .is_some_and(|talk| talk.is_open() && talk.awaited == NEVER)
+    }
+
+    /// Connections with a WebSocket that is open.
+    pub(crate) fn all_open(&self) -> Vec<u32> {
+        let talks = (0_u32..).zip(&self.rows);
+        talks
+            .filter(|(_, talk)| talk.as_ref().is_some_and(Talk::is_open))
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    /// Ends a WebSocket with a code, ready to be written, unless that was done.
+    pub(crate) fn bid_farewell(&mut self, id: u32, code: u16) {
+        if self.get(id).is_some_and(|talk| talk.closing.send()) {
+            let payload = closing::payload(Some(code), "");
+            self.frame(Opcode::Close, &payload);
+        }
+    }
+
+    /// A subscriber ceases to listen.
+    pub(crate) fn leave(&mut self, id: u32, now: u64) {
+        let Some(talk) = self.rows.get_mut(id as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        let is_alone = self.is_alone;
+        let ear = self.ears.entry(talk.path);
+        let ear = ear.or_insert_with(|| Ear::new(is_alone));
+        ear.close(&talk.listener, now / 1000);
+    }
+
+    /// Nothing is known of the connection any more.
+    pub(crate) fn forget(&mut self, id: u32) {
+        if let Some(talk) = self.rows.get_mut(id as usize) {
+            *talk = None;
+        }
+    }
+
+    /// Hands over what was heard.
+    pub(crate) fn hand_over(&mut self, second: &mut TalkSecond) {
+        for (&path, ear) in &mut self.ears {
+            let heard = ear.take_window();
+            second
+                .window
+                .channels
+                .entry(path)
+                .or_default()
+                .merge(&heard);
+        }
+    }
+
+    /// What could not be written at once waits.
+    pub(crate) fn keep(&mut self, id: u32, written: usize) {
+        let Some(talk) = self.rows.get_mut(id as usize).and_then(Option::as_mut) else {
+            return;
+        };
+        talk.unsent
+            .extend_from_slice(self.out.get(written..).unwrap_or_default());
+    }
+
+    /// What waits to be written.
+    pub(crate) fn unsent(&mut self, id: u32) -> Option<&mut Vec<u8>> {
+        self.get(id).map(|talk| &mut talk.unsent)
+    }
+}
+
+/// The code of a connection that ended without a close frame (RFC 6455, 7.4.1).
+pub(crate) const ABNORMAL: u16 = 1006;
+
+/// What is awaited, and no longer.
+fn awaited(talk: &mut Talk) -> Option<Sent> {
+    let due = std::mem::replace(&mut talk.awaited, NEVER);
+    (due != NEVER).then_some(Sent { due, at: talk.sent })
+}
+
+/// The part of an interval that the golden ratio gives the n-th of any number.
+fn golden_part(number: u64, interval_ns: u64) -> u64 {
+    // 2^64 divided by the golden ratio: the fraction is what overflows.
+    let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let part = (u128::from(fraction) * u128::from(interval_ns)) >> 64;
+    u64::try_from(part).unwrap_or(interval_ns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Connection;
+
+    #[test]
+    fn one_that_waits_is_small() {
+        let size = size_of::<Option<Talk>>() + size_of::<Connection>();
+        assert!(size <= 512, "{size} bytes for a connection that waits");
+    }
+
+    #[test]
+    fn first_messages_lie_evenly_over_the_interval() {
+        for count in [2_u64, 10, 1000] {
+            let mut parts: Vec<u64> = (0..count)
+                .map(|number| golden_part(number, 1 << 30))
+                .collect();
+            parts.sort_unstable();
+            let gaps = parts.windows(2).map(|pair| pair[1] - pair[0]);
+            let widest = gaps
+                .max()
+                .unwrap_or(0)
+                .max((1 << 30) - parts[parts.len() - 1]);
+            assert!(widest <= 2 * (1 << 30) / count * 2, "{count}: {widest}");
+        }
+    }
+}

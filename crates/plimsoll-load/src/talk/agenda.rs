@@ -1,0 +1,82 @@
+//! What is done on every WebSocket of a load, made ready.
+
+use plimsoll_model::plan::Plan;
+use plimsoll_model::websocket::WebSocketLoad;
+use plimsoll_wire::websocket::{Limits, handshake};
+
+use super::finder::Marks;
+use crate::clock::nanoseconds;
+use crate::job::LoadError;
+
+/// Most fragments of one message.
+const FRAGMENTS_MAX: u32 = 4096;
+
+/// The key that stands in a template, to be replaced for each handshake.
+pub(super) const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
+
+/// What follows the key in a template: it is the last header.
+pub(super) const AFTER_KEY: usize = "\r\n\r\n".len();
+
+/// What all loops share of a load of WebSockets.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    /// What is sent.
+    pub(super) text: Box<[u8]>,
+    /// How often, ns; 0 for once, unanswered.
+    pub(super) every_ns: u64,
+    /// Whether anything is sent.
+    pub(super) sends: bool,
+    pub(super) marks: Marks,
+    pub(super) is_marked: bool,
+    pub(super) limits: Limits,
+    /// The subprotocols that are offered.
+    pub(super) protocols: String,
+    /// Whether an answer can be late before the next message is due.
+    pub(super) expires: bool,
+    pub(super) timeout_ns: u64,
+}
+
+impl Agenda {
+    /// # Errors
+    /// When a JSON path is none.
+    pub(crate) fn new(load: &WebSocketLoad, plan: &Plan) -> Result<Self, LoadError> {
+        let message = load.message.as_ref();
+        let every = message.and_then(|message| message.every);
+        let (every_ns, timeout_ns) = (
+            every.map_or(0, nanoseconds),
+            nanoseconds(plan.transport.timeout),
+        );
+        let limit = plan.transport.body_len_max;
+        Ok(Self {
+            text: message
+                .map_or(&b""[..], |message| message.text.as_bytes())
+                .into(),
+            every_ns,
+            sends: message.is_some(),
+            marks: Marks::new(load)?,
+            is_marked: load.marks_broadcasts(),
+            limits: Limits {
+                message_len_max: usize::try_from(limit).unwrap_or(usize::MAX),
+                fragments_max: FRAGMENTS_MAX,
+            },
+            protocols: protocols(plan),
+            expires: timeout_ns < every_ns,
+            timeout_ns,
+        })
+    }
+}
+
+/// The subprotocols among the headers of the plan.
+fn protocols(plan: &Plan) -> String {
+    let headers = plan.request.headers.iter();
+    let offered = headers.filter(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
+    let offered: Vec<&str> = offered.map(|(_, value)| value.as_str()).collect();
+    offered.join(", ")
+}
+
+/// The headers of a template's handshake, the key last.
+pub(crate) fn headers(plan: &Plan) -> Vec<(String, String)> {
+    let mut headers = plan.request.headers.clone();
+    headers.extend(handshake::request_headers(KEY, "", None));
+    headers
+}

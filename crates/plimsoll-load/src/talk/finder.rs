@@ -1,0 +1,241 @@
+//! What stands in a message: its sequence number, its stamp, and a number that tells it from others.
+//!
+//! Thousands of connections get the same bytes within milliseconds. The last messages are remembered with what was found in
+//! them: comparing bytes costs far less than reading them as JSON.
+
+use std::hash::{DefaultHasher, Hasher as _};
+
+use plimsoll_model::broadcast::unix_us;
+use plimsoll_model::websocket::WebSocketLoad;
+use serde_json::Value;
+use serde_json_path::JsonPath;
+
+use crate::job::LoadError;
+use crate::scenario::extract::json_path;
+
+/// Messages that are remembered: of a few channels, or a few that overtook each other.
+const MEMO_MAX: usize = 8;
+
+/// Longest message that is remembered, bytes.
+const MEMO_LEN_MAX: usize = 128 * 1024;
+
+/// Where stamp and sequence number stand, compiled.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks {
+    stamp: Option<JsonPath>,
+    sequence: Option<JsonPath>,
+}
+
+impl Marks {
+    /// # Errors
+    /// When one is no JSON path.
+    pub(crate) fn new(load: &WebSocketLoad) -> Result<Self, LoadError> {
+        let parse = |path: &Option<String>, place| {
+            let path = path.as_deref().map(json_path).transpose();
+            path.map_err(|found| LoadError::Plan {
+                place,
+                found,
+                range: "a JSON path such as $.time",
+            })
+        };
+        Ok(Self {
+            stamp: parse(&load.stamp, "the place of the broadcast's stamp")?,
+            sequence: parse(&load.sequence, "the place of the broadcast's number")?,
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.stamp.is_none() && self.sequence.is_none()
+    }
+}
+
+/// What was found in a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Of its content.
+    pub(crate) hash: u64,
+    pub(crate) sequence: Option<u64>,
+    /// µs since 1970.
+    pub(crate) stamp_us: Option<u64>,
+}
+
+impl Found {
+    /// Whether it carries what marks a broadcast.
+    pub(crate) fn is_marked(self) -> bool {
+        self.sequence.is_some() || self.stamp_us.is_some()
+    }
+}
+
+/// Looks into messages.
+#[derive(Debug, Default)]
+pub(crate) struct Finder {
+    memo: Vec<(Vec<u8>, Found)>,
+    /// Where the last hit was.
+    latest: usize,
+    /// The entry that is forgotten next.
+    oldest: usize,
+}
+
+impl Finder {
+    /// What stands in a message.
+    #[inline]
+    pub(crate) fn find(&mut self, marks: &Marks, bytes: &[u8]) -> Found {
+        if let Some((known, found)) = self.memo.get(self.latest)
+            && known == bytes
+        {
+            return *found;
+        }
+        let known = self.memo.iter().position(|(known, _)| known == bytes);
+        if let Some(index) = known {
+            self.latest = index;
+            return self.memo[index].1;
+        }
+        let found = look(marks, bytes);
+        self.remember(bytes, found);
+        found
+    }
+
+    fn remember(&mut self, bytes: &[u8], found: Found) {
+        if bytes.len() > MEMO_LEN_MAX {
+            return;
+        }
+        if self.memo.len() < MEMO_MAX {
+            self.latest = self.memo.len();
+            self.memo.push((bytes.to_vec(), found));
+            return;
+        }
+        let (known, was) = &mut self.memo[self.oldest];
+        known.clear();
+        known.extend_from_slice(bytes);
+        *was = found;
+        self.latest = self.oldest;
+        self.oldest = (self.oldest + 1) % MEMO_MAX;
+    }
+}
+
+fn look(marks: &Marks, bytes: &[u8]) -> Found {
+    // The same number in every loop and process.
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    let mut found = Found {
+        hash: hasher.finish(),
+        ..Found::default()
+    };
+    if marks.is_empty() {
+        return found;
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
+        return found;
+    };
+    let first = |path: &Option<JsonPath>| path.as_ref()?.query(&value).into_iter().next();
+    found.sequence = first(&marks.sequence).and_then(sequence);
+    found.stamp_us = first(&marks.stamp).and_then(stamp_us);
+    found
+}
+
+/// A number that is whole, or a text of one.
+fn sequence(value: &Value) -> Option<u64> {
+    match value {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_u64(),
+    }
+}
+
+/// A moment as a number, or as a text of one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 2001 and 2286"
+)]
+fn stamp_us(value: &Value) -> Option<u64> {
+    let stamp = match value {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_f64(),
+    };
+    unix_us(stamp?).map(|us| us.round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn marks() -> Marks {
+        Marks::new(&WebSocketLoad {
+            connections: 1,
+            per_second: 1.0,
+            hold: Duration::ZERO,
+            message: None,
+            stamp: Some("$.at".to_owned()),
+            sequence: Some("$.meta.seq".to_owned()),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn stamps_and_numbers_are_found_in_any_form() {
+        let mut finder = Finder::default();
+        for (text, sequence, stamp_us) in [
+            (
+                r#"{"at":1700000000,"meta":{"seq":7}}"#,
+                Some(7),
+                Some(1_700_000_000_000_000),
+            ),
+            (r#"{"at":1700000000123}"#, None, Some(1_700_000_000_123_000)),
+            (
+                r#"{"at":"1700000000123456"}"#,
+                None,
+                Some(1_700_000_000_123_456),
+            ),
+            (
+                r#"{"at":1700000000123456789,"meta":{"seq":"8"}}"#,
+                Some(8),
+                Some(1_700_000_000_123_457),
+            ),
+            (r#"{"at":12,"meta":{"seq":-1}}"#, None, None),
+            (r#"{"other":1}"#, None, None),
+            ("no JSON", None, None),
+        ] {
+            let found = finder.find(&marks(), text.as_bytes());
+            assert_eq!(
+                (found.sequence, found.stamp_us),
+                (sequence, stamp_us),
+                "{text}"
+            );
+            assert_eq!(found.is_marked(), sequence.is_some() || stamp_us.is_some());
+            assert_eq!(finder.find(&marks(), text.as_bytes()), found, "remembered");
+        }
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_and_right() {
+        let mut finder = Finder::default();
+        for round in 0..3_u64 {
+            for seq in 0..3 * MEMO_MAX as u64 {
+                let text = format!(r#"{{"meta":{{"seq":{seq}}}}}"#);
+                let found = finder.find(&marks(), text.as_bytes());
+                assert_eq!(found.sequence, Some(seq), "round {round}");
+            }
+        }
+        finder.find(&marks(), &vec![b' '; MEMO_LEN_MAX + 1]);
+        assert_eq!(finder.memo.len(), MEMO_MAX);
+        assert!(finder.memo.iter().all(|(known, _)| known.len() < 100));
+    }
+
+    #[test]
+    fn a_path_that_is_none_is_refused() {
+        let load = WebSocketLoad {
+            connections: 1,
+            per_second: 1.0,
+            hold: Duration::ZERO,
+            message: None,
+            stamp: None,
+            sequence: Some("seq".to_owned()),
+        };
+        let fault = Marks::new(&load).unwrap_err().to_string();
+        assert!(
+            fault.contains("number") && fault.contains("$.time"),
+            "{fault}"
+        );
+    }
+}

@@ -1,0 +1,448 @@
+//! WebSockets: opened when due, asked, listened to, and ended as they should be; and targets that break the rules.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use plimsoll_load::{Job, LoadError, start};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::plan::{Load, Plan};
+use plimsoll_model::websocket::{Message, WebSocketLoad, WebSocketWindow};
+use plimsoll_model::window::Window;
+use plimsoll_wire::websocket::handshake;
+
+use crate::trial::{begin, ms, plan, run, total};
+
+/// What a target says once it has read the handshake: given the key, all that it writes. It then reads to the end and
+/// closes; what it read stands in the result of its thread.
+type Says = fn(&str) -> Vec<u8>;
+
+/// A target of so many connections, one after the other.
+struct Target {
+    address: SocketAddr,
+    thread: std::thread::JoinHandle<Vec<Vec<u8>>>,
+}
+
+fn target(connections: usize, says: Says) -> Target {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let thread = std::thread::spawn(move || {
+        let sockets: Vec<_> = (0..connections)
+            .map(|_| listener.accept().unwrap().0)
+            .collect();
+        let threads: Vec<_> = sockets
+            .into_iter()
+            .map(|socket| std::thread::spawn(move || serve(socket, says)))
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    Target { address, thread }
+}
+
+fn serve(mut socket: TcpStream, says: Says) -> Vec<u8> {
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while !head.ends_with(b"\r\n\r\n") {
+        if socket.read(&mut byte).unwrap_or(0) == 0 {
+            return Vec::new();
+        }
+        head.push(byte[0]);
+    }
+    let head = String::from_utf8(head).unwrap();
+    let key = head
+        .lines()
+        .find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
+    socket.write_all(&says(key.unwrap())).unwrap();
+    let mut read = Vec::new();
+    let mut buffer = [0; 1024];
+    // A client that gives up resets the connection.
+    while let Ok(count @ 1..) = socket.read(&mut buffer) {
+        read.extend_from_slice(&buffer[..count]);
+        if close_code(&read).is_some() || is_empty_close(&read) {
+            break;
+        }
+    }
+    read
+}
+
+/// Whether bytes of a client end with a close frame that says nothing.
+fn is_empty_close(bytes: &[u8]) -> bool {
+    let start = bytes.len().checked_sub(6);
+    start.is_some_and(|start| bytes[start..].starts_with(&[0x88, 0x80]))
+}
+
+fn opens(key: &str, frames: &[u8]) -> Vec<u8> {
+    let accept = handshake::accept(key);
+    let head = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+    );
+    [head.as_bytes(), frames].concat()
+}
+
+fn load(connections: u32, hold: Duration) -> WebSocketLoad {
+    WebSocketLoad {
+        connections,
+        per_second: 1000.0,
+        hold,
+        message: None,
+        stamp: None,
+        sequence: None,
+    }
+}
+
+fn seen(total: &Window) -> &WebSocketWindow {
+    total.websocket.as_deref().unwrap()
+}
+
+/// Opens four WebSockets at a target that says this.
+fn four(says: Says) -> (Window, Vec<Vec<u8>>) {
+    let target = target(4, says);
+    let load = Load::WebSockets(load(4, ms(300)));
+    let mut plan = plan(target.address);
+    plan.transport.body_len_max = 1000;
+    let total = run(plan, load);
+    (total, target.thread.join().unwrap())
+}
+
+/// Opens four at a target that refuses them, for this cause.
+fn refused(says: Says, cause: &str, outcome: Outcome) {
+    let (total, _) = four(says);
+    assert_eq!(seen(&total).failed, BTreeMap::from([(cause.to_owned(), 4)]));
+    assert_eq!(
+        (seen(&total).connected, total.outcomes.get(outcome)),
+        (0, 4)
+    );
+}
+
+/// Opens four at a target that then breaks the protocol so, and is told with this code.
+fn faulty(says: Says, fault: &str, code: u16) {
+    let (total, read) = four(says);
+    assert_eq!(
+        (seen(&total).connected, total.outcomes.get(Outcome::Ok)),
+        (4, 4)
+    );
+    assert_eq!(seen(&total).faults, BTreeMap::from([(fault.to_owned(), 4)]));
+    assert!(seen(&total).closed.is_empty());
+    for read in read {
+        assert_eq!(close_code(&read), Some(code), "{read:?}");
+    }
+}
+
+/// The code of the masked close frame that bytes of a client end with.
+fn close_code(bytes: &[u8]) -> Option<u16> {
+    let (head, rest) = bytes
+        .get(bytes.len().checked_sub(8)?..)?
+        .split_first_chunk::<2>()?;
+    let (mask, code) = rest.split_first_chunk::<4>()?;
+    (*head == [0x88, 0x82]).then(|| u16::from_be_bytes([code[0] ^ mask[0], code[1] ^ mask[1]]))
+}
+
+#[test]
+fn handshakes_are_refused_for_a_cause() {
+    refused(
+        |_| b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        "status 403",
+        Outcome::WrongStatus,
+    );
+    refused(
+        |_| opens("dGhlIHNhbXBsZSBub25jZQ==", b""),
+        "wrong accept key",
+        Outcome::Protocol,
+    );
+    refused(
+        |_| b"SSH-2.0-OpenSSH\r\n\r\n".to_vec(),
+        "not HTTP",
+        Outcome::Protocol,
+    );
+    refused(
+        |_| {
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"
+                .to_vec()
+        },
+        "not switched",
+        Outcome::Protocol,
+    );
+}
+
+#[test]
+fn nobody_there_is_a_refused_connection() {
+    let address = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let total = run(plan(address), Load::WebSockets(load(5, ms(10))));
+    assert_eq!(
+        seen(&total).failed,
+        BTreeMap::from([("connect_refused".to_owned(), 5)])
+    );
+}
+
+#[test]
+fn rules_that_are_broken_are_told_with_their_code() {
+    faulty(
+        |key| opens(key, b"\x81\x82abcd\x09\x0b"),
+        "a server's frame is masked",
+        1002,
+    );
+    faulty(
+        |key| opens(key, b"\x81\x02\xc3\x28"),
+        "text is not UTF-8",
+        1007,
+    );
+    faulty(
+        |key| opens(key, b"\xc1\x01x"),
+        "a reserved bit is set",
+        1002,
+    );
+    faulty(
+        |key| opens(key, b"\x82\x7e\x03\xe9"),
+        "a message is longer than 1000 bytes",
+        1009,
+    );
+    faulty(
+        |key| opens(key, b"\x09\x01x"),
+        "a control frame is fragmented",
+        1002,
+    );
+}
+
+#[test]
+fn what_comes_with_the_handshake_is_heard_and_a_ping_is_answered() {
+    let (total, read) = four(|key| opens(key, b"\x81\x02hi\x89\x03abc\x82\x01\x00"));
+    assert_eq!((seen(&total).messages_in, seen(&total).bytes_in), (8, 12));
+    for read in read {
+        assert_eq!(
+            read[..2],
+            [0x8a, 0x83],
+            "a masked pong of three bytes: {read:?}"
+        );
+        assert_eq!(close_code(&read), Some(1000), "{read:?}");
+    }
+    assert!(seen(&total).closed.is_empty(), "we ended it");
+    assert_eq!(total.status, BTreeMap::from([(101, 4)]));
+}
+
+#[test]
+fn codes_with_which_a_target_ends_are_counted() {
+    let (total, _) = four(|key| opens(key, b"\x88\x02\x0f\xa1"));
+    assert_eq!(seen(&total).closed, BTreeMap::from([(4001, 4)]));
+    let (total, read) = four(|key| opens(key, b"\x88\x00"));
+    assert_eq!(seen(&total).closed, BTreeMap::from([(1005, 4)]));
+    for read in read {
+        assert_eq!(
+            read[..2],
+            [0x88, 0x80],
+            "an empty close answers an empty one: {read:?}"
+        );
+    }
+}
+
+/// Answers each text frame of less than 126 bytes with the same text.
+fn echo(address: &TcpListener, connections: usize) {
+    std::thread::scope(|scope| {
+        for _ in 0..connections {
+            let (mut socket, _) = address.accept().unwrap();
+            scope.spawn(move || {
+                let mut head = Vec::new();
+                let mut byte = [0];
+                while !head.ends_with(b"\r\n\r\n") {
+                    socket.read_exact(&mut byte).unwrap();
+                    head.push(byte[0]);
+                }
+                let head = String::from_utf8(head).unwrap();
+                let key = head
+                    .lines()
+                    .find_map(|line| line.strip_prefix("Sec-WebSocket-Key: "));
+                socket.write_all(&opens(key.unwrap(), b"")).unwrap();
+                let mut frame_head = [0; 6];
+                while socket.read_exact(&mut frame_head).is_ok() {
+                    let mut payload = vec![0; usize::from(frame_head[1] & 0x7f)];
+                    socket.read_exact(&mut payload).unwrap();
+                    for (byte, mask) in payload.iter_mut().zip(frame_head[2..].iter().cycle()) {
+                        *byte ^= mask;
+                    }
+                    let head = [frame_head[0], u8::try_from(payload.len()).unwrap()];
+                    if socket.write_all(&[&head[..], &payload].concat()).is_err() || head[0] == 0x88
+                    {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn messages_are_sent_when_due_and_their_answers_timed() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = std::thread::spawn(move || echo(&listener, 10));
+    let load = WebSocketLoad {
+        message: Some(Message {
+            text: "ping me".to_owned(),
+            every: Some(ms(100)),
+        }),
+        ..load(10, ms(1000))
+    };
+    let mut plan = plan(address);
+    plan.cores = 2;
+    let total = run(plan, Load::WebSockets(load));
+    server.join().unwrap();
+    let seen = seen(&total);
+    assert_eq!((seen.connected, seen.handshake.count()), (10, 10));
+    // Each has its first within a tenth of a second, and then one in each until the end.
+    assert!(
+        (40..=110).contains(&seen.messages_out),
+        "{}",
+        seen.messages_out
+    );
+    assert!(seen.messages_in <= seen.messages_out);
+    assert_eq!(seen.request.count() + seen.unanswered, seen.messages_out);
+    assert_eq!(
+        (seen.bytes_in, seen.bytes_out),
+        (7 * seen.messages_in, 7 * seen.messages_out)
+    );
+    assert_eq!(total.offered, 10 + seen.messages_out);
+    assert!(
+        seen.channels
+            .values()
+            .all(|heard| heard.sightings.is_empty()),
+        "echoes are answers"
+    );
+}
+
+#[test]
+fn answers_that_never_come_have_failed() {
+    let target = target(2, |key| opens(key, b""));
+    let load = WebSocketLoad {
+        message: Some(Message {
+            text: "anybody?".to_owned(),
+            every: Some(ms(200)),
+        }),
+        ..load(2, ms(1000))
+    };
+    let mut plan = plan(target.address);
+    plan.transport.timeout = ms(150);
+    let total = run(plan, Load::WebSockets(load));
+    let seen = seen(&total);
+    assert!(seen.messages_out >= 2, "{}", seen.messages_out);
+    assert_eq!(
+        (seen.unanswered, seen.request.count()),
+        (seen.messages_out, 0)
+    );
+    assert_eq!(total.outcomes.get(Outcome::Timeout), seen.messages_out);
+    assert_eq!(total.outcomes.get(Outcome::Ok), 2, "the handshakes");
+    target.thread.join().unwrap();
+}
+
+#[test]
+fn a_text_without_an_interval_is_sent_once() {
+    let target = target(3, |key| opens(key, b""));
+    let load = WebSocketLoad {
+        message: Some(Message {
+            text: "subscribe".to_owned(),
+            every: None,
+        }),
+        ..load(3, ms(300))
+    };
+    let total = run(plan(target.address), Load::WebSockets(load));
+    assert_eq!((seen(&total).messages_out, seen(&total).unanswered), (3, 0));
+    assert_eq!((total.offered, total.outcomes.get(Outcome::Ok)), (3, 3));
+    for read in target.thread.join().unwrap() {
+        assert_eq!(read[..2], [0x81, 0x80 | 9], "{read:?}");
+    }
+}
+
+#[test]
+fn a_stop_closes_them_before_their_time() {
+    let target = target(3, |key| opens(key, b"\x81\x02hi"));
+    let mut running = begin(
+        plan(target.address),
+        Load::WebSockets(load(3, Duration::from_mins(1))),
+    );
+    let mut all: Vec<Window> = Vec::new();
+    while all.is_empty() || seen(&total(&all)).connected < 3 {
+        all.push(running.next_window().unwrap());
+    }
+    running.stop();
+    all.extend(std::iter::from_fn(|| running.next_window()));
+    assert_eq!(seen(&total(&all)).messages_in, 3);
+    for read in target.thread.join().unwrap() {
+        assert_eq!(close_code(&read), Some(1000), "{read:?}");
+    }
+}
+
+#[test]
+fn an_abort_leaves_nobody_behind() {
+    let target = target(3, |key| opens(key, b""));
+    let mut running = begin(
+        plan(target.address),
+        Load::WebSockets(load(3, Duration::from_mins(1))),
+    );
+    let first = running.next_window().unwrap();
+    running.abort();
+    let rest: Vec<Window> = std::iter::from_fn(|| running.next_window()).collect();
+    assert!(
+        rest.len() <= 2,
+        "an abort does not drain: {} more seconds",
+        rest.len()
+    );
+    let all = total(&[vec![first], rest].concat());
+    let channel = &seen(&all).channels[&0];
+    assert_eq!(
+        channel.stays.len() as u64,
+        seen(&all).connected,
+        "all have ceased to listen"
+    );
+}
+
+#[test]
+fn more_than_may_be_open_is_said_before_the_load() {
+    let wanted = 16_000_000;
+    let address = "127.0.0.1:9".parse().unwrap();
+    let fault = refused_at_start(plan(address), load(wanted, ms(10)));
+    let LoadError::Descriptors {
+        wanted: needed,
+        limit,
+    } = &fault
+    else {
+        // A machine without such a limit has nothing to say, and would begin.
+        panic!("{fault}");
+    };
+    assert!(*needed > u64::from(wanted) && limit < needed, "{fault}");
+    assert!(
+        fault.to_string().contains(&format!("ulimit -n {needed}")),
+        "{fault}"
+    );
+}
+
+#[test]
+fn values_out_of_their_range_are_named() {
+    let address = "127.0.0.1:9".parse().unwrap();
+    let mut slow = load(1, ms(10));
+    slow.per_second = 0.0;
+    let fault = refused_at_start(plan(address), slow);
+    assert!(fault.to_string().contains("rate of handshakes"), "{fault}");
+    let mut pathless = load(1, ms(10));
+    pathless.sequence = Some("seq".to_owned());
+    let fault = refused_at_start(plan(address), pathless);
+    assert!(fault.to_string().contains("broadcast's number"), "{fault}");
+}
+
+fn refused_at_start(plan: Plan, load: WebSocketLoad) -> LoadError {
+    #[expect(clippy::disallowed_methods, reason = "a job needs a start")]
+    let epoch = std::time::Instant::now();
+    start(Job {
+        seed: plan.seed,
+        plan: plan.into(),
+        load: Load::WebSockets(load),
+        epoch,
+        start_second: 0,
+        inputs: std::sync::Arc::default(),
+    })
+    .unwrap_err()
+}

@@ -1,0 +1,202 @@
+//! WebSockets that are opened, held and listened to: how many of them, and what came of them in a second.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::broadcast::BroadcastWindow;
+use crate::histogram::Histogram;
+use crate::plan::REDACTED;
+
+/// How many WebSockets, and what is done on each.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WebSocketLoad {
+    /// WebSockets that are opened.
+    pub connections: u32,
+    /// Handshakes due per second, evenly spaced, until all are due.
+    pub per_second: f64,
+    /// How long all are held once the last was due.
+    pub hold: Duration,
+    /// What is sent on each; `None` to listen only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+    /// Where in a broadcast the moment stands at which it was published, a JSON path (RFC 9535).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stamp: Option<String>,
+    /// Where in a broadcast its sequence number stands, a JSON path (RFC 9535).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sequence: Option<String>,
+}
+
+/// A message that is sent on each WebSocket.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    /// The text.
+    pub text: String,
+    /// How often, each to be answered; `None` for once, when the WebSocket is open, without waiting for an answer.
+    pub every: Option<Duration>,
+}
+
+impl WebSocketLoad {
+    /// How long handshakes become due.
+    pub fn connecting(&self) -> Duration {
+        let seconds = f64::from(self.connections) / self.per_second;
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    /// Until WebSockets are closed.
+    pub fn lasting(&self) -> Duration {
+        self.connecting().saturating_add(self.hold)
+    }
+
+    /// Whether what a broadcast is can be told from its content.
+    pub fn marks_broadcasts(&self) -> bool {
+        self.stamp.is_some() || self.sequence.is_some()
+    }
+
+    /// Takes out what may be secret.
+    pub(crate) fn redact(&mut self) {
+        if let Some(message) = &mut self.message {
+            REDACTED.clone_into(&mut message.text);
+        }
+    }
+}
+
+/// What WebSockets did in one second. Handshakes count with the requests of the window as well, and so do messages that
+/// wait for an answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WebSocketWindow {
+    /// Handshakes that opened one.
+    pub connected: u64,
+    /// Handshakes that did not, by cause.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed: BTreeMap<String, u64>,
+    /// Open ones that the target ended, by close code; 1005 when it gave none, 1006 when it closed the connection without
+    /// a word (RFC 6455, 7.4.1).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub closed: BTreeMap<u16, u64>,
+    /// Open ones that were given up because the target broke the protocol or a limit, by what it did.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub faults: BTreeMap<String, u64>,
+    /// From the moment a handshake was due until it was answered well, µs.
+    pub handshake: Histogram,
+    /// From the moment a message was due to its answer, µs.
+    pub request: Histogram,
+    /// Messages whose answer did not come before the next was due, within the time-out, or at all.
+    pub unanswered: u64,
+    /// Messages that came, whatever they were.
+    pub messages_in: u64,
+    /// Messages that were sent.
+    pub messages_out: u64,
+    /// Bytes of content of the messages that came.
+    pub bytes_in: u64,
+    /// Bytes of content of the messages that were sent.
+    pub bytes_out: u64,
+    /// Broadcasts that came before they were published, by their stamp: the publisher's clock is ahead. They count with a
+    /// latency of 0.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ahead: u64,
+    /// The most by which one was, µs.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ahead_us_max: u64,
+    /// Broadcasts by channel: the index of the URL's path in the plan.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub channels: BTreeMap<u32, BroadcastWindow>,
+}
+
+impl WebSocketWindow {
+    /// Adds what another loop, or another second, saw.
+    pub fn merge(&mut self, other: &Self) {
+        self.connected += other.connected;
+        add(&mut self.failed, &other.failed);
+        add(&mut self.closed, &other.closed);
+        add(&mut self.faults, &other.faults);
+        self.handshake.merge(&other.handshake);
+        self.request.merge(&other.request);
+        self.unanswered += other.unanswered;
+        self.messages_in += other.messages_in;
+        self.messages_out += other.messages_out;
+        self.bytes_in += other.bytes_in;
+        self.bytes_out += other.bytes_out;
+        self.ahead += other.ahead;
+        self.ahead_us_max = self.ahead_us_max.max(other.ahead_us_max);
+        for (&channel, heard) in &other.channels {
+            self.channels.entry(channel).or_default().merge(heard);
+        }
+    }
+}
+
+fn add<Key: Ord + Clone>(mine: &mut BTreeMap<Key, u64>, theirs: &BTreeMap<Key, u64>) {
+    for (key, count) in theirs {
+        if let Some(mine) = mine.get_mut(key) {
+            *mine += count;
+        } else {
+            mine.insert(key.clone(), *count);
+        }
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature serde asks for"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broadcast::Sighting;
+
+    fn load() -> WebSocketLoad {
+        WebSocketLoad {
+            connections: 10_000,
+            per_second: 2000.0,
+            hold: Duration::from_secs(30),
+            message: Some(Message {
+                text: "token=abc".to_owned(),
+                every: None,
+            }),
+            stamp: None,
+            sequence: Some("$.seq".to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_load_lasts_until_the_last_was_held() {
+        assert_eq!(load().lasting(), Duration::from_secs(35));
+        let mut redacted = load();
+        redacted.redact();
+        assert_eq!(redacted.message.unwrap().text, REDACTED);
+    }
+
+    #[test]
+    fn windows_add_up_and_survive_json() {
+        let mut one = WebSocketWindow {
+            connected: 3,
+            failed: BTreeMap::from([("status 403".to_owned(), 2)]),
+            closed: BTreeMap::from([(1006, 1)]),
+            ahead_us_max: 7,
+            ..WebSocketWindow::default()
+        };
+        one.handshake.record(1500, 3);
+        let channel = one.channels.entry(0).or_default();
+        channel.gaps = 4;
+        channel.sightings.push(Sighting {
+            id: 9,
+            first_us: 10,
+            received: 2,
+        });
+        let text = serde_json::to_string(&one).unwrap();
+        assert_eq!(serde_json::from_str::<WebSocketWindow>(&text).unwrap(), one);
+        let mut both = one.clone();
+        both.merge(&one);
+        both.merge(&WebSocketWindow::default());
+        assert_eq!((both.connected, both.handshake.count()), (6, 6));
+        assert_eq!((both.failed["status 403"], both.closed[&1006]), (4, 2));
+        assert_eq!((both.channels[&0].gaps, both.ahead_us_max), (8, 7));
+        assert_eq!(both.channels[&0].sightings.len(), 2);
+    }
+}

@@ -1,0 +1,100 @@
+//! The section of WebSockets.
+
+use maud::{Markup, html};
+use plimsoll_analysis::summary::websockets::WebSocketSummary;
+use plimsoll_model::trial::Percentiles;
+
+use crate::answer;
+use crate::number::{count, micros, percent};
+use crate::report::Report;
+use crate::text::{printable, unbroken};
+
+/// Channels in the table.
+const CHANNELS_MAX: usize = 100;
+
+pub(super) fn section(report: &Report<'_>) -> Markup {
+    let Some(seen) = &report.summary.websocket else {
+        return html! {};
+    };
+    html! {
+        section aria-labelledby="websockets-heading" {
+            h2 #websockets-heading { "WebSockets" }
+            p.lead { (unbroken(&answer::opened(seen))) "." }
+            @if let Some(asked) = answer::asked(seen) { p { "Messages: " (unbroken(&asked)) "." } }
+            @if let Some(heard) = answer::heard(seen) { p { "Received: " (unbroken(&heard)) "." } }
+            (times(seen))
+            (channels(seen))
+        }
+    }
+}
+
+fn times(seen: &WebSocketSummary) -> Markup {
+    let rows: Vec<(&str, &Percentiles)> = [
+        ("handshake", &seen.handshake_us),
+        ("request", &seen.request_us),
+        ("broadcast", &seen.broadcast_us),
+    ]
+    .into_iter()
+    .filter_map(|(name, times)| Some((name, times.as_ref()?)))
+    .collect();
+    html! {
+        @if !rows.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label="Times of WebSockets" {
+                table {
+                    thead { tr {
+                        th scope="col" { "time" }
+                        @for name in ["p50", "p90", "p95", "p99", "p99.9", "max"] { th scope="col" { (name) } }
+                    } }
+                    tbody {
+                        @for (name, times) in &rows {
+                            tr {
+                                th scope="row" { (name) }
+                                @for value in [times.p50, times.p90, times.p95, times.p99, times.p999, times.max] {
+                                    td { (micros(value)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn channels(seen: &WebSocketSummary) -> Markup {
+    let heard = seen
+        .channels
+        .iter()
+        .filter(|channel| channel.broadcasts.messages > 0);
+    let shown: Vec<_> = heard.take(CHANNELS_MAX).collect();
+    html! {
+        @if !shown.is_empty() {
+            div.scroll tabindex="0" role="region" aria-label="Channels" {
+                table {
+                    thead { tr {
+                        th.text scope="col" { "channel" }
+                        @for name in [
+                            "broadcasts", "reach", "expected", "received", "got nothing", "gaps", "duplicates",
+                            "out of order",
+                        ] { th scope="col" { (name) } }
+                    } }
+                    tbody {
+                        @for channel in &shown {
+                            @let broadcasts = &channel.broadcasts;
+                            @let reached = &broadcasts.reached;
+                            tr {
+                                th.text scope="row" { (printable(&channel.name)) }
+                                td { (count(broadcasts.messages)) }
+                                td { (reached.ratio().map_or_else(|| "–".to_owned(), percent)) }
+                                @for number in [
+                                    reached.expected, reached.received, reached.unreached, broadcasts.gaps,
+                                    broadcasts.duplicates, broadcasts.reordered,
+                                ] { td { (count(number)) } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

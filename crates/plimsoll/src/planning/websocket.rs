@@ -1,0 +1,202 @@
+//! What `--ws` makes of a plan.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use plimsoll_model::plan::{Load, Plan};
+use plimsoll_model::websocket::{Message, WebSocketLoad};
+use serde_json_path::JsonPath;
+
+use super::load::CONNECTIONS_DEFAULT;
+use crate::arguments::RunArguments;
+use crate::explain::Fault;
+
+/// Handshakes per second of a load that does not say.
+const RATE_DEFAULT: f64 = 1000.0;
+/// How long WebSockets are held that are not told.
+const HOLD_DEFAULT: Duration = Duration::from_secs(10);
+/// Handshakes per second that are tried at most, and at least.
+const RATES: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
+/// Longest message that is taken unless `--max-body` says otherwise, bytes.
+const MESSAGE_LEN_MAX_DEFAULT: u64 = 1 << 20;
+/// Longest text that is sent, bytes.
+const TEXT_LEN_MAX: usize = 1 << 20;
+/// Where the system says from which ports it chooses, and how many these usually are.
+const PORTS: &str = "/proc/sys/net/ipv4/ip_local_port_range";
+const PORTS_DEFAULT: u64 = 28_232;
+/// Loopback addresses that are taken at most.
+const LOOPBACKS_MAX: u8 = 250;
+/// Headers of the handshake that are not the user's.
+const OWN_HEADERS: [&str; 5] = [
+    "upgrade",
+    "connection",
+    "sec-websocket-key",
+    "sec-websocket-version",
+    "sec-websocket-extensions",
+];
+
+/// The WebSockets that flags ask for, if they do.
+pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, Fault> {
+    let said = &arguments.websocket;
+    let is_ws_url = ["ws://", "wss://"]
+        .iter()
+        .any(|scheme| arguments.transport.url.starts_with(scheme));
+    if !said.ws {
+        return if is_ws_url {
+            Err(
+                Fault::usage(format!("{} is a WebSocket's URL", arguments.transport.url))
+                    .remedy("add --ws, or use http:// or https://"),
+            )
+        } else {
+            Ok(None)
+        };
+    }
+    let rate = said.connect_rate.unwrap_or(RATE_DEFAULT);
+    if !RATES.contains(&rate) {
+        return Err(Fault::usage(format!("--connect-rate is {rate}/s"))
+            .remedy("give one from 0.001/s to 1000000/s"));
+    }
+    let message = match &said.send {
+        None => None,
+        Some(text) if text.len() > TEXT_LEN_MAX => {
+            return Err(
+                Fault::usage(format!("the text of --send is {} bytes long", text.len()))
+                    .remedy("send at most 1 MiB"),
+            );
+        }
+        Some(text) => Some(Message {
+            text: text.clone(),
+            every: arguments.every,
+        }),
+    };
+    for (flag, path) in [
+        ("--broadcast-stamp", &said.broadcast_stamp),
+        ("--broadcast-seq", &said.broadcast_seq),
+    ] {
+        check_path(flag, path.as_deref())?;
+    }
+    Ok(Some(Load::WebSockets(WebSocketLoad {
+        connections: arguments.connections.unwrap_or(CONNECTIONS_DEFAULT),
+        per_second: rate,
+        hold: said.hold.unwrap_or(HOLD_DEFAULT),
+        message,
+        stamp: said.broadcast_stamp.clone(),
+        sequence: said.broadcast_seq.clone(),
+    })))
+}
+
+fn check_path(flag: &str, path: Option<&str>) -> Result<(), Fault> {
+    let Some(Err(error)) = path.map(JsonPath::parse) else {
+        return Ok(());
+    };
+    Err(Fault::usage(format!(
+        "{flag} {} is no JSON path (RFC 9535): {error}",
+        path.unwrap_or_default()
+    ))
+    .remedy("write it from the root, such as $.time or $.data.seq"))
+}
+
+/// A plan file says what is done, and so do the flags.
+pub(super) fn needs_url() -> Fault {
+    Fault::usage("--ws opens WebSockets at a URL, and this is a plan file")
+        .remedy("name the URL, such as ws://host:port/live")
+}
+
+/// What else follows for the plan.
+pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Fault> {
+    if plan.load.websockets().is_none() {
+        return Ok(());
+    }
+    let is_own = |name: &str| OWN_HEADERS.iter().any(|own| name.eq_ignore_ascii_case(own));
+    if let Some((name, _)) = plan.request.headers.iter().find(|(name, _)| is_own(name)) {
+        return Err(
+            Fault::usage(format!("the header `{name}` belongs to the handshake"))
+                .remedy("leave it out; Sec-WebSocket-Protocol, Origin and Cookie may be given"),
+        );
+    }
+    let ports = std::fs::read_to_string(PORTS).ok();
+    let ports = ports.as_deref().and_then(ports_of).unwrap_or(PORTS_DEFAULT);
+    spread_sources(plan, ports)?;
+    let limit = arguments.transport.connection.max_body;
+    plan.transport.body_len_max = limit.unwrap_or(MESSAGE_LEN_MAX_DEFAULT);
+    Ok(())
+}
+
+/// First and last of the ports that the system chooses from.
+fn ports_of(text: &str) -> Option<u64> {
+    let mut ends = text.split_whitespace().map(|end| end.parse::<u64>().ok());
+    let (first, last) = (ends.next()??, ends.next()??);
+    (last + 1).checked_sub(first)
+}
+
+/// More connections than one address has ports come from several, where all of them are this machine's own.
+fn spread_sources(plan: &mut Plan, ports: u64) -> Result<(), Fault> {
+    let connections = plan.load.websockets().map_or(0, |load| load.connections);
+    let addresses = &plan.target.addresses;
+    if plan.target.unix_socket.is_some() || !plan.transport.sources.is_empty() {
+        return Ok(());
+    }
+    // Others use ports too, and closed connections hold theirs for a while.
+    let of_one = (ports * 9 / 10 * addresses.len() as u64).max(1);
+    let needed = u64::from(connections).div_ceil(of_one);
+    if needed <= 1 {
+        return Ok(());
+    }
+    let is_here = |address: &SocketAddr| address.ip().is_loopback() && address.is_ipv4();
+    match u8::try_from(needed) {
+        Ok(needed @ ..=LOOPBACKS_MAX) if addresses.iter().all(is_here) => {
+            let sources = (1..=needed).map(|host| Ipv4Addr::new(127, 0, 0, host).into());
+            plan.transport.sources = sources.collect();
+            Ok(())
+        }
+        _ => Err(Fault::usage(format!(
+            "{connections} connections need the ports of {needed} local addresses: one has {ports}"
+        ))
+        .remedy(
+            "name several of this machine's with --source, or widen net.ipv4.ip_local_port_range with sysctl",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::{Cli, Command};
+    use clap::Parser as _;
+
+    fn planned(url: &str, connections: &str) -> Plan {
+        let words = ["plimsoll", "run", url, "--ws", "--connections", connections];
+        let Command::Run(arguments) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("another command");
+        };
+        super::super::run_plan(&arguments).unwrap().plan
+    }
+
+    #[test]
+    fn ports_are_counted() {
+        assert_eq!(ports_of("32768\t60999\n"), Some(28_232));
+        for wrong in ["", "5", "a b", "9 5"] {
+            assert_eq!(ports_of(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn many_connections_come_from_several_addresses() {
+        let mut plan = planned("ws://127.0.0.1:9/live", "40000");
+        plan.transport.sources.clear();
+        spread_sources(&mut plan, 60_000).unwrap();
+        assert!(plan.transport.sources.is_empty());
+        spread_sources(&mut plan, 28_232).unwrap();
+        let sources: Vec<String> = plan
+            .transport
+            .sources
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(sources, ["127.0.0.1", "127.0.0.2"]);
+        plan.transport.sources.clear();
+        plan.target.addresses = vec!["10.0.0.1:80".parse().unwrap()];
+        let fault = spread_sources(&mut plan, 28_232).unwrap_err().to_string();
+        assert!(fault.contains("--source"), "{fault}");
+    }
+}

@@ -1,0 +1,533 @@
+//! `plimsoll run --ws` against servers on Node's `ws` that lose, double, swap, delay, refuse and die as planned.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, Said, count, number};
+
+/// The folder of the servers with their library, installed once from its lock file.
+fn servers() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/ws");
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("websocket-servers");
+        std::fs::create_dir_all(&folder).unwrap();
+        let lock = std::fs::read(source.join("package-lock.json")).unwrap();
+        let is_there = folder.join("node_modules/ws/package.json").exists()
+            && std::fs::read(folder.join("package-lock.json")).is_ok_and(|have| have == lock);
+        for file in ["package.json", "package-lock.json", "server.mjs"] {
+            std::fs::copy(source.join(file), folder.join(file)).unwrap();
+        }
+        if !is_there {
+            let output = Command::new("npm")
+                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+                .current_dir(&folder)
+                .output()
+                .expect("npm is installed: apt-get install npm");
+            assert!(output.status.success(), "npm ci: {output:?}");
+        }
+        folder
+    })
+}
+
+/// A server that ends with this handle, or with this process.
+struct Server {
+    process: Child,
+    port: u16,
+}
+
+impl Server {
+    /// Starts one that waits for so many clients before it does what the plan says.
+    fn start(clients: u32, plan: &Value) -> Self {
+        Self::start_with(clients, plan, None)
+    }
+
+    /// The same over TLS, with a certificate and its key in a file.
+    fn start_with(clients: u32, plan: &Value, pem: Option<&Path>) -> Self {
+        let mut command = Command::new("node");
+        if let Some(pem) = pem {
+            command.env("SERVER_PEM", pem);
+        }
+        let mut process = command
+            .arg(servers().join("server.mjs"))
+            .args([clients.to_string(), plan.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("node is installed: apt-get install nodejs");
+        let mut line = String::new();
+        let stdout = process.stdout.take().unwrap();
+        BufReader::new(stdout).read_line(&mut line).unwrap();
+        let port = line.trim().parse().unwrap();
+        Self { process, port }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("ws://127.0.0.1:{}{path}", self.port)
+    }
+
+    /// What it says that it did.
+    fn counts(&self) -> Value {
+        let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        socket
+            .write_all(b"GET /counts HTTP/1.0\r\nHost: server\r\n\r\n")
+            .unwrap();
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        serde_json::from_str(body).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn run(place: &Place, url: &str, more: &[&str]) -> Said {
+    place.run(&[&["run", url, "--ws", "--json"][..], more].concat())
+}
+
+/// What the broadcasts of a plan come to: the object, with the share of a busy machine taken out where it says so.
+fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Value {
+    let server = Server::start(clients, &json!({ "publish": publish }));
+    let place = Place::new();
+    std::fs::write(place.path().join("urls"), paths.join("\n")).unwrap();
+    let connections = clients.to_string();
+    let said = run(
+        &place,
+        &server.url("/"),
+        &[
+            &[
+                "--urls",
+                "urls",
+                "--connections",
+                &connections,
+                "--connect-rate",
+                "500/s",
+                "--hold",
+                "8s",
+            ],
+            more,
+        ]
+        .concat(),
+    );
+    // A late generator voids the figures, not what was received.
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    let json = said.json();
+    let websocket = &json["websocket"];
+    let counts = server.counts();
+    assert_eq!(
+        count(websocket, "connected"),
+        u64::from(clients),
+        "{json:#}"
+    );
+    assert_eq!(
+        count(websocket, "messages_in"),
+        count(&counts, "sent"),
+        "{json:#}"
+    );
+    assert_eq!(
+        (count(websocket, "failed"), count(websocket, "closed")),
+        (0, 0),
+        "{json:#}"
+    );
+    json
+}
+
+const MARKS: [&str; 4] = [
+    "--broadcast-stamp",
+    "$.data.at",
+    "--broadcast-seq",
+    "$.data.seq",
+];
+
+/// Losses, duplicates and swaps that were planted are counted exactly, over both loops and in each channel.
+#[test]
+fn what_was_planted_is_counted() {
+    let publish = json!({
+        "after_ms": 2000, "every_ms": 50, "count": 40,
+        "lost": [[0, 5], [0, 6], [3, 20], [7, 20], [9, 39]],
+        "doubled": [[1, 7], [2, 8], [2, 9]],
+        "swapped": [[4, 10], [5, 12]],
+    });
+    let cores = ["--cores", "2"];
+    // Three channels over two loops: each loop hears all of them.
+    let paths = ["/a", "/b", "/c"];
+    let json = broadcast(30, &paths, &publish, &[&MARKS[..], &cores].concat());
+    let websocket = &json["websocket"];
+    // Clients 0 to 9 of each channel: what was planted happened in all.
+    let expected = 30 * 40;
+    assert_eq!(count(websocket, "expected"), expected, "{websocket:#}");
+    assert_eq!(
+        count(websocket, "received"),
+        expected - 3 * 5,
+        "{websocket:#}"
+    );
+    let reach = number(websocket, "reach");
+    assert!((reach - 1185.0 / 1200.0).abs() < 1e-12, "{reach}");
+    assert_eq!(count(websocket, "broadcasts"), 3 * 40);
+    // The last that client 9 got but one was 38, and then 40.
+    assert_eq!(count(websocket, "gaps"), 3 * 5);
+    assert_eq!(count(websocket, "duplicates"), 3 * 3);
+    assert_eq!(count(websocket, "reordered"), 3 * 2);
+    for (index, name) in paths.iter().enumerate() {
+        let channel = &websocket["channels"][index];
+        assert_eq!(channel["channel"], *name);
+        assert_eq!(
+            (count(channel, "expected"), count(channel, "received")),
+            (400, 395)
+        );
+        assert_eq!(
+            (
+                count(channel, "gaps"),
+                count(channel, "duplicates"),
+                count(channel, "reordered")
+            ),
+            (5, 3, 2)
+        );
+    }
+}
+
+/// Without sequence numbers messages are told apart by their content.
+#[test]
+fn losses_are_counted_without_numbers() {
+    let publish = json!({
+        "after_ms": 2000, "every_ms": 50, "count": 20,
+        "lost": [[0, 5], [3, 1], [3, 20]], "doubled": [[1, 7]],
+    });
+    let json = broadcast(10, &["/ms"], &publish, &[]);
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "expected"), 200, "{websocket:#}");
+    assert_eq!(count(websocket, "received"), 197, "{websocket:#}");
+    assert_eq!(
+        (count(websocket, "duplicates"), count(websocket, "gaps")),
+        (1, 0)
+    );
+    assert!(websocket["broadcast_ms"]["p50"].is_null());
+}
+
+/// Whoever receives nothing counts with all that it was to get.
+#[test]
+fn nobody_is_forgotten() {
+    let all: Vec<Value> = (1..=20).map(|seq| json!([2, seq])).collect();
+    let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "lost": all });
+    let json = broadcast(4, &["/ms"], &publish, &MARKS);
+    let websocket = &json["websocket"];
+    assert_eq!(
+        (count(websocket, "expected"), count(websocket, "received")),
+        (80, 60)
+    );
+    assert_eq!(count(websocket, "unreached"), 1);
+}
+
+/// A message that was published a quarter of a second before it was sent is as late, in whatever unit it says so.
+#[test]
+fn stamps_are_understood_in_every_unit() {
+    let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "ago_ms": 250 });
+    let json = broadcast(8, &["/s", "/ms", "/us", "/ns"], &publish, &MARKS);
+    for index in 0..4 {
+        let channel = &json["websocket"]["channels"][index];
+        let p50 = number(channel, "broadcast_ms.p50");
+        assert!(p50 >= 249.0, "{channel:#}");
+        // A server that got no CPU sends later than it says.
+        assert!(p50 < 2000.0, "another unit: {channel:#}");
+    }
+    assert_eq!(count(&json, "websocket.ahead"), 0);
+}
+
+#[test]
+fn a_clock_that_is_ahead_is_told() {
+    let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 10, "ago_ms": -60_000 });
+    let json = broadcast(2, &["/ms"], &publish, &MARKS);
+    assert_eq!(count(&json, "websocket.ahead"), 20);
+    let most = number(&json, "websocket.ahead_ms_max");
+    assert!((50_000.0..=60_000.0).contains(&most), "{most}");
+    assert_eq!(count(&json, "websocket.received"), 20);
+}
+
+#[test]
+fn requests_take_as_long_as_their_answers() {
+    let server = Server::start(20, &json!({}));
+    let place = Place::new();
+    let flags = [
+        "--connections",
+        "20",
+        "--hold",
+        "3s",
+        "--send",
+        "odds?",
+        "--every",
+        "500ms",
+    ];
+    let said = run(&place, &server.url("/echo-80"), &flags);
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    let json = said.json();
+    let websocket = &json["websocket"];
+    let counts = server.counts();
+    assert_eq!(
+        count(&counts, "received"),
+        count(websocket, "messages_out"),
+        "{json:#}"
+    );
+    assert_eq!(count(&counts, "bytes"), count(websocket, "bytes_out"));
+    let answered = count(websocket, "answered");
+    assert_eq!(
+        answered + count(websocket, "unanswered"),
+        count(websocket, "messages_out")
+    );
+    assert!(answered > 20, "{websocket:#}");
+    // Timers of Node are whole milliseconds, and may end one early.
+    assert!(number(websocket, "request_ms.p50") >= 79.0, "{websocket:#}");
+    assert!(
+        websocket["reach"].is_null(),
+        "echoes are no broadcasts: {websocket:#}"
+    );
+    assert_eq!(
+        count(&json, "requests"),
+        20 + count(websocket, "messages_out")
+    );
+    assert_eq!(count(&json, "status.101"), 20);
+    if said.measured().is_some() {
+        assert!(number(websocket, "request_ms.p50") < 300.0, "{websocket:#}");
+    }
+}
+
+/// Losses are counted, and messages answered, within TLS as well.
+#[test]
+fn encrypted_ones_do_the_same() {
+    let place = Place::new();
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    let pem = place.path().join("server.pem");
+    let text = made.cert.pem() + &made.signing_key.serialize_pem();
+    std::fs::write(&pem, text).unwrap();
+    let publish = json!({ "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[1, 3]] });
+    let server = Server::start_with(10, &json!({ "publish": publish }), Some(&pem));
+    let url = server.url("/echo-20").replace("ws://", "wss://");
+    let said = run(
+        &place,
+        &url,
+        &[
+            "--insecure",
+            "--connections",
+            "10",
+            "--hold",
+            "7s",
+            "--broadcast-seq",
+            "$.data.seq",
+            "--send",
+            "odds?",
+            "--every",
+            "1s",
+        ],
+    );
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    let json = said.json();
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "connected"), 10, "{json:#}");
+    assert_eq!(
+        (count(websocket, "expected"), count(websocket, "received")),
+        (200, 199),
+        "{json:#}"
+    );
+    assert_eq!(count(websocket, "gaps"), 1);
+    assert!(count(websocket, "answered") > 10, "{json:#}");
+    assert!(number(websocket, "request_ms.p50") >= 19.0, "{json:#}");
+}
+
+#[test]
+fn ends_are_told_with_their_codes() {
+    let server = Server::start(100, &json!({}));
+    let place = Place::new();
+    let paths = [
+        "/close-4001",
+        "/close-1001",
+        "/close-none",
+        "/close-cut",
+        "/stay",
+    ];
+    std::fs::write(place.path().join("urls"), paths.join("\n")).unwrap();
+    let flags = ["--urls", "urls", "--connections", "10", "--hold", "3s"];
+    let json = run(&place, &server.url("/"), &flags).json();
+    let websocket = &json["websocket"];
+    assert_eq!(
+        (count(websocket, "connected"), count(websocket, "closed")),
+        (10, 8),
+        "{json:#}"
+    );
+    let codes = json!({ "4001": 2, "1001": 2, "1005": 2, "1006": 2 });
+    assert_eq!(websocket["close_codes"], codes, "{json:#}");
+}
+
+#[test]
+fn a_refusal_is_told_with_its_status() {
+    let server = Server::start(100, &json!({}));
+    let place = Place::new();
+    let flags = ["--connections", "7", "--hold", "200ms"];
+    let said = run(&place, &server.url("/refused"), &flags);
+    let json = said.json();
+    let websocket = &json["websocket"];
+    assert_eq!(
+        (count(websocket, "connected"), count(websocket, "failed")),
+        (0, 7),
+        "{json:#}"
+    );
+    assert_eq!(websocket["failures"], json!({ "status 403": 7 }));
+    assert_eq!(count(&json, "outcomes.wrong_status"), 7);
+}
+
+#[test]
+fn a_server_that_dies_has_closed_all() {
+    let server = Server::start(20, &json!({ "die_ms": 500 }));
+    let flags = [
+        "--connections",
+        "20",
+        "--hold",
+        "3s",
+        "--send",
+        "?",
+        "--every",
+        "200ms",
+    ];
+    let json = run(&Place::new(), &server.url("/echo-5000"), &flags).json();
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "connected"), 20, "{json:#}");
+    assert_eq!(websocket["close_codes"], json!({ "1006": 20 }), "{json:#}");
+    assert_eq!(count(websocket, "answered"), 0);
+    assert_eq!(
+        count(websocket, "unanswered"),
+        count(websocket, "messages_out")
+    );
+}
+
+#[test]
+fn the_screen_and_the_report_say_it_too() {
+    let server = Server::start(5, &json!({}));
+    let place = Place::new();
+    let url = server.url("/close-4001");
+    let said = place.run(&[
+        "run",
+        &url,
+        "--ws",
+        "--connections",
+        "5",
+        "--hold",
+        "1s",
+        "--report",
+    ]);
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    let words: Vec<&str> = said.stdout.split_whitespace().collect();
+    let screen = words.join(" ");
+    for word in [
+        "websockets 5 opened",
+        "5 closed by the target (code 4001: 5)",
+    ] {
+        assert!(screen.contains(word), "no `{word}` in {said:?}");
+    }
+    let file = place.run_files().pop().unwrap();
+    let html = std::fs::read_to_string(file.with_extension("html")).unwrap();
+    assert!(html.contains("id=\"websockets-heading\""));
+    let again = place
+        .run(&["report", file.to_str().unwrap(), "--json"])
+        .json();
+    assert_eq!(again["websocket"]["close_codes"], json!({ "4001": 5 }));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let place = Place::new();
+    let plan = "target: http://127.0.0.1:9/\nload: { connections: 1, for: 1s }\n";
+    std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
+    for (arguments, word) in [
+        (&["run", "ws://127.0.0.1:9/"][..], "--ws"),
+        (&["limit", "ws://127.0.0.1:9/"], "not spoken"),
+        (&["run", "plan.yaml", "--ws"], "plan file"),
+        (
+            &["run", "http://127.0.0.1:9/", "--ws", "--rate", "5/s"],
+            "--rate",
+        ),
+        (&["run", "http://127.0.0.1:9/", "--hold", "5s"], "--ws"),
+        (
+            &["run", "http://127.0.0.1:9/", "--ws", "--every", "5s"],
+            "--send",
+        ),
+        (
+            &[
+                "run",
+                "http://127.0.0.1:9/",
+                "--ws",
+                "--broadcast-seq",
+                "seq",
+            ],
+            "RFC 9535",
+        ),
+        (
+            &[
+                "run",
+                "http://127.0.0.1:9/",
+                "--ws",
+                "--connect-rate",
+                "9e9/s",
+            ],
+            "--connect-rate",
+        ),
+        (
+            &["run", "http://127.0.0.1:9/", "--ws", "-H", "Upgrade: x"],
+            "handshake",
+        ),
+    ] {
+        let said = place.run(arguments);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.stderr.contains(word), "no `{word}` in {said:?}");
+    }
+}
+
+#[test]
+fn the_object_keeps_to_its_schema() {
+    let server = Server::start(3, &json!({}));
+    let place = Place::new();
+    let json = run(
+        &place,
+        &server.url("/echo-1"),
+        &["--connections", "3", "--hold", "1s"],
+    )
+    .json();
+    let schema = place.run(&["generate", "schema", "run"]).stdout;
+    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let faults: Vec<String> = validator
+        .iter_errors(&json)
+        .map(|fault| fault.to_string())
+        .collect();
+    assert!(faults.is_empty(), "{faults:?} in {json:#}");
+    assert!(json["websocket"].is_object());
+}
+
+#[test]
+fn too_few_descriptors_are_told_with_the_remedy_before_the_load() {
+    let place = Place::new();
+    let output = Command::new("prlimit")
+        .arg("--nofile=600:600")
+        .arg(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(["run", "ws://127.0.0.1:9/", "--ws", "--connections", "1000"])
+        .current_dir(place.path())
+        .output()
+        .expect("prlimit is installed: apt-get install util-linux");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for word in [
+        "1256 file descriptors",
+        "600",
+        "ulimit -n 1256",
+        "LimitNOFILE=1256",
+    ] {
+        assert!(stderr.contains(word), "no `{word}` in {stderr}");
+    }
+}
