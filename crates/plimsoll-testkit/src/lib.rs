@@ -3,4 +3,5 @@
 pub mod countries;
 pub mod origin;
 pub mod port;
+pub mod program;
 pub mod queue;
