@@ -8,6 +8,7 @@ mod edge;
 mod edge_disk;
 mod edge_memory;
 mod edge_service;
+mod eyes;
 mod http2;
 mod import;
 mod kill;
