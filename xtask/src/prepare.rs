@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 17] = [
+const TOOLS: [Tool; 21] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -37,6 +37,22 @@ const TOOLS: [Tool; 17] = [
     Tool {
         program: "haproxy",
         package: "haproxy",
+    },
+    Tool {
+        program: "redis-server",
+        package: "redis-server",
+    },
+    Tool {
+        program: "webdis",
+        package: "webdis",
+    },
+    Tool {
+        program: "memcached",
+        package: "memcached",
+    },
+    Tool {
+        program: "setpriv",
+        package: "util-linux",
     },
     Tool {
         program: "chromium",

@@ -11,12 +11,16 @@ mod generator;
 mod machine;
 mod measure;
 mod network;
+mod proxy;
 mod rule;
 mod score;
 mod select;
+mod store;
 mod stretch;
 mod table;
 
+#[cfg(test)]
+mod parts_tests;
 #[cfg(test)]
 mod tests;
 

@@ -49,7 +49,7 @@ pub use reference::reference;
 pub use schema::schema;
 pub use target::Origin;
 pub use transport::{Http, TransportPlan};
-pub use watch::Watch;
+pub use watch::{Watch, read_watch};
 
 /// Longest plan file, bytes.
 pub const PLAN_LEN_MAX: u64 = 16 << 20;

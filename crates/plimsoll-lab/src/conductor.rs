@@ -222,6 +222,14 @@ impl Conductor {
         self.probes.as_ref().is_some_and(Probes::target_is_local)
     }
 
+    /// What the probes said of parts of the service since this was asked last.
+    pub fn take_told(&self) -> Vec<String> {
+        self.probes
+            .as_ref()
+            .map(Probes::take_told)
+            .unwrap_or_default()
+    }
+
     /// The newest machine use.
     pub fn latest_machine_use(&self) -> Option<MachineUse> {
         self.probes.as_ref().and_then(Probes::latest)

@@ -11,3 +11,4 @@ pub mod probes;
 pub mod progress;
 pub mod run;
 pub mod run_log;
+pub mod watch;

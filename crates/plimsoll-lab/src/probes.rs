@@ -33,6 +33,7 @@ struct Shared {
     stopping: bool,
     recent: VecDeque<MachineUse>,
     notes: Vec<String>,
+    told: Vec<String>,
     target_is_local: bool,
 }
 
@@ -92,6 +93,18 @@ impl Probes {
             .target_is_local
     }
 
+    /// What was said of parts of the service since this was asked last.
+    pub fn take_told(&self) -> Vec<String> {
+        std::mem::take(
+            &mut self
+                .shared
+                .0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .told,
+        )
+    }
+
     /// Ends the thread and hands back what could not be read.
     pub fn stop(mut self) -> Vec<String> {
         self.end();
@@ -149,20 +162,21 @@ fn read_every_second(
         drop(guard);
         let mut readings = probe.read(second);
         readings.new_series.append(&mut defined);
-        remember(shared, machine_use(&readings), probe.target_is_local());
+        remember(shared, machine_use(&readings), &mut probe);
         log.append(Event::ReadingsTaken(readings));
         // Seconds missed while the machine was too busy stay missing.
         second = (second + 1).max(u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX));
     }
 }
 
-fn remember(shared: &(Mutex<Shared>, Condvar), seen: MachineUse, target_is_local: bool) {
+fn remember(shared: &(Mutex<Shared>, Condvar), seen: MachineUse, probe: &mut Probe) {
     let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
     if guard.recent.len() == RECENT_MAX {
         guard.recent.pop_front();
     }
     guard.recent.push_back(seen);
-    guard.target_is_local = target_is_local;
+    guard.target_is_local = probe.target_is_local();
+    guard.told.append(&mut probe.take_told());
 }
 
 fn machine_use(readings: &Readings) -> MachineUse {

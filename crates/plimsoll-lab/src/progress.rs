@@ -75,3 +75,10 @@ pub(crate) fn tell_of_processes(window: &Window, watcher: &mut dyn Watcher) {
         watcher.noted(fault);
     }
 }
+
+/// Passes on what the probes said of parts of the service: which are not seen, and what gives access to them.
+pub(crate) fn tell_of_parts(told: Vec<String>, watcher: &mut dyn Watcher) {
+    for text in told {
+        watcher.noted(&format!("note: {text}"));
+    }
+}

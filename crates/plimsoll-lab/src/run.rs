@@ -49,6 +49,7 @@ pub fn run(
             cpu: conductor.latest_machine_use().map(|seen| seen.busy),
         });
         progress::tell_of_processes(window, watcher);
+        progress::tell_of_parts(conductor.take_told(), watcher);
         // Stopped once, and not aborted: requests cut off by us would be told as failures of the target.
         if !has_hit && let Some(hit) = aborts.record(window) {
             has_hit = true;

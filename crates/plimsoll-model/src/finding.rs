@@ -30,6 +30,22 @@ pub enum Strength {
     Decomposition,
 }
 
+/// Where in the call path a limit lies; of equal scores the deeper one, further down here, is named first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// The instrument itself.
+    Generator,
+    /// Between generator and target, and the kernel's queues before the target.
+    Network,
+    /// A proxy or web server.
+    Proxy,
+    /// The machine or container of the target.
+    Machine,
+    /// A cache or database.
+    Store,
+}
+
 /// A series in the three windows that a finding compares.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
@@ -56,6 +72,9 @@ pub struct Finding {
     pub rule: String,
     /// The limit, such as `accept backlog of 127.0.0.1:8080`.
     pub limit: String,
+    /// Where it lies; `None` in logs that do not say.
+    #[serde(default)]
+    pub tier: Option<Tier>,
     /// How sure.
     pub certainty: Certainty,
     /// Strength × onset, 0 to 1; findings are ordered by it.

@@ -15,6 +15,7 @@ pub mod load_line;
 pub mod metric;
 pub mod objective;
 pub mod outcome;
+pub mod part;
 pub mod plan;
 pub mod reading;
 pub mod run;

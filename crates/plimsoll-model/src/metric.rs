@@ -4,6 +4,10 @@
 //! meaning of each stand in the probe's table of definitions (`plimsoll-probe`, module `series`).
 //! A series is a metric with its labels: [`series`].
 
+mod parts;
+
+pub use parts::*;
+
 /// Value of the label `process` for the generator itself.
 pub const GENERATOR: &str = "generator";
 /// Value of the label `process` for the target: the processes that serve it, children included.

@@ -16,6 +16,7 @@ pub(crate) struct Files {
     buffer: Vec<u8>,
     noted: BTreeSet<String>,
     notes: Vec<String>,
+    told: Vec<String>,
 }
 
 impl Files {
@@ -25,6 +26,7 @@ impl Files {
             buffer: Vec::with_capacity(16 << 10),
             noted: BTreeSet::new(),
             notes: Vec::new(),
+            told: Vec::new(),
         }
     }
 
@@ -69,6 +71,18 @@ impl Files {
             .filter_map(Result::ok)
             .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
             .collect())
+    }
+
+    /// Remembers `text`, once for each `key`, for whoever watches the run to know now.
+    pub(crate) fn tell(&mut self, key: &str, text: &str) {
+        let known = self.notes.len();
+        self.note(key, text);
+        self.told.extend(self.notes.get(known).cloned());
+    }
+
+    /// What was to be told since this was asked last.
+    pub(crate) fn take_told(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.told)
     }
 
     /// Remembers `text`, once for each `key`.

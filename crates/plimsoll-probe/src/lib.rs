@@ -1,14 +1,17 @@
-//! Reads host, cgroup, process and TCP state into readings, once a second, without privilege where the kernel allows.
+//! Reads host, cgroup, process and TCP state, and what parts of a service tell of themselves, into readings, once a
+//! second, without privilege where the kernel allows.
 //!
 //! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the machine;
 //! [`advice::check`] says what on this host will bind first. What cannot be read is left out and noted, never
 //! guessed: a series that is absent was not read.
 
 pub mod advice;
+mod auto;
 mod cgroups;
 mod clock;
 mod diag;
 mod edge;
+mod eyes;
 pub mod facts;
 mod files;
 mod group;

@@ -42,6 +42,8 @@ pub(crate) struct Meter {
     new_series: BTreeMap<String, SeriesInfo>,
     known: HashSet<String>,
     totals: HashMap<String, Total>,
+    /// A counter that fell since somebody asked.
+    fallen: Option<String>,
 }
 
 impl Meter {
@@ -80,9 +82,22 @@ impl Meter {
             return None;
         };
         let before = std::mem::replace(before, now);
-        let by = total.checked_sub(before.value)?;
+        let Some(by) = total.checked_sub(before.value) else {
+            self.fallen.get_or_insert_with(|| key.to_owned());
+            return None;
+        };
         let seconds = now.at_ns.saturating_sub(before.at_ns) as f64 / 1e9;
         (seconds > 0.0).then_some(Rise { by, seconds })
+    }
+
+    /// A counter that fell since this was asked last: it wrapped, or whoever counts began anew.
+    pub(crate) fn take_fallen(&mut self) -> Option<String> {
+        self.fallen.take()
+    }
+
+    /// Who counts has begun anew: what was read before is nothing to compare with.
+    pub(crate) fn forget_totals(&mut self) {
+        self.totals.clear();
     }
 
     /// A value whose series has a name already.
@@ -143,5 +158,12 @@ mod tests {
                 ..Readings::default()
             }
         );
+        assert_eq!(meter.take_fallen().as_deref(), Some(metric::LISTEN_DROPS));
+        assert_eq!(meter.take_fallen(), None);
+        // One that began anew above what it was has not risen by the difference.
+        meter.forget_totals();
+        meter.begin(5_000_000_000);
+        meter.counter(metric::LISTEN_DROPS, &[], 500, 1.0);
+        assert!(meter.finish(3).values.is_empty() && meter.take_fallen().is_none());
     }
 }

@@ -1,14 +1,23 @@
-//! Parsers of the kernel's text files: pure functions over text that never fail. What is missing or malformed is
-//! zero or absent, so a kernel that adds, drops or reorders lines is read as far as it is understood.
+//! Parsers of the kernel's text files, and of what parts of a service tell of themselves: pure functions over text that
+//! never fail. What is missing or malformed is zero or absent, so a kernel or a part that adds, drops or reorders lines
+//! is read as far as it is understood.
 
 pub mod cgroup;
 pub mod cpu;
 pub mod disk;
+pub mod haproxy;
+pub mod haproxy_configuration;
+pub mod memcached;
 pub mod memory;
 pub mod network;
+pub mod nginx;
+pub mod nginx_configuration;
 pub mod process;
+pub mod redis;
 pub mod socket;
 
+#[cfg(test)]
+mod parts_tests;
 #[cfg(test)]
 mod tests;
 

@@ -5,11 +5,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use plimsoll_model::metric;
+use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
 
+use crate::auto;
 use crate::cgroups::Cgroups;
 use crate::clock;
 use crate::edge::Edge;
+use crate::eyes::Eyes;
 use crate::files::Files;
 use crate::group::{Group, Machine};
 use crate::host::Host;
@@ -30,6 +33,10 @@ pub struct ProbePlan {
     pub process_names: Vec<String>,
     /// The admin address of an edge that stands before the target.
     pub edge: Option<SocketAddr>,
+    /// Parts of the service that are asked about themselves.
+    pub parts: Vec<Part>,
+    /// Look for such parts on this machine.
+    pub auto: bool,
     /// Below which `/proc` and `/sys` are found: `/`, or a fixture in tests.
     pub root: PathBuf,
 }
@@ -42,6 +49,8 @@ impl Default for ProbePlan {
             pids: Vec::new(),
             process_names: Vec::new(),
             edge: None,
+            parts: Vec::new(),
+            auto: false,
             root: PathBuf::from("/"),
         }
     }
@@ -62,6 +71,7 @@ pub struct Probe {
     generator: Group,
     cgroups: Cgroups,
     edge: Option<Edge>,
+    eyes: Eyes,
     machine: Machine,
     before_ns: Option<u64>,
     cost_ns: u64,
@@ -103,6 +113,7 @@ impl Probe {
             generator: Group::new(metric::GENERATOR),
             cgroups: Cgroups::default(),
             edge: plan.edge.map(Edge::new),
+            eyes: Eyes::default(),
             machine,
             before_ns: None,
             cost_ns: 0,
@@ -113,9 +124,14 @@ impl Probe {
         probe.meter = Meter::default();
         probe.before_ns = None;
         probe.host = Host::new(probe.host.into_network(), machine.page_len);
-        if !probe.target_is_local() {
+        let is_named = probe.door.is_named()
+            || !probe.wanted.pids.is_empty()
+            || !probe.wanted.names.is_empty();
+        if is_named && !probe.target_is_local() {
             probe.files.note("remote", &probe.door.remote_note());
         }
+        let parts = auto::parts(&mut probe.files, plan.parts, plan.auto);
+        probe.eyes = Eyes::open(parts, &mut probe.files);
         probe
     }
 
@@ -125,6 +141,7 @@ impl Probe {
         let begin_ns = clock::now_ns();
         let begin_cpu_ns = clock::thread_cpu_ns();
         self.meter.begin(begin_ns);
+        self.eyes.call();
         if let Some(before_ns) = self.before_ns {
             let interval_s = begin_ns.saturating_sub(before_ns) as f64 / 1e9;
             self.meter.gauge(metric::PROBE_INTERVAL, &[], interval_s);
@@ -149,8 +166,10 @@ impl Probe {
         self.was_local |= !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty();
         let local = f64::from(u8::from(self.was_local));
         self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);
+        let mut readings = self.meter.finish(second);
+        self.eyes.gather(&mut readings, &mut self.files);
         self.cost_ns = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns);
-        self.meter.finish(second)
+        readings
     }
 
     fn read_processes(&mut self, created: u64) {
@@ -186,6 +205,11 @@ impl Probe {
     /// What could not be read and why, each once.
     pub fn notes(&self) -> Vec<String> {
         self.files.notes().to_vec()
+    }
+
+    /// Of the notes, what was said of parts of the service since this was asked last.
+    pub fn take_told(&mut self) -> Vec<String> {
+        self.files.take_told()
     }
 
     /// Whether the target's processes or its listening socket were found on this machine, now or earlier.

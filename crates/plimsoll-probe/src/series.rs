@@ -156,8 +156,46 @@ const ALL: &[Definition] = table! {
     Gauge EDGE_CACHE_OBJECTS [] "{copy}" "/metrics of an edge" "copies";
     Gauge EDGE_CACHE_BYTES [] "By" "/metrics of an edge" "memory that copies take";
 
+    Gauge SETTING ["at", "setting", "of", "file"] "{unit}" "INFO, stats, show stat, configuration files" "a setting of a part, and where it is written";
+    Gauge NGINX_CONNECTIONS ["at", "state"] "{connection}" "nginx stub_status" "connections by state: active (all), reading, writing, waiting";
+    Delta NGINX_ACCEPTED ["at"] "{connection}" "nginx stub_status accepts" "connections accepted";
+    Delta NGINX_DROPPED ["at"] "{connection}" "nginx stub_status accepts - handled" "connections accepted and closed at once because `worker_connections` were used up";
+    Delta NGINX_REQUESTS ["at"] "{request}" "nginx stub_status requests" "requests that began";
+    Gauge HAPROXY_CONNECTIONS ["at"] "{connection}" "HAProxy CurrConns" "connections of clients";
+    Gauge HAPROXY_CONNECTIONS_LIMIT ["at"] "{connection}" "HAProxy Maxconn" "most connections of clients";
+    Gauge HAPROXY_IDLE ["at"] "1" "HAProxy Idle_pct" "share of the time that its threads were idle";
+    Gauge HAPROXY_SESSIONS ["at", "proxy", "server"] "{session}" "HAProxy scur" "sessions";
+    Gauge HAPROXY_SESSIONS_LIMIT ["at", "proxy", "server"] "{session}" "HAProxy slim" "most sessions, of frontends and servers that have a limit";
+    Gauge HAPROXY_QUEUE ["at", "proxy", "server"] "{request}" "HAProxy qcur" "requests that wait for a server";
+    Delta HAPROXY_SESSIONS_BEGUN ["at", "proxy", "server"] "{session}" "HAProxy stot" "sessions that began";
+    Delta HAPROXY_CONNECT_ERRORS ["at", "proxy", "server"] "{connection}" "HAProxy econ" "connections to servers that failed";
+    Delta HAPROXY_ANSWER_ERRORS ["at", "proxy", "server"] "{answer}" "HAProxy eresp" "answers that were cut off or no HTTP";
+    Delta HAPROXY_RETRIES ["at", "proxy", "server"] "{connection}" "HAProxy wretr" "connections to servers that were tried again";
+    Delta HAPROXY_CLIENT_ABORTS ["at", "proxy", "server"] "{request}" "HAProxy cli_abrt" "transfers that clients gave up";
+    Delta HAPROXY_SERVER_ERRORS ["at", "proxy", "server"] "{answer}" "HAProxy hrsp_5xx" "answers with status 5xx";
+    Gauge HAPROXY_TIME ["at", "proxy", "server", "phase"] "s" "HAProxy qtime, ctime, rtime, ttime" "mean time of the last 1,024 requests in a phase: queue, connect, answer, total";
+    Gauge REDIS_CLIENTS ["at"] "{client}" "Redis INFO connected_clients" "clients connected";
+    Gauge REDIS_CLIENTS_BLOCKED ["at"] "{client}" "Redis INFO blocked_clients" "clients that wait in a blocking command";
+    Delta REDIS_REJECTED ["at"] "{connection}" "Redis INFO rejected_connections" "connections refused at `maxclients`";
+    Delta REDIS_COMMANDS ["at"] "{command}" "Redis INFO total_commands_processed" "commands carried out";
+    Delta REDIS_EVICTED ["at"] "{key}" "Redis INFO evicted_keys" "keys thrown away at `maxmemory`";
+    Delta REDIS_HITS ["at"] "{lookup}" "Redis INFO keyspace_hits" "look-ups that found their key";
+    Delta REDIS_MISSES ["at"] "{lookup}" "Redis INFO keyspace_misses" "look-ups that did not find their key";
+    Gauge REDIS_MEMORY ["at"] "By" "Redis INFO used_memory" "memory in use";
+    Delta REDIS_OUT_OF_MEMORY ["at"] "{command}" "Redis INFO errorstat_OOM" "commands refused because memory was full";
+    Delta REDIS_MAIN_THREAD ["at"] "s" "Redis INFO used_cpu_user_main_thread, used_cpu_sys_main_thread" "CPU time of the thread that carries out commands";
+    Gauge REDIS_FORK ["at"] "s" "Redis INFO latest_fork_usec" "time that the latest fork stopped it";
+    Delta REDIS_FSYNC_DELAYED ["at"] "{write}" "Redis INFO aof_delayed_fsync" "writes of the append-only file that waited for the disk";
+    Gauge MEMCACHED_CONNECTIONS ["at"] "{connection}" "memcached stats curr_connections" "connections open";
+    Delta MEMCACHED_REFUSED ["at"] "{connection}" "memcached stats rejected_connections + listen_disabled_num" "connections refused, and times it stopped accepting, because its connections were used up";
+    Delta MEMCACHED_EVICTIONS ["at"] "{item}" "memcached stats evictions" "items thrown away for want of memory";
+    Gauge MEMCACHED_MEMORY ["at"] "By" "memcached stats bytes" "memory of its items";
+    Delta MEMCACHED_HITS ["at"] "{lookup}" "memcached stats get_hits" "look-ups that found their item";
+    Delta MEMCACHED_MISSES ["at"] "{lookup}" "memcached stats get_misses" "look-ups that did not find their item";
+
+    Gauge PROBE_ANSWER_TIME ["at"] "s" "monotonic clock" "time that a part took to tell of itself";
     Gauge PROBE_INTERVAL [] "s" "monotonic clock" "time since the readings before";
-    Gauge PROBE_CPU_TIME [] "s" "thread CPU clock" "CPU time the readings before took";
+    Gauge PROBE_CPU_TIME ["at"] "s" "thread CPU clock" "CPU time the readings before took; with at, what asking that part took";
 };
 
 #[cfg(test)]

@@ -45,6 +45,11 @@ impl Door {
         )
     }
 
+    /// Whether anything is said of where the target listens.
+    pub(crate) fn is_named(&self) -> bool {
+        self.address.is_some() || self.unix_path.is_some()
+    }
+
     /// Whether a listener takes connections to the target's address.
     fn is_served_by(&self, listener: SocketAddr) -> bool {
         self.address.is_some_and(|address| {

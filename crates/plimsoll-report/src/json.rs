@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use plimsoll_model::finding::Certainty;
+use plimsoll_model::finding::{Certainty, Tier};
 use plimsoll_model::verdict::Verdict;
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
@@ -18,7 +18,7 @@ mod parts;
 pub mod steps;
 pub mod websocket;
 
-use parts::{path_text, void_texts};
+use parts::{next_limit, path_text, void_texts};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 use websocket::WebSocketObject;
 
@@ -120,6 +120,9 @@ pub struct LimitObject {
     pub trials: Vec<TrialObject>,
     /// Named limits, best first.
     pub findings: Vec<FindingObject>,
+    /// The limit of the best finding that does not follow from another, behind the first: what shows itself next; null
+    /// when nothing does.
+    pub next: Option<String>,
     /// What else was found, a sentence each.
     pub remarks: Vec<String>,
     /// The same search with an edge in between; null without `--through`.
@@ -312,6 +315,8 @@ pub struct FindingObject {
     pub rule: String,
     /// What sets the limit.
     pub limit: String,
+    /// Where it lies: `generator`, `network`, `proxy`, `machine` or `store`; null in logs that do not say.
+    pub tier: Option<String>,
     /// `possible`, `suspected`, `explicit` or `confirmed`.
     pub certainty: String,
     /// Strength of the symptom × its onset at the line, 0 to 1.
@@ -324,6 +329,8 @@ pub struct FindingObject {
     pub evidence: Vec<EvidenceObject>,
     /// Rule of the finding that this one follows from, or null.
     pub consequence_of: Option<String>,
+    /// What follows from this one: the limits of those findings.
+    pub consequences: Vec<String>,
 }
 
 /// A series at low load, at the highest passing load and at the lowest failing load.
@@ -414,7 +421,8 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
             .as_ref()
             .map(|gate| GateObject::of(gate, report.unit())),
         trials: run.trials.iter().map(TrialObject::of).collect(),
-        findings: run.findings.iter().map(FindingObject::of).collect(),
+        findings: FindingObject::all(&run.findings),
+        next: next_limit(&run.findings),
         remarks: answer::remarks(remarks, report.unit()),
         through_edge: None,
     }
@@ -467,6 +475,17 @@ pub fn verdict_name(verdict: Verdict) -> &'static str {
         Verdict::Unreachable => "unreachable",
         Verdict::Void => "void",
         Verdict::Interrupted => "interrupted",
+    }
+}
+
+/// The name of a tier in JSON.
+pub fn tier_name(tier: Tier) -> &'static str {
+    match tier {
+        Tier::Generator => "generator",
+        Tier::Network => "network",
+        Tier::Proxy => "proxy",
+        Tier::Machine => "machine",
+        Tier::Store => "store",
     }
 }
 

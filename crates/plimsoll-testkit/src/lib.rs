@@ -4,4 +4,5 @@ pub mod browser;
 pub mod countries;
 pub mod origin;
 pub mod port;
+pub mod program;
 pub mod queue;

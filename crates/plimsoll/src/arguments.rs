@@ -4,6 +4,7 @@ mod edge;
 mod import;
 mod parse;
 mod transport;
+mod watch;
 mod websocket;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) use edge::*;
 pub(crate) use import::*;
 pub(crate) use parse::*;
 pub(crate) use transport::*;
+pub(crate) use watch::*;
 pub(crate) use websocket::*;
 
 /// Finds how much load a web service carries, names what limits it, and keeps it afloat beyond it.
@@ -53,6 +55,8 @@ pub(crate) enum Command {
     Run(Box<RunArguments>),
     /// Find the load line: the highest rate that meets the objective
     Limit(Box<LimitArguments>),
+    /// Look at a service and its machine without any load, and print what was read
+    Watch(WatchArguments),
     /// Check a plan file; or list, without load, what on this host will bind first
     Check(CheckArguments),
     /// Make the report of a run again

@@ -162,7 +162,6 @@ fn probe_plan(arguments: &CheckArguments) -> Result<ProbePlan, Fault> {
         unix_socket: arguments.unix_socket.clone(),
         pids: arguments.pid.clone(),
         process_names: arguments.process.clone(),
-        edge: None,
-        root: "/".into(),
+        ..ProbePlan::default()
     })
 }

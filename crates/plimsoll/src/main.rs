@@ -24,6 +24,7 @@ mod screen;
 mod signals;
 mod target;
 mod through;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
     let ended = match cli.command {
         Command::Run(arguments) => run::run(&arguments, screen),
         Command::Limit(arguments) => limit::limit(&arguments, screen),
+        Command::Watch(arguments) => watch::watch(&arguments),
         Command::Check(arguments) => check::check(&arguments, screen),
         Command::Report(arguments) => report::report(&arguments, screen),
         Command::Export(arguments) => export::export(&arguments),

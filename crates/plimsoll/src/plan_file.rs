@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, Edge, LookUp};
 use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings, Watch};
 
+use crate::arguments::WatchArgument;
 use crate::explain::Fault;
 use crate::screen::tell;
 
@@ -157,11 +158,44 @@ pub(crate) fn environment_of_processes() -> Vec<(String, String)> {
         .collect()
 }
 
+/// What is looked at: what a flag says, else the plan.
+pub(crate) fn watched(flag: Option<&WatchArgument>, of_plan: Watch) -> Result<Watch, Fault> {
+    let path = match flag {
+        None => return Ok(of_plan),
+        Some(WatchArgument::None) => return Ok(Watch::default()),
+        Some(WatchArgument::Auto) => {
+            return Ok(Watch {
+                auto: true,
+                ..of_plan
+            });
+        }
+        Some(WatchArgument::File(path)) => path,
+    };
+    let bytes = bounded(path, PLAN_LEN_MAX).map_err(|fault| {
+        Fault::usage(format!(
+            "cannot read what is to be watched, {}: {fault}",
+            path.display()
+        ))
+        .remedy(
+            "--watch auto, --watch none, or a YAML file of what stands behind `watch:` in a plan",
+        )
+    })?;
+    let text = text_of(path, bytes)?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    plan::read_watch(&text, &Around { folder }).map_err(|faults| {
+        let file = path.display().to_string();
+        let count = faults.list().len();
+        let problems = if count == 1 { "problem" } else { "problems" };
+        Fault::usage(format!("{file} has {count} {problems}")).details(faults.lines(&file))
+    })
+}
+
 /// Says what the plan wants to be looked at and nothing looks at yet.
 pub(crate) fn tell_unwatched(watch: &Watch) {
     if !watch.later.is_empty() {
         tell(&format!(
-            "note: watch: {} cannot be looked at yet; host, process, pid and edge can",
+            "note: watch: {} cannot be looked at yet; host, process, pid, edge, nginx, haproxy, redis, valkey and \
+             memcached can",
             watch.later.join(", ")
         ));
     }

@@ -4,7 +4,7 @@ mod load;
 mod websocket;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -186,6 +186,7 @@ fn plan(
     let tick = transport.generator.tick.or(file.and_then(|file| file.tick));
     let way = transport_of(transport, written.as_ref());
     let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
+    let watch = plan_file::watched(transport.generator.watch.as_ref(), watch)?;
     plan_file::tell_unwatched(&watch);
     let (scenario, inputs) = match written {
         Some(written) => scenario_of(written, transport)?,
@@ -382,8 +383,7 @@ pub(crate) fn probe_plan(plan: &Plan, pids: &[u32], names: &[String]) -> ProbePl
         unix_socket: plan.target.unix_socket.clone(),
         pids: pids.to_vec(),
         process_names: names.to_vec(),
-        edge: None,
-        root: PathBuf::from("/"),
+        ..ProbePlan::default()
     }
 }
 
@@ -404,6 +404,8 @@ pub(crate) fn assignment(
     let names = [&said.process[..], &planned.watch.processes].concat();
     let mut probes = probe_plan(&planned.plan, &pids, &names);
     probes.edge = planned.watch.edge;
+    probes.parts = planned.watch.parts;
+    probes.auto = planned.watch.auto;
     probes.target_address = planned.behind.or(probes.target_address);
     Assignment {
         probes,

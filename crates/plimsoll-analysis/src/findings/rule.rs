@@ -2,20 +2,9 @@
 
 use std::fmt::{self, Write as _};
 
-use plimsoll_model::finding::{Evidence, Strength};
+use plimsoll_model::finding::{Evidence, Strength, Tier};
 
 use super::stretch::{Stretch3, View};
-
-/// How deep in the call path a limit lies; of equal scores the deeper one is named first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Tier {
-    /// The instrument itself.
-    Generator,
-    /// Between generator and target, and the kernel's queues before the target.
-    Network,
-    /// The machine or container of the target.
-    Machine,
-}
 
 /// One row of the table.
 #[derive(Debug)]
@@ -96,6 +85,8 @@ pub(super) struct Words {
     pub(super) sentence: String,
     /// Series and numbers.
     pub(super) evidence: Vec<Evidence>,
+    /// What to do, where more is known than the rule says: the setting, its value, its file.
+    pub(super) remedy: Option<String>,
     /// Not the target's own doing, or not surely: the certainty is lowered.
     pub(super) doubtful: bool,
 }
@@ -106,6 +97,7 @@ impl Words {
             limit: limit.into(),
             sentence,
             evidence: Vec::new(),
+            remedy: None,
             doubtful: false,
         }
     }
@@ -116,6 +108,13 @@ impl Words {
         if line.base.or(line.passing).or(line.failing).is_some() {
             self.evidence.push(line);
         }
+        self
+    }
+
+    /// Says what to do in place of the rule.
+    #[must_use]
+    pub(super) fn advising(mut self, remedy: String) -> Self {
+        self.remedy = Some(remedy);
         self
     }
 

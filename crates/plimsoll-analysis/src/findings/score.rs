@@ -1,9 +1,9 @@
 //! Score = strength × onset; then who follows from whom, and the order.
 
-use plimsoll_model::finding::{Certainty, Finding, Strength};
+use plimsoll_model::finding::{Certainty, Finding, Strength, Tier};
 
 use super::measure::signs;
-use super::rule::{Case, Rule, Sign, Tier};
+use super::rule::{Case, Rule, Sign};
 use super::stretch::{Stretch3, View};
 
 /// A symptom that was already there at a passing load has grown when it is this much larger.
@@ -26,8 +26,8 @@ pub(super) fn findings(rules: &[Rule], over: &Stretch3<'_>) -> Vec<Finding> {
     let local = over.failing.target_is_local();
     let mut scored: Vec<Scored<'_>> = rules
         .iter()
-        // Of a remote target only the generator's machine was read.
-        .filter(|rule| local || rule.tier == Tier::Generator)
+        // Of a remote target only the generator's machine was read. Parts tell of themselves wherever they are.
+        .filter(|rule| local || !matches!(rule.tier, Tier::Network | Tier::Machine))
         .filter_map(|rule| best_of(rule, over))
         .collect();
     name_consequences(&mut scored);
@@ -75,10 +75,11 @@ fn best_of<'a>(rule: &'a Rule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
         finding: Finding {
             rule: rule.id.to_owned(),
             limit: words.limit,
+            tier: Some(rule.tier),
             certainty,
             score,
             sentence: words.sentence,
-            remedy: rule.remedy.to_owned(),
+            remedy: words.remedy.unwrap_or_else(|| rule.remedy.to_owned()),
             evidence: words.evidence,
             consequence_of: None,
         },

@@ -3,7 +3,7 @@
 use plimsoll_model::finding::Evidence;
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::metric;
-use plimsoll_model::reading::SeriesTable;
+use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::window::{GeneratorUse, Window};
 
 use super::{Context, Span, Stretches};
@@ -134,6 +134,17 @@ impl<'a> View<'a> {
     /// Series of a metric.
     pub(super) fn series_of(&self, metric: &'a str) -> impl Iterator<Item = &'a str> {
         self.readings.names_of(metric)
+    }
+
+    /// A setting of the part that was asked at `at`: its value, and the file where it is written, if that is known.
+    pub(super) fn setting(&self, at: &str, name: &str, of: &str) -> Option<(f64, Option<&'a str>)> {
+        let is_it = |series: &&str| {
+            label(series, "at") == Some(at)
+                && label(series, "setting") == Some(name)
+                && label(series, "of").unwrap_or_default() == of
+        };
+        let series = self.series_of(metric::SETTING).find(is_it)?;
+        Some((self.max(series)?, label(series, "file")))
     }
 
     fn values(&self, series: &str) -> impl Iterator<Item = f64> {

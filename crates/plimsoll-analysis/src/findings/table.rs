@@ -1,10 +1,10 @@
 //! The table of rules. Thresholds are those of the method's rule table; a threshold that differs says why.
 
-use plimsoll_model::finding::Strength;
+use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
-use super::rule::{Rule, Symptom, Tier};
-use super::{generator, machine, network};
+use super::rule::{Rule, Symptom};
+use super::{generator, machine, network, proxy, store};
 
 /// Share of a hard limit above which it is as good as reached.
 pub(super) const NEARLY_FULL: f64 = 0.9;
@@ -75,7 +75,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(machine::cpu),
         words: machine::cpu_words,
         remedy: "find the hot path with a profiler, cache what it computes, or add cores or replicas",
-        explains: &["N1"],
+        explains: &["N1", "X1", "X2", "H1", "H7"],
     },
     Rule {
         id: "C2",
@@ -89,7 +89,7 @@ pub(super) const RULES: &[Rule] = &[
         words: machine::quota_words,
         remedy: "raise the CPU quota of the container or service, and let it run no more threads than the quota has \
                  CPUs",
-        explains: &["N1", "C3"],
+        explains: &["N1", "C3", "X1", "X2", "H1", "H7"],
     },
     Rule {
         id: "C3",
@@ -99,7 +99,7 @@ pub(super) const RULES: &[Rule] = &[
         words: machine::thread_words,
         remedy: "run more processes or workers, or move work off this thread (event loop, interpreter lock, single \
                  worker)",
-        explains: &["N1"],
+        explains: &["N1", "X1", "X2", "H1", "H7"],
     },
     Rule {
         id: "M2",
@@ -108,7 +108,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(machine::killed),
         words: machine::killed_words,
         remedy: "raise the memory limit, run fewer workers, or find what grows",
-        explains: &["N1"],
+        explains: &["N1", "X1", "X2", "H1", "H7"],
     },
     Rule {
         id: "F1",
@@ -118,6 +118,140 @@ pub(super) const RULES: &[Rule] = &[
         words: machine::files_words,
         remedy: "raise the limit of open files (ulimit -n, LimitNOFILE, worker_rlimit_nofile), or find what does not \
                  close them",
+        explains: &["N1", "X1", "X2", "H1", "H7"],
+    },
+    Rule {
+        id: "X1",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Increase {
+            metric: metric::NGINX_DROPPED,
+        },
+        words: proxy::nginx_dropped_words,
+        remedy: "raise `worker_connections`",
         explains: &["N1"],
+    },
+    Rule {
+        id: "X2",
+        strength: Strength::Utilisation,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(proxy::nginx_nearly_full),
+        words: proxy::nginx_nearly_full_words,
+        remedy: "raise `worker_connections`",
+        explains: &["N1"],
+    },
+    Rule {
+        id: "H1",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(proxy::server_queue),
+        words: proxy::server_queue_words,
+        remedy: "raise the server's `maxconn`",
+        explains: &["N1", "X1", "X2", "H7"],
+    },
+    Rule {
+        id: "H2",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(proxy::refused),
+        words: proxy::refused_words,
+        remedy: "see why the server takes no connections: it is down, or its accept queue is full (its backlog and \
+                 net.core.somaxconn); start or add servers",
+        explains: &[],
+    },
+    Rule {
+        id: "H7",
+        strength: Strength::Queue,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(proxy::frontend_full),
+        words: proxy::frontend_full_words,
+        remedy: "raise `maxconn`",
+        explains: &["N1", "X1", "X2"],
+    },
+    Rule {
+        id: "H10",
+        strength: Strength::Utilisation,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(proxy::busy),
+        words: proxy::busy_words,
+        remedy: "give HAProxy more threads (`nbthread`), resume TLS sessions or end TLS elsewhere, and keep connections \
+                 alive",
+        explains: &["N1"],
+    },
+    Rule {
+        id: "K1",
+        strength: Strength::Utilisation,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(store::redis_thread),
+        words: store::redis_thread_words,
+        remedy: "ask for less at once (pipelines, fewer and smaller commands), keep copies in the application, spread keys \
+                 over several instances, or set `io-threads`",
+        explains: &["N1", "X1", "X2", "H1", "H7"],
+    },
+    Rule {
+        id: "K2",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::REDIS_EVICTED,
+        },
+        words: store::redis_evicted_words,
+        remedy: "raise `maxmemory`",
+        explains: &["N1", "X1", "X2", "H1", "H7"],
+    },
+    Rule {
+        id: "K2",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::REDIS_OUT_OF_MEMORY,
+        },
+        words: store::redis_refused_words,
+        remedy: "raise `maxmemory`",
+        explains: &[],
+    },
+    Rule {
+        id: "K4",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::REDIS_REJECTED,
+        },
+        words: store::redis_rejected_words,
+        remedy: "raise `maxclients`",
+        explains: &[],
+    },
+    Rule {
+        id: "K5",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::REDIS_FSYNC_DELAYED,
+        },
+        words: store::redis_fsync_words,
+        remedy: "let a replica keep the append-only file, set `appendfsync no`, or give it a faster disk",
+        explains: &[],
+    },
+    Rule {
+        id: "K6",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::MEMCACHED_REFUSED,
+        },
+        words: store::memcached_connections_words,
+        remedy: "raise memcached's connections (-c)",
+        explains: &["N1", "X1", "X2", "H1", "H7"],
+    },
+    Rule {
+        id: "K6",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::MEMCACHED_EVICTIONS,
+        },
+        words: store::memcached_evictions_words,
+        remedy: "give memcached more memory (-m)",
+        explains: &["N1", "X1", "X2", "H1", "H7"],
     },
 ];

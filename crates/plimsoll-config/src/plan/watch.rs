@@ -1,22 +1,25 @@
 //! What else is looked at while a plan is carried out.
 
+mod part;
+
 use std::net::SocketAddr;
 
+use plimsoll_model::part::Part;
+
 use super::desk::Desk;
-use super::tree::Node;
+use super::source::Source;
+use super::tree::{self, Kind, Node};
+use super::{Faults, Surroundings};
+use part::PARTS;
 
 /// Names that the plan may give and that nothing looks at yet: the door says so.
-const LATER: [&str; 15] = [
-    "haproxy",
-    "nginx",
+const LATER: [&str; 11] = [
     "apache",
     "envoy",
     "postgres",
     "pgbouncer",
     "mysql",
     "mariadb",
-    "redis",
-    "memcached",
     "node",
     "jvm",
     "php-fpm",
@@ -24,9 +27,11 @@ const LATER: [&str; 15] = [
     "openmetrics",
 ];
 /// Names that mean something.
-const NOW: [&str; 4] = ["host", "process", "pid", "edge"];
-/// Processes and numbers of processes that can be named.
+const NOW: [&str; 5] = ["host", "process", "pid", "edge", "auto"];
+/// Processes, numbers of processes, and parts of a kind that can be named.
 const NAMED_MAX: usize = 64;
+/// Parts that can be watched together; each is asked by a thread of its own.
+const PARTS_MAX: usize = 64;
 
 /// What the probes look at beside the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,19 +42,69 @@ pub struct Watch {
     pub processes: Vec<String>,
     /// The admin address of an edge, whose figures become series.
     pub edge: Option<SocketAddr>,
+    /// Parts of the service that tell of themselves.
+    pub parts: Vec<Part>,
+    /// Look for parts on this machine.
+    pub auto: bool,
     /// What is named and cannot be looked at yet.
     pub later: Vec<String>,
 }
 
+/// Reads a file that says what is watched, as it would stand behind `watch:` in a plan.
+///
+/// # Errors
+/// All faults of the file together.
+pub fn read_watch(text: &str, surroundings: &dyn Surroundings) -> Result<Watch, Faults> {
+    let source = Source::new(text);
+    let desk = Desk::new(&source, surroundings);
+    let (root, tree_faults) = tree::read(&source);
+    for fault in tree_faults {
+        desk.note(fault.span.start, fault.fault, fault.valid, None);
+    }
+    let watched = match &root {
+        Some(root) if !root.is_null() => watch(&desk, root),
+        None if !source.text().trim().is_empty() && desk.has_faults() => Watch::default(),
+        _ => {
+            desk.note(0, "nothing is to be watched", VALID, None);
+            Watch::default()
+        }
+    };
+    let faults = desk.into_faults();
+    if faults.is_empty() {
+        Ok(watched)
+    } else {
+        Err(Faults::new(faults))
+    }
+}
+
+const VALID: &str = "auto, none, or names, such as host: local, process: [nginx, node], haproxy: unix:/run/haproxy.sock";
+
 /// Reads `watch:`.
 pub(crate) fn watch(desk: &Desk<'_>, node: &Node) -> Watch {
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        let auto = desk.one_of(node, &[("auto", true), ("none", false)]);
+        return Watch {
+            auto: auto.unwrap_or_default(),
+            ..Watch::default()
+        };
+    }
+    named(desk, node)
+}
+
+fn named(desk: &Desk<'_>, node: &Node) -> Watch {
     let mut watch = Watch::default();
-    let known: Vec<&str> = NOW.into_iter().chain(LATER).collect();
-    let valid = "names, such as host: local, process: [nginx, node], pid: 4711";
-    for (key, value) in desk.entries(node, valid).unwrap_or_default() {
+    let parts = PARTS.iter().map(|(name, _)| *name);
+    let known: Vec<&str> = NOW.into_iter().chain(parts).chain(LATER).collect();
+    for (key, value) in desk.entries(node, VALID).unwrap_or_default() {
+        let kind = PARTS.iter().find(|(name, _)| *name == key.text);
         for item in desk.one_or_more(value).iter().take(NAMED_MAX) {
+            if let Some((_, kind)) = kind {
+                watch.parts.extend(part::part(desk, item, *kind));
+                continue;
+            }
             match key.text.as_str() {
                 "host" => host(desk, item),
+                "auto" => watch.auto = desk.switch(item).unwrap_or_default(),
                 "edge" => watch.edge = edge(desk, item).or(watch.edge),
                 "process" => watch.processes.extend(process(desk, item)),
                 "pid" => watch
@@ -71,6 +126,9 @@ pub(crate) fn watch(desk: &Desk<'_>, node: &Node) -> Watch {
         if desk.one_or_more(value).len() > NAMED_MAX {
             desk.fault(value, "too many are named", "at most 64");
         }
+    }
+    if watch.parts.len() > PARTS_MAX {
+        desk.fault(node, "too many parts are named", "at most 64 together");
     }
     watch
 }

@@ -213,8 +213,8 @@ pub(crate) static PLAN: Table = Table {
         ),
         word!(
             "watch",
-            MapOf(&Free),
-            "What else is looked at: `host: local`, `process: [nginx, node]` (names), `pid: 4711`, `edge: 127.0.0.1:9191` (the admin address of an edge). Programs and where they tell of themselves (`haproxy`, `postgres`, …) may stand here; they are not looked at yet, and that is said."
+            Either(&[OneOf(&["auto", "none"]), MapOf(&Free)]),
+            "What else is looked at: `host: local`, `process: [nginx, node]` (names), `pid: 4711`, `edge: 127.0.0.1:9191` (the admin address of an edge), and parts of the service where they tell of themselves: `nginx: http://127.0.0.1:8080/nginx_status`, `haproxy: unix:/run/haproxy/admin.sock`, `redis: 127.0.0.1:6379` (or `valkey`; with a login `{ at: …, user: …, password: … }`), `memcached: 127.0.0.1:11211`. `auto` (also `auto: true` beside names) looks for these on this machine. Other programs (`postgres`, …) may stand here; they are not looked at yet, and that is said."
         ),
     ],
 };

@@ -127,6 +127,7 @@ impl<'a> Trials<'a> {
                 cpu: self.conductor.latest_machine_use().map(|seen| seen.busy),
             });
             progress::tell_of_processes(window, watcher);
+            progress::tell_of_parts(self.conductor.take_told(), watcher);
             windows.push(window.clone());
             self.flow(spec, course, &windows)
         })?;

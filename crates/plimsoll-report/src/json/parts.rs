@@ -11,7 +11,7 @@ use plimsoll_model::trial::{Percentiles, Trial};
 
 use super::{
     ClassesObject, EvidenceObject, FindingObject, GateObject, GeneratorObject, LoadLineObject,
-    OutcomesObject, TimesObject, TrialObject, certainty_name,
+    OutcomesObject, TimesObject, TrialObject, certainty_name, tier_name,
 };
 use crate::answer;
 use crate::number::millis;
@@ -19,6 +19,14 @@ use crate::number::millis;
 pub(super) fn void_texts(summary: &Summary) -> Option<Vec<String>> {
     let texts: Vec<String> = summary.void.iter().map(ToString::to_string).collect();
     (!texts.is_empty()).then_some(texts)
+}
+
+/// The limit behind the first.
+pub(super) fn next_limit(findings: &[Finding]) -> Option<String> {
+    let mut causes = findings
+        .iter()
+        .filter(|finding| finding.consequence_of.is_none());
+    causes.nth(1).map(|finding| finding.limit.clone())
 }
 
 pub(super) fn path_text(path: Option<&Path>) -> Option<String> {
@@ -130,7 +138,22 @@ impl TrialObject {
 }
 
 impl FindingObject {
-    pub(super) fn of(finding: &Finding) -> Self {
+    /// All findings of a run, each with what follows from it.
+    pub(super) fn all(findings: &[Finding]) -> Vec<Self> {
+        let following = |cause: &Finding| -> Vec<String> {
+            let followers = findings
+                .iter()
+                .filter(|finding| finding.consequence_of.as_ref() == Some(&cause.rule));
+            followers.map(|finding| finding.limit.clone()).collect()
+        };
+        let of = |finding| Self {
+            consequences: following(finding),
+            ..Self::of(finding)
+        };
+        findings.iter().map(of).collect()
+    }
+
+    fn of(finding: &Finding) -> Self {
         let evidence = finding.evidence.iter().map(|line| EvidenceObject {
             series: line.series.clone(),
             label: line.label.clone(),
@@ -143,12 +166,14 @@ impl FindingObject {
         Self {
             rule: finding.rule.clone(),
             limit: finding.limit.clone(),
+            tier: finding.tier.map(|tier| tier_name(tier).to_owned()),
             certainty: certainty_name(finding.certainty).to_owned(),
             score: finding.score,
             sentence: finding.sentence.clone(),
             remedy: finding.remedy.clone(),
             evidence: evidence.collect(),
             consequence_of: finding.consequence_of.clone(),
+            consequences: Vec::new(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use plimsoll_model::plan::{GoodStatus, STREAMS_MAX};
 
-use super::{duration_above_zero, good_status, size};
+use super::{WatchArgument, duration_above_zero, good_status, size};
 
 /// The request and the way to the target.
 #[derive(Debug, Args)]
@@ -159,4 +159,8 @@ pub(crate) struct GeneratorArguments {
     /// Watch processes of this name
     #[arg(long, value_name = "NAME")]
     pub(crate) process: Vec<String>,
+    /// Look for nginx, HAProxy, Redis and more on this machine (auto), at nothing but the target (none), or at what a file
+    /// names [default: the plan's `watch:`]
+    #[arg(long, value_name = "auto|none|FILE")]
+    pub(crate) watch: Option<WatchArgument>,
 }

@@ -9,6 +9,7 @@ mod edge_alarm;
 mod edge_disk;
 mod edge_memory;
 mod edge_service;
+mod eyes;
 mod http2;
 mod import;
 mod kill;

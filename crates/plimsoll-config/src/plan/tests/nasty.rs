@@ -159,6 +159,59 @@ fn what_is_watched_is_known_or_told() {
 }
 
 #[test]
+fn parts_are_watched_where_they_tell_of_themselves() {
+    let plan = |watch: &str| with_steps(&format!("  - get: /\nwatch: {watch}\n"));
+    for (watch, at, says) in [
+        ("{ nginx: '127.0.0.1:80' }", (5, 17), "stub_status"),
+        ("{ haproxy: lb }", (5, 19), "stats socket"),
+        (
+            "{ redis: { at: cache, pasword: x } }",
+            (5, 30),
+            "did you mean `password`",
+        ),
+        (
+            "{ redis: { password: x } }",
+            (5, 17),
+            "where it is is not said",
+        ),
+        (
+            "{ redis: 'redis://:secret@a b' }",
+            (5, 17),
+            "`a b` is not where Redis",
+        ),
+        (
+            "{ memcached: { at: cache, password: x } }",
+            (5, 21),
+            "without a login",
+        ),
+        ("sometimes", (5, 8), "auto, none"),
+        ("{ auto: perhaps }", (5, 16), "true, false"),
+    ] {
+        check(&plan(watch), at, says);
+    }
+    let text = plan(
+        "{ auto: true, nginx: [http://a/s, http://b/s], valkey: { at: cache, password: \"{{ env('KEY') }}\" } }",
+    );
+    let watch = read(&text, &given(), &desktop()).unwrap().watch;
+    let shown: Vec<String> = watch.parts.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        shown,
+        [
+            "nginx at http://a:80/s",
+            "nginx at http://b:80/s",
+            "Redis at cache:6379"
+        ]
+    );
+    let login = watch.parts[2].login.as_ref().unwrap();
+    assert!(login.password == "secret" && login.user.is_empty() && watch.auto);
+    let auto = read_watch("auto\n", &desktop()).unwrap();
+    assert!(auto.auto && auto.parts.is_empty());
+    let faults = read_watch("nginx: x\nhapoxy: y\n", &desktop()).unwrap_err();
+    assert_eq!(faults.list().len(), 2, "{faults:?}");
+    assert!(read_watch("", &desktop()).is_err());
+}
+
+#[test]
 fn a_capture_that_nothing_uses_is_noted() {
     let text = with_steps("  - get: /\n    capture: { a: 'x', b: 'y' }\n  - get: /{{ b }}\n");
     let plan = read(&text, &given(), &desktop()).unwrap();

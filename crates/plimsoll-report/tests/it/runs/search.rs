@@ -1,7 +1,7 @@
 //! Searches for the load line of a server that answers 800/s.
 
 use plimsoll_analysis::summary::quantile_with_failures;
-use plimsoll_model::finding::{Certainty, Evidence, Finding};
+use plimsoll_model::finding::{Certainty, Evidence, Finding, Tier};
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::load_line::{GateResult, LoadLine, NoLine, Remark, SearchResult};
 use plimsoll_model::objective::Answers;
@@ -201,6 +201,7 @@ fn findings() -> Vec<Finding> {
         Finding {
             rule: "C2".to_owned(),
             limit: "one thread of node (pid 4711)".to_owned(),
+            tier: Some(Tier::Machine),
             certainty: Certainty::Suspected,
             score: 0.6,
             sentence: "its busiest thread used 99 % of a core at 760 req/s while the machine was 24 % busy".to_owned(),
@@ -227,6 +228,7 @@ fn findings() -> Vec<Finding> {
         Finding {
             rule: "N1".to_owned(),
             limit: "accept backlog of 192.0.2.10:8080".to_owned(),
+            tier: None,
             certainty: Certainty::Explicit,
             score: 0.35,
             sentence: "the kernel dropped 37 connections a second because the accept queue was full".to_owned(),

@@ -1,0 +1,387 @@
+//! Rules about proxies and web servers, from what they tell of themselves.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::{subject_of, sustained};
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Row, View, bounded};
+
+/// Share of nginx's places for connections from which it is as good as full.
+const NEARLY_FULL: f64 = 0.95;
+/// Idle share of HAProxy's threads below which they have little to spare.
+const IDLE_MIN: f64 = 0.20;
+/// HAProxy's names of a proxy as a whole.
+const FRONTEND: &str = "FRONTEND";
+const BACKEND: &str = "BACKEND";
+
+/// Where the subject's part was asked.
+pub(super) fn place(subject: &str) -> &str {
+    label(subject, "at").unwrap_or("?")
+}
+
+/// `in FILE:LINE` where a file is known.
+pub(super) fn written(file: Option<&str>) -> String {
+    file.map(|file| format!(" in {file}")).unwrap_or_default()
+}
+
+fn active(subject: &str) -> String {
+    metric::series(
+        metric::NGINX_CONNECTIONS,
+        &[("at", place(subject)), ("state", "active")],
+    )
+}
+
+/// Places for connections in all workers of nginx together.
+fn nginx_places(view: &View<'_>, at: &str) -> Option<f64> {
+    let (connections, _) = view.setting(at, "worker_connections", "")?;
+    let (workers, _) = view.setting(at, "worker_processes", "")?;
+    Some(connections * workers)
+}
+
+fn nginx_words(case: &Case<'_>, mut sentence: String) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let setting = view.setting(at, "worker_connections", "");
+    let places = nginx_places(view, at);
+    let remedy = match setting {
+        Some((now, file)) => {
+            say(
+                &mut sentence,
+                format_args!("; `worker_connections` is {now:.0}"),
+            );
+            format!(
+                "raise `worker_connections` (now {now:.0}){} to {:.0} or more: a proxied request takes two; see that \
+                 `worker_rlimit_nofile` is higher still, then `nginx -s reload`",
+                written(file),
+                (4.0 * now).max(1024.0)
+            )
+        }
+        None => "raise `worker_connections` in nginx's `events { … }`: a proxied request takes two; see that \
+            `worker_rlimit_nofile` is higher still, then `nginx -s reload`"
+            .to_owned(),
+    };
+    Words::new(format!("worker_connections of nginx ({at})"), sentence)
+        .with(bounded(
+            case.line(
+                &case.series(metric::NGINX_DROPPED),
+                "connections closed for want of a place, per second",
+            ),
+            Some(0.0),
+        ))
+        .with(bounded(
+            case.line(&active(case.subject), "connections of clients"),
+            places,
+        ))
+        .with(case.line(
+            &case.series(metric::NGINX_ACCEPTED),
+            "connections accepted, per second",
+        ))
+        .with(case.line(&case.series(metric::NGINX_REQUESTS), "requests, per second"))
+        .advising(remedy)
+}
+
+/// X1: connections were accepted and closed at once.
+pub(super) fn nginx_dropped_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let dropped = case.series(metric::NGINX_DROPPED);
+    let sentence = format!(
+        "nginx closed {:.0} connections a second as soon as it had accepted them, because it had no place for them",
+        view.mean(&dropped).unwrap_or(0.0).max(1.0)
+    );
+    nginx_words(case, sentence)
+}
+
+/// X2.
+pub(super) fn nginx_nearly_full(view: &View<'_>) -> Vec<Sign> {
+    let actives = view
+        .series_of(metric::NGINX_CONNECTIONS)
+        .filter(|series| label(series, "state") == Some("active"));
+    actives
+        .filter_map(|series| {
+            let at = place(series);
+            let places = nginx_places(view, at).filter(|&places| places > 0.0)?;
+            let share = view.share_of_seconds(|row| Some(row.get(series)? >= NEARLY_FULL * places));
+            sustained(&format!("{{at={at}}}"), share)
+        })
+        .collect()
+}
+
+pub(super) fn nginx_nearly_full_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let places = nginx_places(view, place(case.subject)).unwrap_or(0.0);
+    let sentence = format!(
+        "nginx had up to {:.0} connections of clients and places for {places:.0}",
+        view.max(&active(case.subject)).unwrap_or(0.0)
+    );
+    nginx_words(case, sentence)
+}
+
+/// A proxy of HAProxy, or one of its servers.
+fn of(metric: &str, subject: &str, server: &str) -> String {
+    let proxy = label(subject, "proxy").unwrap_or("?");
+    let labels = [("at", place(subject)), ("proxy", proxy), ("server", server)];
+    metric::series(metric, &labels)
+}
+
+/// Servers with a limit of a backend.
+fn limited_servers<'a>(view: &View<'a>, subject: &str) -> Vec<&'a str> {
+    let (at, proxy) = (label(subject, "at"), label(subject, "proxy"));
+    let limits = view.series_of(metric::HAPROXY_SESSIONS_LIMIT);
+    let own = limits.filter(|limit| label(limit, "at") == at && label(limit, "proxy") == proxy);
+    own.filter_map(|limit| label(limit, "server"))
+        .filter(|server| *server != FRONTEND)
+        .collect()
+}
+
+/// Whether a server has all its sessions in use.
+fn is_full(row: Row<'_>, subject: &str, server: &str) -> Option<bool> {
+    let sessions = row.get(&of(metric::HAPROXY_SESSIONS, subject, server))?;
+    Some(sessions >= row.get(&of(metric::HAPROXY_SESSIONS_LIMIT, subject, server))?)
+}
+
+/// Requests that wait for a backend, whichever server they wait for.
+fn waiting(row: Row<'_>, subject: &str, servers: &[&str]) -> Option<f64> {
+    let queue = |server: &str| row.get(&of(metric::HAPROXY_QUEUE, subject, server));
+    let own: f64 = servers.iter().filter_map(|server| queue(server)).sum();
+    Some(queue(BACKEND)? + own)
+}
+
+/// H1: requests wait in HAProxy while a server has all its sessions in use.
+pub(super) fn server_queue(view: &View<'_>) -> Vec<Sign> {
+    let queues = view.series_of(metric::HAPROXY_QUEUE);
+    let backends = queues.filter(|series| label(series, "server") == Some(BACKEND));
+    backends
+        .filter_map(|series| {
+            let proxy = label(series, "proxy")?;
+            let subject = format!("{{at={},proxy={proxy}}}", place(series));
+            let servers = limited_servers(view, &subject);
+            let share = view.share_of_seconds(|row| {
+                let full = servers
+                    .iter()
+                    .filter_map(|server| is_full(row, &subject, server));
+                Some(waiting(row, &subject, &servers)? > 0.0 && full.max()?)
+            });
+            let sign = sustained(&subject, share)?;
+            let lengths: Vec<f64> = view
+                .rows()
+                .filter_map(|row| waiting(row, &subject, &servers))
+                .collect();
+            Some(Sign {
+                magnitude: lengths.iter().sum::<f64>() / lengths.len().max(1) as f64,
+                ..sign
+            })
+        })
+        .collect()
+}
+
+pub(super) fn server_queue_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (subject, at) = (case.subject, place(case.subject));
+    let backend = label(subject, "proxy").unwrap_or("?");
+    let servers = limited_servers(view, subject);
+    let fullness = |server: &str| view.share_of_seconds(|row| is_full(row, subject, server));
+    let fullest = servers.iter().copied().max_by(|a, b| {
+        let (a, b) = (fullness(a).unwrap_or(0.0), fullness(b).unwrap_or(0.0));
+        a.total_cmp(&b)
+    });
+    let server = fullest.unwrap_or("?");
+    let limit = view.max(&of(metric::HAPROXY_SESSIONS_LIMIT, subject, server));
+    let queue = case.over.asked(
+        (
+            &of(metric::HAPROXY_QUEUE, subject, BACKEND),
+            "requests that wait for a server",
+            "{request}",
+        ),
+        |view| {
+            let lengths = view
+                .rows()
+                .filter_map(|row| waiting(row, subject, &servers));
+            let (sum, count) =
+                lengths.fold((0.0, 0.0), |(sum, count), one| (sum + one, count + 1.0));
+            (count > 0.0).then_some(sum / count)
+        },
+    );
+    let sentence = format!(
+        "{:.0} requests waited in HAProxy's queue for {backend}, on average, while {server} had all its {:.0} sessions in \
+         use in {:.0} % of the seconds",
+        queue.failing.unwrap_or(0.0).max(1.0),
+        limit.unwrap_or(0.0),
+        fullness(server).unwrap_or(0.0) * 100.0
+    );
+    let phase = |phase: &str| {
+        let proxy = label(subject, "proxy").unwrap_or("?");
+        let labels = [
+            ("at", at),
+            ("proxy", proxy),
+            ("server", BACKEND),
+            ("phase", phase),
+        ];
+        metric::series(metric::HAPROXY_TIME, &labels)
+    };
+    Words::new(
+        format!("maxconn of server {server} in HAProxy's {backend} ({at})"),
+        sentence,
+    )
+    .with(bounded(queue, Some(0.0)))
+    .with(bounded(
+        case.line(
+            &of(metric::HAPROXY_SESSIONS, subject, server),
+            "sessions with that server",
+        ),
+        limit,
+    ))
+    .with(case.line(&phase("queue"), "time in the queue"))
+    .with(case.line(&phase("answer"), "time until the server's answer"))
+    .advising(server_remedy(case, backend, server, limit))
+}
+
+fn server_remedy(case: &Case<'_>, backend: &str, server: &str, limit: Option<f64>) -> String {
+    let (view, at) = (case.failing(), place(case.subject));
+    let known = [
+        format!("{backend}/{server}"),
+        format!("{backend}/default-server"),
+    ];
+    let file = known
+        .iter()
+        .find_map(|of| view.setting(at, "maxconn", of)?.1);
+    format!(
+        "if the server has CPU and connections to spare, raise `maxconn` of server {server} in {backend} (now {:.0}){}, \
+         then reload HAProxy; otherwise look at what is behind it, or add servers",
+        limit.unwrap_or(0.0),
+        written(file)
+    )
+}
+
+/// H2: connections to a server fail.
+pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
+    let errors = view.series_of(metric::HAPROXY_CONNECT_ERRORS);
+    errors
+        .filter(|series| ![Some(BACKEND), Some(FRONTEND)].contains(&label(series, "server")))
+        .filter_map(|series| {
+            let per_second = view.mean(series)?;
+            Some(Sign {
+                subject: subject_of(series).to_owned(),
+                magnitude: per_second,
+                present: per_second > 0.0,
+            })
+        })
+        .collect()
+}
+
+pub(super) fn refused_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let errors = case.series(metric::HAPROXY_CONNECT_ERRORS);
+    let server = label(case.subject, "server").unwrap_or("?");
+    let backend = label(case.subject, "proxy").unwrap_or("?");
+    let per_minute = view.mean(&errors).unwrap_or(0.0) * 60.0;
+    Words::new(
+        format!("connections to server {server} of HAProxy's {backend}"),
+        format!(
+            "{:.0} connections a minute from HAProxy to server {server} of {backend} failed",
+            per_minute.max(1.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&errors, "connections that failed, per second"),
+        Some(0.0),
+    ))
+    .with(case.line(
+        &case.series(metric::HAPROXY_RETRIES),
+        "connections tried again, per second",
+    ))
+    .with(case.line(
+        &case.series(metric::HAPROXY_SESSIONS),
+        "sessions with that server",
+    ))
+}
+
+/// H7: as many clients as HAProxy, or one of its frontends, takes.
+pub(super) fn frontend_full(view: &View<'_>) -> Vec<Sign> {
+    let limits = view.series_of(metric::HAPROXY_SESSIONS_LIMIT);
+    let frontends = limits.filter(|series| label(series, "server") == Some(FRONTEND));
+    let whole = view.series_of(metric::HAPROXY_CONNECTIONS_LIMIT);
+    let pairs = frontends
+        .map(|limit| (metric::HAPROXY_SESSIONS, limit))
+        .chain(whole.map(|limit| (metric::HAPROXY_CONNECTIONS, limit)));
+    pairs
+        .filter_map(|(metric, limit)| {
+            let subject = subject_of(limit);
+            let level = format!("{metric}{subject}");
+            let share = view.share_of_seconds(|row| {
+                let limit = row.get(limit).filter(|&limit| limit > 0.0)?;
+                Some(row.get(&level)? >= limit)
+            });
+            sustained(subject, share)
+        })
+        .collect()
+}
+
+pub(super) fn frontend_full_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let frontend = label(case.subject, "proxy");
+    let (level, limit) = match frontend {
+        Some(_) => (metric::HAPROXY_SESSIONS, metric::HAPROXY_SESSIONS_LIMIT),
+        None => (
+            metric::HAPROXY_CONNECTIONS,
+            metric::HAPROXY_CONNECTIONS_LIMIT,
+        ),
+    };
+    let (level, limit) = (case.series(level), case.series(limit));
+    let most = view.max(&limit).unwrap_or(0.0);
+    let what = match frontend {
+        Some(frontend) => format!("HAProxy's frontend {frontend} ({at})"),
+        None => format!("HAProxy ({at})"),
+    };
+    let share = view
+        .share_of_seconds(|row| Some(row.get(&level)? >= row.get(&limit)?))
+        .unwrap_or(0.0);
+    // A frontend without a limit of its own has the process's.
+    let of = frontend.unwrap_or_default();
+    let file = view
+        .setting(at, "maxconn", of)
+        .or(view.setting(at, "maxconn", ""));
+    Words::new(
+        format!("maxconn of {what}"),
+        format!(
+            "{what} had all its {most:.0} connections of clients in use in {:.0} % of the seconds: further clients wait in \
+             the kernel",
+            share * 100.0
+        ),
+    )
+    .with(bounded(case.line(&level, "connections of clients"), Some(most)))
+    .with(case.line(&limit, "most connections of clients"))
+    .advising(format!(
+        "raise `maxconn` of {what} (now {most:.0}){}, and the limit of open files with it, then reload HAProxy",
+        written(file.and_then(|(_, file)| file))
+    ))
+}
+
+/// H10.
+pub(super) fn busy(view: &View<'_>) -> Vec<Sign> {
+    let idle = view.series_of(metric::HAPROXY_IDLE);
+    idle.filter_map(|series| {
+        let share = view.share_of_seconds(|row| Some(row.get(series)? < IDLE_MIN));
+        sustained(subject_of(series), share)
+    })
+    .collect()
+}
+
+pub(super) fn busy_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let idle = case.series(metric::HAPROXY_IDLE);
+    let at = place(case.subject);
+    Words::new(
+        format!("CPU of HAProxy ({at})"),
+        format!(
+            "HAProxy's threads were idle {:.0} % of the time",
+            view.mean(&idle).unwrap_or(0.0) * 100.0
+        ),
+    )
+    .with(bounded(
+        case.line(&idle, "idle share of HAProxy's threads"),
+        Some(IDLE_MIN),
+    ))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+}

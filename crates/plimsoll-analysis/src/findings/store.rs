@@ -1,0 +1,281 @@
+//! Rules about caches, from what they tell of themselves.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::{subject_of, sustained};
+use super::proxy::{place, written};
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{View, bounded};
+
+/// Share of one CPU from which the thread that carries out commands has nothing to spare.
+const THREAD_BUSY: f64 = 0.95;
+/// A hit ratio that fell by less has not fallen: as rule S5 has it.
+const HIT_RATIO_FALL: f64 = 0.05;
+
+/// K1: Redis carries out commands on one thread, which is busy.
+pub(super) fn redis_thread(view: &View<'_>) -> Vec<Sign> {
+    let threads = view.series_of(metric::REDIS_MAIN_THREAD);
+    threads
+        .filter_map(|series| {
+            let share = view.share_of_seconds(|row| Some(row.get(series)? >= THREAD_BUSY));
+            sustained(subject_of(series), share)
+        })
+        .collect()
+}
+
+pub(super) fn redis_thread_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let thread = case.series(metric::REDIS_MAIN_THREAD);
+    let commands = case.series(metric::REDIS_COMMANDS);
+    Words::new(
+        format!("the one thread of Redis ({at})"),
+        format!(
+            "the thread on which Redis carries out commands used {:.0} % of a CPU at {:.0} commands a second",
+            view.mean(&thread).unwrap_or(0.0) * 100.0,
+            view.mean(&commands).unwrap_or(0.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&thread, "CPU time of its thread, per second"),
+        Some(THREAD_BUSY),
+    ))
+    .with(case.line(&commands, "commands, per second"))
+}
+
+fn ratio(view: &View<'_>, hits: &str, misses: &str) -> Option<f64> {
+    let (hits, misses) = (view.mean(hits)?, view.mean(misses)?);
+    (hits + misses > 0.0).then(|| hits / (hits + misses))
+}
+
+/// Whether look-ups found less while the load failed than before; `None` where nothing was looked up.
+fn has_fallen(case: &Case<'_>, hits: &str, misses: &str) -> Option<bool> {
+    let failing = ratio(&case.over.failing, hits, misses)?;
+    let before = ratio(&case.over.passing, hits, misses).or(ratio(&case.over.base, hits, misses));
+    Some(before.is_none_or(|before| failing < before - HIT_RATIO_FALL))
+}
+
+/// What a store that throws away says, and its evidence.
+fn evicted(
+    case: &Case<'_>,
+    words: (String, String),
+    evictions: &str,
+    [hits, misses]: [&str; 2],
+) -> Words {
+    let (limit, mut sentence) = words;
+    let fallen = has_fallen(case, hits, misses);
+    if let Some(ratio) = ratio(case.failing(), hits, misses) {
+        say(
+            &mut sentence,
+            format_args!(
+                "; {:.0} % of the look-ups found what they asked for",
+                ratio * 100.0
+            ),
+        );
+    }
+    let found = case.over.asked(
+        (hits, "share of look-ups that found something", "1"),
+        |view| ratio(view, hits, misses),
+    );
+    Words::new(limit, sentence)
+        .with(bounded(
+            case.line(evictions, "thrown away for want of room, per second"),
+            Some(0.0),
+        ))
+        .with(found)
+        // Throwing away what nobody asks for is what a cache is for.
+        .doubtful_if(fallen != Some(true))
+}
+
+/// K2: Redis throws keys away because its memory is full.
+pub(super) fn redis_evicted_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let evictions = case.series(metric::REDIS_EVICTED);
+    let memory = case.series(metric::REDIS_MEMORY);
+    let setting = view.setting(at, "maxmemory", "");
+    let most = setting.map(|(most, _)| most);
+    let mut sentence = format!(
+        "Redis threw away {:.0} keys a second",
+        view.mean(&evictions).unwrap_or(0.0).max(1.0)
+    );
+    if let Some(most) = most {
+        say(
+            &mut sentence,
+            format_args!(" because its `maxmemory` of {} is full", mebibytes(most)),
+        );
+    }
+    let series = [metric::REDIS_HITS, metric::REDIS_MISSES].map(|metric| case.series(metric));
+    let words = (format!("maxmemory of Redis ({at})"), sentence);
+    evicted(case, words, &evictions, [&series[0], &series[1]])
+        .with(bounded(case.line(&memory, "memory of Redis"), most))
+        .advising(memory_remedy(case))
+}
+
+fn memory_remedy(case: &Case<'_>) -> String {
+    match case.failing().setting(place(case.subject), "maxmemory", "") {
+        Some((now, file)) => format!(
+            "raise `maxmemory` (now {}){} or by `redis-cli CONFIG SET maxmemory {:.0}`, give keys a shorter time to live, or \
+             store less in each",
+            mebibytes(now),
+            written(file),
+            2.0 * now
+        ),
+        None => "raise Redis' `maxmemory`, give keys a shorter time to live, or store less in each"
+            .to_owned(),
+    }
+}
+
+/// K2, where nothing may be thrown away: Redis refuses to write.
+pub(super) fn redis_refused_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let refused = case.series(metric::REDIS_OUT_OF_MEMORY);
+    let memory = case.series(metric::REDIS_MEMORY);
+    let policies = view.series_of(metric::SETTING);
+    let mut own = policies.filter(|series| {
+        label(series, "at") == Some(at) && label(series, "setting") == Some("maxmemory-policy")
+    });
+    let policy = own
+        .find_map(|series| label(series, "of"))
+        .unwrap_or("noeviction");
+    let most = view.setting(at, "maxmemory", "").map(|(most, _)| most);
+    Words::new(
+        format!("maxmemory of Redis ({at})"),
+        format!(
+            "Redis refused {:.0} commands a second because its memory is full and its policy is `{policy}`",
+            view.mean(&refused).unwrap_or(0.0).max(1.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&refused, "commands refused, per second"),
+        Some(0.0),
+    ))
+    .with(bounded(case.line(&memory, "memory of Redis"), most))
+    .advising(format!(
+        "{}; or let it throw keys away: `maxmemory-policy allkeys-lru`",
+        memory_remedy(case)
+    ))
+}
+
+/// K4: Redis refuses connections.
+pub(super) fn redis_rejected_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let rejected = case.series(metric::REDIS_REJECTED);
+    let clients = case.series(metric::REDIS_CLIENTS);
+    let setting = view.setting(at, "maxclients", "");
+    let most = setting.map(|(most, _)| most);
+    let mut sentence = format!(
+        "Redis refused {:.0} connections a second",
+        view.mean(&rejected).unwrap_or(0.0).max(1.0)
+    );
+    if let Some(most) = most {
+        say(
+            &mut sentence,
+            format_args!(" because all {most:.0} clients that it takes were there"),
+        );
+    }
+    let now = most
+        .map(|most| format!(" (now {most:.0})"))
+        .unwrap_or_default();
+    let file = written(setting.and_then(|(_, file)| file));
+    Words::new(format!("maxclients of Redis ({at})"), sentence)
+        .with(bounded(
+            case.line(&rejected, "connections refused, per second"),
+            Some(0.0),
+        ))
+        .with(bounded(case.line(&clients, "clients connected"), most))
+        .advising(format!(
+            "keep connections in a pool in the application; or raise `maxclients`{now}{file}, with the limit of open files"
+        ))
+}
+
+/// K5: writes wait for the disk.
+pub(super) fn redis_fsync_words(case: &Case<'_>) -> Words {
+    let delayed = case.series(metric::REDIS_FSYNC_DELAYED);
+    let at = place(case.subject);
+    let per_minute = case.failing().mean(&delayed).unwrap_or(0.0) * 60.0;
+    Words::new(
+        format!("append-only file of Redis ({at})"),
+        format!(
+            "{:.0} times a minute Redis waited for the disk to take its append-only file",
+            per_minute.max(1.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&delayed, "writes that waited for the disk, per second"),
+        Some(0.0),
+    ))
+}
+
+/// K6: memcached refuses connections because its connections are used up.
+pub(super) fn memcached_connections_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let refused = case.series(metric::MEMCACHED_REFUSED);
+    let most = view
+        .setting(at, "max_connections", "")
+        .map(|(most, _)| most);
+    let now = most
+        .map(|most| format!(" (now {most:.0})"))
+        .unwrap_or_default();
+    let per_minute = view.mean(&refused).unwrap_or(0.0) * 60.0;
+    Words::new(
+        format!("connections of memcached ({at})"),
+        format!(
+            "memcached refused {:.0} connections a minute because all it takes{now} were there",
+            per_minute.max(1.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&refused, "connections refused, per second"),
+        Some(0.0),
+    ))
+    .with(bounded(
+        case.line(&case.series(metric::MEMCACHED_CONNECTIONS), "connections open"),
+        most,
+    ))
+    .advising(format!(
+        "keep connections to memcached in a pool, or raise its connections: option -c{now}, on Debian in \
+         /etc/memcached.conf"
+    ))
+}
+
+/// K6: memcached throws items away because its memory is full.
+pub(super) fn memcached_evictions_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let evictions = case.series(metric::MEMCACHED_EVICTIONS);
+    let most = view.setting(at, "limit_maxbytes", "").map(|(most, _)| most);
+    let now = most
+        .map(|most| format!(" (now {})", mebibytes(most)))
+        .unwrap_or_default();
+    let series =
+        [metric::MEMCACHED_HITS, metric::MEMCACHED_MISSES].map(|metric| case.series(metric));
+    let words = (
+        format!("memory of memcached ({at})"),
+        format!(
+            "memcached threw away {:.0} items a second because its memory{now} is full",
+            view.mean(&evictions).unwrap_or(0.0).max(1.0)
+        ),
+    );
+    evicted(case, words, &evictions, [&series[0], &series[1]])
+        .with(bounded(
+            case.line(&case.series(metric::MEMCACHED_MEMORY), "memory of its items"),
+            most,
+        ))
+        .advising(format!(
+            "give memcached more memory: option -m{now}, on Debian in /etc/memcached.conf; or store less, for shorter"
+        ))
+}
+
+fn mebibytes(bytes: f64) -> String {
+    let mebibytes = bytes / 1_048_576.0;
+    if mebibytes >= 10.0 {
+        format!("{mebibytes:.0} MiB")
+    } else {
+        format!("{mebibytes:.1} MiB")
+    }
+}

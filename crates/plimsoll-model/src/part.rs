@@ -1,0 +1,126 @@
+//! Parts of a service that tell of themselves: what they are, where they are asked, and as whom.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A program that can be asked about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartKind {
+    /// nginx, by `stub_status`.
+    Nginx,
+    /// HAProxy, by its stats socket or the CSV of its stats page.
+    Haproxy,
+    /// Redis or Valkey, by `INFO`.
+    Redis,
+    /// memcached, by `stats`.
+    Memcached,
+}
+
+impl PartKind {
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nginx => "nginx",
+            Self::Haproxy => "HAProxy",
+            Self::Redis => "Redis",
+            Self::Memcached => "memcached",
+        }
+    }
+}
+
+/// Where a part is asked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PartPlace {
+    /// A Unix socket.
+    Socket(PathBuf),
+    /// A host and a port.
+    Tcp {
+        /// Name or address of the host.
+        host: String,
+        /// Port.
+        port: u16,
+    },
+    /// A page over HTTP.
+    Page {
+        /// Name or address of the host.
+        host: String,
+        /// Port.
+        port: u16,
+        /// Path, and query behind `?` or `;`.
+        path: String,
+    },
+}
+
+impl fmt::Display for PartPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => write!(f, "{}", path.display()),
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Page { host, port, path } if host.contains(':') => {
+                write!(f, "http://[{host}]:{port}{path}")
+            }
+            Self::Page { host, port, path } => write!(f, "http://{host}:{port}{path}"),
+        }
+    }
+}
+
+/// As whom a part is asked.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Login {
+    /// Name; empty where a part knows only a password.
+    pub user: String,
+    /// Password; it is shown to nobody.
+    pub password: String,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Login")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A part that is looked at.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    /// What it is.
+    pub kind: PartKind,
+    /// Where it is asked.
+    pub place: PartPlace,
+    /// As whom; `None` for nobody.
+    pub login: Option<Login>,
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} at {}", self.kind.name(), self.place)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_shown_to_nobody() {
+        let part = Part {
+            kind: PartKind::Redis,
+            place: PartPlace::Tcp {
+                host: "::1".to_owned(),
+                port: 6379,
+            },
+            login: Some(Login {
+                user: "eye".to_owned(),
+                password: "hidden".to_owned(),
+            }),
+        };
+        assert_eq!(part.to_string(), "Redis at [::1]:6379");
+        let shown = format!("{part:?}");
+        assert!(
+            shown.contains("eye") && !shown.contains("hidden"),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,450 @@
+//! Finds parts of a service on this machine that can be asked about themselves, and what their configuration says.
+//!
+//! Processes are known by name and command line. Configuration files that these name are parsed; nothing that is found
+//! is executed.
+
+use std::path::Path;
+
+use plimsoll_model::part::{Part, PartKind, PartPlace};
+
+use crate::eyes::Setting;
+use crate::files::Files;
+use crate::parse::nginx_configuration::{self, StatusPage, Written};
+use crate::parse::{haproxy_configuration, process};
+
+/// Processes that are looked at.
+const PROCESSES_MAX: usize = 65_536;
+/// Files that a pattern stands for.
+const INCLUDED_MAX: usize = 256;
+/// Stars in a pattern: each multiplies the ways in which it could fit.
+const STARS_MAX: usize = 4;
+/// Programs that tell of themselves in ways that are not read yet.
+const LATER: [&str; 3] = ["postgres", "mariadbd", "mysqld"];
+
+/// A part that was found, and where.
+struct Found {
+    part: Part,
+    settings: Vec<Setting>,
+    source: String,
+}
+
+/// The parts that are named, and with `auto` those that are found, each with what its configuration says. What is found,
+/// and what access is lacking, is noted.
+pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Part, Vec<Setting>)> {
+    if named.is_empty() && !auto {
+        return Vec::new();
+    }
+    let found = find(files, auto);
+    let mut parts: Vec<(Part, Vec<Setting>)> = Vec::new();
+    for part in named {
+        let settings = found.iter().find(|found| is_same(&found.part, &part));
+        let settings = settings
+            .map(|found| found.settings.clone())
+            .unwrap_or_default();
+        parts.push((part, settings));
+    }
+    for one in found.into_iter().filter(|_| auto) {
+        if !parts.iter().any(|(part, _)| is_same(part, &one.part)) {
+            files.tell(
+                &format!("found {}", one.part),
+                &format!("found and watched: {} (named by {})", one.part, one.source),
+            );
+            parts.push((one.part, one.settings));
+        }
+    }
+    if auto && parts.is_empty() {
+        files.tell(
+            "found nothing",
+            "no nginx, HAProxy, Redis, Valkey or memcached that tells of itself was found on this machine",
+        );
+    }
+    parts
+}
+
+/// Whether two descriptions mean the same part. Names of this machine are taken for its address.
+fn is_same(a: &Part, b: &Part) -> bool {
+    let local = |host: &str| {
+        if ["localhost", "::1", "0.0.0.0"].contains(&host) {
+            "127.0.0.1".to_owned()
+        } else {
+            host.to_owned()
+        }
+    };
+    let place = |part: &Part| match &part.place {
+        PartPlace::Socket(path) => (path.display().to_string(), 0, String::new()),
+        PartPlace::Tcp { host, port } => (local(host), *port, String::new()),
+        PartPlace::Page { host, port, path } => (local(host), *port, path.clone()),
+    };
+    a.kind == b.kind && place(a) == place(b)
+}
+
+fn find(files: &mut Files, auto: bool) -> Vec<Found> {
+    let mut found = Vec::new();
+    let pids = files.numbers_in("proc").unwrap_or_default();
+    for pid in pids.into_iter().take(PROCESSES_MAX) {
+        let comm = files.read(&format!("proc/{pid}/comm"));
+        let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
+        let later = LATER.contains(&comm.as_str());
+        if !later
+            && ![
+                "nginx",
+                "haproxy",
+                "redis-server",
+                "valkey-server",
+                "memcached",
+            ]
+            .contains(&comm.as_str())
+        {
+            continue;
+        }
+        let line = files
+            .read(&format!("proc/{pid}/cmdline"))
+            .unwrap_or_default()
+            .to_owned();
+        let words: Vec<&str> = line
+            .split(['\0', ' '])
+            .filter(|word| !word.is_empty())
+            .collect();
+        match comm.as_str() {
+            "nginx" => nginx(files, pid, &words, auto, &mut found),
+            "haproxy" => haproxy(files, pid, &words, auto, &mut found),
+            "memcached" => found.extend(memcached(pid, &words)),
+            "redis-server" | "valkey-server" => found.extend(redis(pid, &words)),
+            _ if auto => files.tell(
+                &format!("later {comm}"),
+                &format!("{comm} (pid {pid}) runs here; it cannot be asked about itself yet"),
+            ),
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The value of an option that stands behind it or is part of its word.
+fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        match word.strip_prefix(name) {
+            Some("") => return words.next().copied(),
+            Some(value) if name.len() == 2 => return Some(value.trim_start_matches('=')),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The text of a file as the process sees it.
+fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
+    let inside = format!("proc/{pid}/root{path}");
+    if let Ok(text) = files.read(&inside) {
+        return Some(text.to_owned());
+    }
+    files.read(path).ok().map(str::to_owned)
+}
+
+/// Names and texts of the files that a pattern with `*` or `?` in its last part stands for.
+fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(String, String)> {
+    let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    if name.matches('*').count() > STARS_MAX {
+        return Vec::new();
+    }
+    if !name.contains(['*', '?']) {
+        let text = text_for(files, pid, pattern);
+        return text
+            .map(|text| (pattern.to_owned(), text))
+            .into_iter()
+            .collect();
+    }
+    let names = |path: &Path| -> Vec<String> {
+        let entries = std::fs::read_dir(path)
+            .into_iter()
+            .flatten()
+            .filter_map(Result::ok);
+        entries
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect()
+    };
+    let mut found = names(&files.path(&format!("proc/{pid}/root{folder}")));
+    if found.is_empty() {
+        found = names(&files.path(folder));
+    }
+    found.retain(|have| matches(name.as_bytes(), have.as_bytes()));
+    found.sort_unstable();
+    let paths = found
+        .into_iter()
+        .take(INCLUDED_MAX)
+        .map(|have| format!("{folder}/{have}"));
+    paths
+        .filter_map(|path| Some((path.clone(), text_for(files, pid, &path)?)))
+        .collect()
+}
+
+/// Whether a name fits a pattern with `*` and `?`.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern, name) {
+        ([], []) => true,
+        ([b'*', rest @ ..], _) => (0..=name.len()).any(|at| matches(rest, &name[at..])),
+        ([b'?', rest @ ..], [_, name @ ..]) => matches(rest, name),
+        ([one, rest @ ..], [other, name @ ..]) => one == other && matches(rest, name),
+        _ => false,
+    }
+}
+
+fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Vec<Found>) {
+    // Workers and helpers have the master's configuration.
+    if words.first() == Some(&"nginx:") && words.get(1) != Some(&"master") {
+        return;
+    }
+    let main = option(words, "-c").unwrap_or("/etc/nginx/nginx.conf");
+    let Some(text) = text_for(files, pid, main) else {
+        files.tell(
+            &format!("nginx {main}"),
+            &format!("nginx (pid {pid}): its configuration {main} cannot be read; run as root, or name the page by `watch: {{ nginx: URL }}`"),
+        );
+        return;
+    };
+    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let read = nginx_configuration::read(main, &text, &mut |pattern| {
+        let whole = if pattern.starts_with('/') {
+            pattern.to_owned()
+        } else {
+            format!("{folder}/{pattern}")
+        };
+        texts_for(files, pid, &whole)
+    });
+    let settings = nginx_settings(files, pid, &read);
+    if read.pages.is_empty() && auto {
+        files.tell(
+            &format!("nginx without status {main}"),
+            &format!(
+                "nginx (pid {pid}) tells nothing of itself: add to `http {{ … }}` in {main} `server {{ listen 127.0.0.1:8999; \
+                 location = /nginx_status {{ stub_status; }} }}` and reload it by `nginx -s reload`"
+            ),
+        );
+    }
+    for page in read.pages {
+        found.extend(place_of(&page).map(|place| Found {
+            part: Part {
+                kind: PartKind::Nginx,
+                place,
+                login: None,
+            },
+            settings: settings.clone(),
+            source: main.to_owned(),
+        }));
+    }
+}
+
+fn nginx_settings(
+    files: &mut Files,
+    master: u32,
+    read: &nginx_configuration::Configuration,
+) -> Vec<Setting> {
+    let written = |name, written: Option<&Written>| {
+        let written = written?;
+        Some(Setting {
+            name,
+            of: String::new(),
+            value: written.value.parse().ok()?,
+            file: format!("{}:{}", written.file, written.line),
+        })
+    };
+    let connections = written("worker_connections", read.worker_connections.as_ref());
+    // 512 is what nginx takes when nothing is written.
+    let connections = connections.unwrap_or(Setting {
+        name: "worker_connections",
+        of: String::new(),
+        value: 512.0,
+        file: String::new(),
+    });
+    let workers = written("worker_processes", read.worker_processes.as_ref()).or_else(|| {
+        // `auto`: as many as there are.
+        let pids = files.numbers_in("proc").ok()?;
+        let mut count = 0_u32;
+        for pid in pids.into_iter().take(PROCESSES_MAX) {
+            let stat = files
+                .read(&format!("proc/{pid}/stat"))
+                .ok()
+                .and_then(process::stat);
+            count +=
+                u32::from(stat.is_some_and(|stat| stat.parent == master && stat.comm == "nginx"));
+        }
+        (count > 0).then(|| Setting {
+            name: "worker_processes",
+            of: String::new(),
+            value: f64::from(count),
+            file: String::new(),
+        })
+    });
+    std::iter::once(connections).chain(workers).collect()
+}
+
+/// Where a page is reached from this machine.
+fn place_of(page: &StatusPage) -> Option<PartPlace> {
+    let path = page.path.clone();
+    let Some(listen) = page
+        .listen
+        .iter()
+        .find(|listen| !listen.starts_with("unix:"))
+    else {
+        let host = "127.0.0.1".to_owned();
+        return page.listen.is_empty().then_some(PartPlace::Page {
+            host,
+            port: 80,
+            path,
+        });
+    };
+    let (host, port) = match listen.rsplit_once(':') {
+        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
+        _ => match listen.parse() {
+            Ok(port) => ("*", port),
+            Err(_) => (listen.as_str(), 80),
+        },
+    };
+    let host = match host.trim_start_matches('[').trim_end_matches(']') {
+        "*" | "0.0.0.0" | "" => "127.0.0.1",
+        "::" => "::1",
+        host => host,
+    };
+    Some(PartPlace::Page {
+        host: host.to_owned(),
+        port,
+        path,
+    })
+}
+
+fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Vec<Found>) {
+    let named = words
+        .windows(2)
+        .filter(|two| two[0] == "-f")
+        .map(|two| two[1]);
+    let mut paths: Vec<&str> = named.collect();
+    if paths.is_empty() {
+        paths.push("/etc/haproxy/haproxy.cfg");
+    }
+    let (mut sockets, mut settings, mut is_read) = (Vec::new(), Vec::new(), false);
+    for path in &paths {
+        let Some(text) = text_for(files, pid, path) else {
+            continue;
+        };
+        is_read = true;
+        let read = haproxy_configuration::read(&text);
+        sockets.extend(read.sockets);
+        settings.extend(read.limits.into_iter().map(|limit| Setting {
+            name: "maxconn",
+            of: limit.of,
+            value: limit.value as f64,
+            file: format!("{path}:{}", limit.line),
+        }));
+    }
+    let main = paths.first().copied().unwrap_or_default();
+    let place = sockets.iter().find_map(|socket| socket_of(socket));
+    match place {
+        Some(place) => {
+            let part = Part {
+                kind: PartKind::Haproxy,
+                place,
+                login: None,
+            };
+            // Master and workers were started by the same command line.
+            if !found.iter().any(|found| found.part == part) {
+                found.push(Found {
+                    part,
+                    settings,
+                    source: main.to_owned(),
+                });
+            }
+        }
+        None if auto && is_read => files.tell(
+            &format!("haproxy without socket {main}"),
+            &format!(
+                "HAProxy (pid {pid}) tells nothing of itself: add to `global` in {main} `stats socket \
+                 /run/haproxy/admin.sock mode 660 level user` and reload it"
+            ),
+        ),
+        None if auto => files.tell(
+            &format!("haproxy {main}"),
+            &format!("HAProxy (pid {pid}): its configuration {main} cannot be read; run as root, or name its socket by `watch: {{ haproxy: unix:PATH }}`"),
+        ),
+        None => {}
+    }
+}
+
+/// An address behind `stats socket`.
+fn socket_of(written: &str) -> Option<PartPlace> {
+    let path = written.strip_prefix("unix@").unwrap_or(written);
+    if path.starts_with('/') {
+        return Some(PartPlace::Socket(path.into()));
+    }
+    let address = written
+        .strip_prefix("ipv4@")
+        .or(written.strip_prefix("ipv6@"))
+        .unwrap_or(written);
+    address_of(address)
+}
+
+/// `host:port` as a listener writes it.
+fn address_of(written: &str) -> Option<PartPlace> {
+    let (host, port) = written.rsplit_once(':')?;
+    let host = match host.trim_start_matches('[').trim_end_matches(']') {
+        "" | "*" | "0.0.0.0" => "127.0.0.1",
+        "::" | "::*" => "::1",
+        host => host,
+    };
+    Some(PartPlace::Tcp {
+        host: host.to_owned(),
+        port: port.parse().ok().filter(|&port: &u16| port > 0)?,
+    })
+}
+
+/// Redis shows where it listens in its command line: `redis-server 127.0.0.1:6379`.
+fn redis(pid: u32, words: &[&str]) -> Option<Found> {
+    let listens = words.iter().skip(1);
+    let place = listens
+        .copied()
+        .find_map(|word| match word.strip_prefix('/') {
+            Some(_) if word.ends_with(".conf") => None,
+            Some(_) => Some(PartPlace::Socket(word.into())),
+            None => address_of(word),
+        })?;
+    Some(Found {
+        part: Part {
+            kind: PartKind::Redis,
+            place,
+            login: None,
+        },
+        settings: Vec::new(),
+        source: format!("the command line of pid {pid}"),
+    })
+}
+
+fn memcached(pid: u32, words: &[&str]) -> Option<Found> {
+    let place = match option(words, "-s") {
+        Some(path) => PartPlace::Socket(path.into()),
+        None => {
+            let port = option(words, "-p").unwrap_or("11211");
+            let host = option(words, "-l").unwrap_or("127.0.0.1");
+            let host = host.split(',').next().unwrap_or(host);
+            let is_whole = host
+                .rsplit_once(':')
+                .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+                && !host.ends_with(']')
+                && host.matches(':').count() == 1;
+            let whole = if is_whole {
+                host.to_owned()
+            } else {
+                format!("{host}:{port}")
+            };
+            address_of(&whole)?
+        }
+    };
+    Some(Found {
+        part: Part {
+            kind: PartKind::Memcached,
+            place,
+            login: None,
+        },
+        settings: Vec::new(),
+        source: format!("the command line of pid {pid}"),
+    })
+}

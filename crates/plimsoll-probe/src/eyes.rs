@@ -1,0 +1,331 @@
+//! Eyes: parts of a service that are asked about themselves, each by a thread of its own.
+//!
+//! Whoever reads everything else calls for the eyes' answers first, reads the host meanwhile, and then waits shortly
+//! for what they saw. What comes later counts for the next second. So a part that answers slowly holds up nobody, and a
+//! part that is not seen leaves a gap and a note.
+
+mod figures;
+mod haproxy;
+mod link;
+mod memcached;
+mod nginx;
+mod redis;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use plimsoll_model::metric;
+use plimsoll_model::part::{Part, PartKind};
+use plimsoll_model::reading::Readings;
+
+use crate::clock;
+use crate::files::Files;
+use crate::meter::Meter;
+use figures::Figures;
+pub(crate) use figures::Setting;
+use link::{Blind, Link};
+
+/// Longest time for a question and its answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Connections tried for one question.
+const TRIES_MAX: usize = 10;
+/// How long a second's readings wait for eyes that have not answered when all else was read.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// How a kind of part is asked.
+trait Source: fmt::Debug + Send {
+    /// Asks over the connection and takes the whole answer.
+    fn ask(&mut self, link: &mut Link) -> Result<String, Blind>;
+
+    /// Turns the answer into series.
+    fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind>;
+
+    /// What gives the access that is lacking.
+    fn remedy(&self, blind: &Blind) -> String;
+}
+
+/// What an eye saw in a second.
+#[derive(Debug, Default)]
+struct Seen {
+    eye: usize,
+    readings: Readings,
+    /// Keys, of which each is told once, and texts.
+    notes: Vec<(&'static str, String)>,
+}
+
+/// An eye, as its thread has it.
+#[derive(Debug)]
+struct Eye {
+    name: String,
+    at: String,
+    source: Box<dyn Source>,
+    link: Link,
+    meter: Meter,
+    identity: Option<String>,
+    was_seen: bool,
+    patience: Duration,
+    /// Questions without an answer since the last that had one.
+    missed: u32,
+    /// It was refused: asking again would only fill the part's log.
+    is_refused: bool,
+}
+
+impl Eye {
+    fn new(part: Part, settings: Vec<Setting>, patience: Duration) -> Self {
+        let source: Box<dyn Source> = match part.kind {
+            PartKind::Nginx => Box::new(nginx::Nginx {
+                settings,
+                dropped: 0,
+            }),
+            PartKind::Haproxy => Box::new(haproxy::Haproxy { settings }),
+            PartKind::Redis => Box::new(redis::Redis {
+                login: part.login.clone(),
+            }),
+            PartKind::Memcached => Box::new(memcached::Memcached),
+        };
+        Self {
+            name: part.to_string(),
+            at: part.place.to_string(),
+            source,
+            link: Link::new(part.place),
+            meter: Meter::default(),
+            identity: None,
+            was_seen: false,
+            patience,
+            missed: 0,
+            is_refused: false,
+        }
+    }
+
+    /// Asks. A connection that the part had closed meanwhile is opened anew; a part whose places are used up closes new
+    /// ones as well, all but a few, and that is the moment at which it must be seen.
+    fn ask(&mut self) -> Result<String, Blind> {
+        self.link.begin(self.patience);
+        let mut answer = self.source.ask(&mut self.link);
+        for _ in 1..TRIES_MAX {
+            if answer != Err(Blind::Closed) {
+                break;
+            }
+            self.link.close();
+            answer = self.source.ask(&mut self.link);
+        }
+        if answer.is_err() {
+            // What may still come would be taken for the answer to the next question.
+            self.link.close();
+        }
+        answer
+    }
+
+    fn look(&mut self) -> (Readings, Vec<(&'static str, String)>) {
+        let mut notes = Vec::new();
+        if self.is_refused {
+            return (Readings::default(), notes);
+        }
+        let (begin_ns, begin_cpu_ns) = (clock::now_ns(), clock::thread_cpu_ns());
+        let answer = self.ask();
+        let now_ns = clock::now_ns();
+        self.meter.begin(now_ns);
+        let mut was_restarted = false;
+        let told = answer.and_then(|text| {
+            let mut figures = Figures {
+                meter: &mut self.meter,
+                at: &self.at,
+                identity: &mut self.identity,
+                was_restarted: &mut was_restarted,
+            };
+            self.source.tell(&text, &mut figures)
+        });
+        match told {
+            Ok(()) => {
+                self.was_seen = true;
+                let took_s = now_ns.saturating_sub(begin_ns) as f64 / 1e9;
+                let at = [("at", self.at.as_str())];
+                self.meter.gauge(metric::PROBE_ANSWER_TIME, &at, took_s);
+                self.tell_changes(was_restarted, &mut notes);
+            }
+            Err(blind) => self.tell_blind(&blind, &mut notes),
+        }
+        let cost_s = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns) as f64 / 1e9;
+        let at = [("at", self.at.as_str())];
+        self.meter.gauge(metric::PROBE_CPU_TIME, &at, cost_s);
+        (self.meter.finish(0), notes)
+    }
+
+    fn tell_changes(&mut self, was_restarted: bool, notes: &mut Vec<(&'static str, String)>) {
+        let name = &self.name;
+        let fallen = self.meter.take_fallen();
+        if was_restarted {
+            let text = format!(
+                "{name} was started anew during the run: its counters began again, and their first increase is left out"
+            );
+            notes.push(("restarted", text));
+        } else if let Some(counter) = fallen {
+            let counter = counter.split('{').next().unwrap_or_default();
+            let text = format!(
+                "a counter of {name} fell ({counter}): it was set back, wrapped around, or {name} was started anew; that \
+                 second's increase is left out"
+            );
+            notes.push(("fallen", text));
+        }
+        if self.missed > 0 {
+            let text = format!(
+                "{name} is seen again, after {} questions in vain",
+                self.missed
+            );
+            notes.push(("back", text));
+            self.missed = 0;
+        }
+    }
+
+    fn tell_blind(&mut self, blind: &Blind, notes: &mut Vec<(&'static str, String)>) {
+        self.missed = self.missed.saturating_add(1);
+        let remedy = self.source.remedy(blind);
+        let goes_on = if matches!(blind, Blind::Denied(_)) {
+            self.is_refused = true;
+            "the run goes on without it"
+        } else {
+            "the run goes on, and it is asked again every second"
+        };
+        let remedy = match blind {
+            Blind::Late => String::new(),
+            // Where it answered before, nothing is wrong with the way to it.
+            _ if self.was_seen => String::new(),
+            _ => format!("; {remedy}"),
+        };
+        let text = format!("{} is not seen: {blind}{remedy}; {goes_on}", self.name);
+        notes.push((blind.key(), text));
+    }
+}
+
+/// The thread's work: one answer for each call, until nobody calls any more.
+fn watch(mut eye: Eye, index: usize, calls: &Receiver<()>, answers: &SyncSender<Seen>) {
+    while calls.recv().is_ok() {
+        let (readings, notes) = eye.look();
+        let seen = Seen {
+            eye: index,
+            readings,
+            notes,
+        };
+        if answers.send(seen).is_err() {
+            return;
+        }
+    }
+}
+
+/// A thread that is called.
+#[derive(Debug)]
+struct Handle {
+    name: String,
+    calls: SyncSender<()>,
+    /// It was called and has not answered yet.
+    is_busy: bool,
+}
+
+/// All eyes of a run.
+#[derive(Debug)]
+pub(crate) struct Eyes {
+    wait: Duration,
+    handles: Vec<Handle>,
+    answers: Receiver<Seen>,
+    /// Came after its second had been read.
+    late: Vec<Seen>,
+}
+
+impl Default for Eyes {
+    fn default() -> Self {
+        Self {
+            wait: WAIT,
+            handles: Vec::new(),
+            answers: sync_channel(1).1,
+            late: Vec::new(),
+        }
+    }
+}
+
+impl Eyes {
+    /// Starts a thread for each part. A thread that cannot be started is noted.
+    pub(crate) fn open(parts: Vec<(Part, Vec<Setting>)>, files: &mut Files) -> Self {
+        Self::open_with(parts, files, PATIENCE)
+    }
+
+    fn open_with(parts: Vec<(Part, Vec<Setting>)>, files: &mut Files, patience: Duration) -> Self {
+        // One place for each: an eye is called again only after its answer was taken.
+        let (sender, answers) = sync_channel(parts.len().max(1));
+        let mut handles = Vec::new();
+        for (part, settings) in parts {
+            let eye = Eye::new(part, settings, patience);
+            let (calls, called) = sync_channel(1);
+            let (name, sender, index) = (eye.name.clone(), sender.clone(), handles.len());
+            let thread = std::thread::Builder::new()
+                .name("eye".to_owned())
+                .spawn(move || watch(eye, index, &called, &sender));
+            match thread {
+                // It ends by itself when it is called no more, at the latest when its patience does.
+                Ok(_) => handles.push(Handle {
+                    name,
+                    calls,
+                    is_busy: false,
+                }),
+                Err(error) => files.tell(
+                    &name,
+                    &format!("{name} is not seen: no thread for it: {error}"),
+                ),
+            }
+        }
+        Self {
+            wait: WAIT,
+            handles,
+            answers,
+            late: Vec::new(),
+        }
+    }
+
+    /// Calls every eye that has answered its last call. What came too late for the last second stays for this one.
+    pub(crate) fn call(&mut self) {
+        while let Ok(seen) = self.answers.try_recv() {
+            self.free(seen.eye);
+            self.late.push(seen);
+        }
+        for handle in self.handles.iter_mut().filter(|handle| !handle.is_busy) {
+            handle.is_busy = handle.calls.try_send(()).is_ok();
+        }
+    }
+
+    fn free(&mut self, eye: usize) {
+        if let Some(handle) = self.handles.get_mut(eye) {
+            handle.is_busy = false;
+        }
+    }
+
+    /// Adds what the eyes have seen since [`Eyes::call`] to the readings, and waits shortly for those that have not
+    /// answered.
+    pub(crate) fn gather(&mut self, readings: &mut Readings, files: &mut Files) {
+        for seen in std::mem::take(&mut self.late) {
+            self.add(seen, readings, files);
+        }
+        let deadline_ns = clock::now_ns() + u64::try_from(self.wait.as_nanos()).unwrap_or(0);
+        while self.handles.iter().any(|handle| handle.is_busy) {
+            let left_ns = deadline_ns.saturating_sub(clock::now_ns());
+            match self.answers.recv_timeout(Duration::from_nanos(left_ns)) {
+                Ok(seen) => {
+                    self.free(seen.eye);
+                    self.add(seen, readings, files);
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn add(&self, seen: Seen, readings: &mut Readings, files: &mut Files) {
+        let name = self.handles.get(seen.eye).map_or("", |handle| &handle.name);
+        for (key, text) in seen.notes {
+            files.tell(&format!("{name} {key}"), &text);
+        }
+        readings.values.extend(seen.readings.values);
+        readings.new_series.extend(seen.readings.new_series);
+    }
+}

@@ -1,0 +1,96 @@
+//! Where a part's figures become series: each carries where the part was asked.
+
+use plimsoll_model::metric;
+
+use crate::meter::Meter;
+
+/// A setting that was found outside the part's own answer: in its configuration files.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    /// What it belongs to; empty where there is only one.
+    pub(crate) of: String,
+    pub(crate) value: f64,
+    /// File and line.
+    pub(crate) file: String,
+}
+
+/// Takes the figures of one answer.
+#[derive(Debug)]
+pub(crate) struct Figures<'a> {
+    pub(super) meter: &'a mut Meter,
+    pub(super) at: &'a str,
+    /// What tells one life of the part from the next, as it was seen last.
+    pub(super) identity: &'a mut Option<String>,
+    pub(super) was_restarted: &'a mut bool,
+}
+
+impl Figures<'_> {
+    /// Which process it is that answers: another one begins its counters anew. To be said before any counter.
+    pub(crate) fn identity(&mut self, identity: &str) {
+        if self
+            .identity
+            .as_deref()
+            .is_some_and(|before| before != identity)
+        {
+            self.meter.forget_totals();
+            *self.was_restarted = true;
+        }
+        *self.identity = Some(identity.to_owned());
+    }
+
+    /// A level, where it was told.
+    pub(crate) fn level(
+        &mut self,
+        metric: &'static str,
+        labels: &[(&str, &str)],
+        value: Option<f64>,
+    ) {
+        if let Some(value) = value {
+            self.meter
+                .gauge(metric, &with_place(self.at, labels), value);
+        }
+    }
+
+    /// A counter, where it was told.
+    pub(crate) fn counter(
+        &mut self,
+        metric: &'static str,
+        labels: &[(&str, &str)],
+        total: Option<u64>,
+        scale: f64,
+    ) {
+        if let Some(total) = total {
+            let labels = with_place(self.at, labels);
+            self.meter.counter(metric, &labels, total, scale);
+        }
+    }
+
+    /// A setting that was found in a file.
+    pub(crate) fn known(&mut self, setting: &Setting) {
+        self.setting(
+            setting.name,
+            &setting.of,
+            &setting.file,
+            Some(setting.value),
+        );
+    }
+
+    /// A setting, where it was told; `file` is empty where it is not known.
+    pub(crate) fn setting(&mut self, name: &str, of: &str, file: &str, value: Option<f64>) {
+        let mut labels = vec![("setting", name)];
+        if !of.is_empty() {
+            labels.push(("of", of));
+        }
+        if !file.is_empty() {
+            labels.push(("file", file));
+        }
+        self.level(metric::SETTING, &labels, value);
+    }
+}
+
+fn with_place<'a>(at: &'a str, labels: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)> {
+    std::iter::once(("at", at))
+        .chain(labels.iter().copied())
+        .collect()
+}

@@ -1,0 +1,273 @@
+//! The one connection to a part: opened when it is needed, kept where the part keeps it, and never waited for longer
+//! than a question's patience.
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read as _, Write as _};
+use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_model::part::PartPlace;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+use crate::clock;
+
+/// Longest answer taken, bytes.
+const ANSWER_LEN_MAX: usize = 4 << 20;
+/// Bytes taken at once.
+const CHUNK_LEN: usize = 16 << 10;
+/// The system takes a time-out of zero for none.
+const PATIENCE_MIN: Duration = Duration::from_millis(1);
+
+/// Why a part was not seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Blind {
+    /// There is nobody.
+    Absent(String),
+    /// It closed the connection without an answer.
+    Closed,
+    /// It did not answer in time.
+    Late,
+    /// It does not answer to who asks.
+    Denied(String),
+    /// It said something else.
+    Strange(String),
+}
+
+impl Blind {
+    /// What tells kinds apart, so that each is told once.
+    pub(crate) fn key(&self) -> &'static str {
+        match self {
+            Self::Absent(_) => "absent",
+            Self::Closed => "closed",
+            Self::Late => "late",
+            Self::Denied(_) => "denied",
+            Self::Strange(_) => "strange",
+        }
+    }
+}
+
+impl fmt::Display for Blind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent(why) => write!(f, "nobody answers there ({why})"),
+            Self::Closed => write!(f, "it closes the connection without an answer"),
+            Self::Late => write!(f, "it does not answer in time"),
+            Self::Denied(why) => write!(f, "it refuses to tell ({why})"),
+            Self::Strange(why) => write!(f, "it answers something else ({why})"),
+        }
+    }
+}
+
+impl From<io::Error> for Blind {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Self::Late,
+            ErrorKind::InvalidData => Self::Strange(error.to_string()),
+            ErrorKind::PermissionDenied => Self::Denied(error.to_string()),
+            ErrorKind::UnexpectedEof
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Absent(error.to_string()),
+        }
+    }
+}
+
+/// A few words of an answer that was not expected, safe to print.
+pub(crate) fn shortly(answer: &str) -> String {
+    let line = answer.lines().next().unwrap_or_default();
+    let safe = line.chars().filter(|c| !c.is_control()).take(120).collect();
+    if line.is_empty() {
+        "nothing".to_owned()
+    } else {
+        safe
+    }
+}
+
+#[derive(Debug)]
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(crate) struct Link {
+    place: PartPlace,
+    stream: Option<Stream>,
+    deadline_ns: u64,
+}
+
+impl Link {
+    pub(crate) fn new(place: PartPlace) -> Self {
+        Self {
+            place,
+            stream: None,
+            deadline_ns: 0,
+        }
+    }
+
+    pub(crate) fn place(&self) -> &PartPlace {
+        &self.place
+    }
+
+    /// Begins a question that may take so long.
+    pub(crate) fn begin(&mut self, patience: Duration) {
+        let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+        self.deadline_ns = clock::now_ns().saturating_add(patience);
+    }
+
+    fn left(&self) -> io::Result<Duration> {
+        match self.deadline_ns.saturating_sub(clock::now_ns()) {
+            0 => Err(ErrorKind::TimedOut.into()),
+            left => Ok(Duration::from_nanos(left).max(PATIENCE_MIN)),
+        }
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.stream = None;
+    }
+
+    /// Opens the connection unless it is open; whether it is a new one.
+    pub(crate) fn open(&mut self) -> io::Result<bool> {
+        if self.stream.is_some() {
+            return Ok(false);
+        }
+        let left = self.left()?;
+        self.stream = Some(match &self.place {
+            PartPlace::Socket(path) => Stream::Unix(connect_unix(path, left)?),
+            PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
+                Stream::Tcp(connect_tcp(host, *port, left)?)
+            }
+        });
+        Ok(true)
+    }
+
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let left = Some(self.left()?);
+        match &mut self.stream {
+            Some(Stream::Unix(stream)) => {
+                stream.set_write_timeout(left)?;
+                stream.write_all(bytes)
+            }
+            Some(Stream::Tcp(stream)) => {
+                stream.set_write_timeout(left)?;
+                stream.write_all(bytes)
+            }
+            None => Err(ErrorKind::NotConnected.into()),
+        }
+    }
+
+    /// Adds what comes next to `answer`; 0 at the end.
+    pub(crate) fn fill(&mut self, answer: &mut Vec<u8>) -> io::Result<usize> {
+        if answer.len() >= ANSWER_LEN_MAX {
+            let fault = "an answer longer than 4 MiB";
+            return Err(io::Error::new(ErrorKind::InvalidData, fault));
+        }
+        let left = Some(self.left()?);
+        let mut chunk = [0; CHUNK_LEN];
+        let count = match &mut self.stream {
+            Some(Stream::Unix(stream)) => {
+                stream.set_read_timeout(left)?;
+                stream.read(&mut chunk)?
+            }
+            Some(Stream::Tcp(stream)) => {
+                stream.set_read_timeout(left)?;
+                stream.read(&mut chunk)?
+            }
+            None => return Err(ErrorKind::NotConnected.into()),
+        };
+        answer.extend_from_slice(&chunk[..count]);
+        Ok(count)
+    }
+
+    /// Everything up to the end of the connection, which is closed then.
+    pub(crate) fn rest(&mut self, answer: &mut Vec<u8>) -> io::Result<()> {
+        while self.fill(answer)? > 0 {}
+        self.close();
+        Ok(())
+    }
+}
+
+fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Result<TcpStream> {
+    let mut refused = io::Error::from(ErrorKind::NotFound);
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, patience) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => refused = error,
+        }
+    }
+    Err(refused)
+}
+
+/// The standard library's `connect` waits without end for a listener whose queue is full.
+fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let socket = rustix::net::socket_with(
+        AddressFamily::UNIX,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    )?;
+    set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
+}
+
+/// The body of a page over HTTP. The connection is kept where the answer says how long it is.
+pub(crate) fn page(link: &mut Link) -> Result<String, Blind> {
+    let PartPlace::Page { host, port, path } = link.place() else {
+        return Err(Blind::Strange("no address of a page".to_owned()));
+    };
+    let request = format!(
+        "GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nUser-Agent: plimsoll\r\nConnection: keep-alive\r\n\r\n"
+    );
+    link.open()?;
+    link.send(request.as_bytes())?;
+    let mut answer = Vec::new();
+    let head_len = loop {
+        if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
+            break at + 4;
+        }
+        if link.fill(&mut answer)? == 0 {
+            let begun = String::from_utf8_lossy(&answer);
+            return Err(if answer.is_empty() {
+                Blind::Closed
+            } else {
+                Blind::Strange(shortly(&begun))
+            });
+        }
+    };
+    let head = String::from_utf8_lossy(&answer[..head_len]).into_owned();
+    let status = head.split(' ').nth(1).unwrap_or_default().to_owned();
+    let length = head.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse::<usize>().ok())?
+    });
+    match length {
+        Some(len) => {
+            let whole = head_len.saturating_add(len);
+            while answer.len() < whole {
+                if link.fill(&mut answer)? == 0 {
+                    return Err(Blind::Closed);
+                }
+            }
+            answer.truncate(whole);
+            if !head.to_ascii_lowercase().contains("connection: keep-alive") {
+                link.close();
+            }
+        }
+        None => link.rest(&mut answer)?,
+    }
+    match status.as_str() {
+        "200" => Ok(String::from_utf8_lossy(&answer[head_len..]).into_owned()),
+        "401" | "403" => Err(Blind::Denied(shortly(&head))),
+        _ => Err(Blind::Strange(shortly(&head))),
+    }
+}

@@ -1,0 +1,140 @@
+//! Redis and Valkey, by `INFO`.
+
+use plimsoll_model::metric;
+use plimsoll_model::part::Login;
+
+use super::Source;
+use super::figures::Figures;
+use super::link::{Blind, Link, shortly};
+use crate::parse::redis::{error_count, info, micros};
+
+/// Redis.
+#[derive(Debug)]
+pub(crate) struct Redis {
+    pub(crate) login: Option<Login>,
+}
+
+impl Source for Redis {
+    fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
+        if link.open()?
+            && let Some(login) = &self.login
+        {
+            let words: &[&str] = match login.user.as_str() {
+                "" => &["AUTH", &login.password],
+                user => &["AUTH", user, &login.password],
+            };
+            reply(link, words)?;
+        }
+        reply(link, &["INFO"])
+    }
+
+    fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
+        let info = info(text);
+        let Some(run_id) = info.get("run_id") else {
+            return Err(Blind::Strange(shortly(text)));
+        };
+        figures.identity(run_id);
+        let level = |name: &str| info.get(name)?.parse::<f64>().ok();
+        let total = |name: &str| info.get(name)?.parse::<u64>().ok();
+        for (name, field, scale) in [
+            (metric::REDIS_CLIENTS, "connected_clients", 1.0),
+            (metric::REDIS_CLIENTS_BLOCKED, "blocked_clients", 1.0),
+            (metric::REDIS_MEMORY, "used_memory", 1.0),
+            (metric::REDIS_FORK, "latest_fork_usec", 1e-6),
+        ] {
+            figures.level(name, &[], level(field).map(|value| value * scale));
+        }
+        for (name, field) in [
+            (metric::REDIS_REJECTED, "rejected_connections"),
+            (metric::REDIS_COMMANDS, "total_commands_processed"),
+            (metric::REDIS_EVICTED, "evicted_keys"),
+            (metric::REDIS_HITS, "keyspace_hits"),
+            (metric::REDIS_MISSES, "keyspace_misses"),
+            (metric::REDIS_FSYNC_DELAYED, "aof_delayed_fsync"),
+        ] {
+            figures.counter(name, &[], total(field), 1.0);
+        }
+        // Absent until the first of its kind.
+        let refused = info
+            .get("errorstat_OOM")
+            .map_or(Some(0), |field| error_count(field));
+        figures.counter(metric::REDIS_OUT_OF_MEMORY, &[], refused, 1.0);
+        let cpu = |name: &str| info.get(name).and_then(|text| micros(text));
+        let thread = cpu("used_cpu_user_main_thread").zip(cpu("used_cpu_sys_main_thread"));
+        let thread = thread.map(|(user, system)| user.saturating_add(system));
+        figures.counter(metric::REDIS_MAIN_THREAD, &[], thread, 1e-6);
+        let file = info.get("config_file").copied().unwrap_or_default();
+        for name in ["maxmemory", "maxclients"] {
+            figures.setting(name, "", file, level(name));
+        }
+        if let Some(policy) = info.get("maxmemory_policy") {
+            figures.setting("maxmemory-policy", policy, file, Some(1.0));
+        }
+        Ok(())
+    }
+
+    fn remedy(&self, blind: &Blind) -> String {
+        match blind {
+            Blind::Denied(why) if why.contains("NOPERM") => {
+                "as its administrator: `ACL SETUSER NAME on >PASSWORD +info`, and give name and password: `watch: { redis: \
+                 { at: …, user: NAME, password: … } }`"
+                    .to_owned()
+            }
+            Blind::Denied(_) => {
+                "give its password: `watch: { redis: { at: …, password: \"{{ env('REDIS_PASSWORD') }}\" } }`"
+                    .to_owned()
+            }
+            _ => "say where Redis listens, as `redis-cli CONFIG GET port` and `CONFIG GET unixsocket` tell".to_owned(),
+        }
+    }
+}
+
+/// Sends a command and takes its answer.
+fn reply(link: &mut Link, words: &[&str]) -> Result<String, Blind> {
+    let mut command = format!("*{}\r\n", words.len());
+    for word in words {
+        let part = format!("${}\r\n{word}\r\n", word.len());
+        command.push_str(&part);
+    }
+    link.send(command.as_bytes())?;
+    let mut answer = Vec::new();
+    let line_len = loop {
+        if let Some(at) = answer.windows(2).position(|two| two == b"\r\n") {
+            break at + 2;
+        }
+        if link.fill(&mut answer)? == 0 {
+            return Err(Blind::Closed);
+        }
+    };
+    let line = String::from_utf8_lossy(&answer[..line_len - 2]).into_owned();
+    if let Some(refused) = line.strip_prefix('-') {
+        let is_denied = [
+            "NOAUTH",
+            "WRONGPASS",
+            "NOPERM",
+            "ERR AUTH",
+            "ERR invalid password",
+        ];
+        return Err(if is_denied.iter().any(|word| refused.starts_with(word)) {
+            Blind::Denied(shortly(refused))
+        } else {
+            Blind::Strange(shortly(refused))
+        });
+    }
+    if line.starts_with('+') {
+        return Ok(line);
+    }
+    let Some(len) = line
+        .strip_prefix('$')
+        .and_then(|len| len.parse::<usize>().ok())
+    else {
+        return Err(Blind::Strange(shortly(&line)));
+    };
+    let whole = line_len.saturating_add(len).saturating_add(2);
+    while answer.len() < whole {
+        if link.fill(&mut answer)? == 0 {
+            return Err(Blind::Closed);
+        }
+    }
+    Ok(String::from_utf8_lossy(&answer[line_len..whole - 2]).into_owned())
+}

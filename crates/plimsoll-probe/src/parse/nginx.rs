@@ -1,0 +1,51 @@
+//! The page of nginx's `stub_status`.
+
+/// What nginx tells of its connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StubStatus {
+    /// Connections open, idle ones included.
+    pub active: u64,
+    /// Connections accepted since nginx was started.
+    pub accepts: u64,
+    /// Of these, connections for which there was a place.
+    pub handled: u64,
+    /// Requests since nginx was started.
+    pub requests: u64,
+    /// Connections whose request is being read.
+    pub reading: u64,
+    /// Connections whose request is being carried out.
+    pub writing: u64,
+    /// Connections without a request.
+    pub waiting: u64,
+}
+
+/// Reads the page; `None` when it is another one.
+pub fn stub_status(text: &str) -> Option<StubStatus> {
+    let mut lines = text.lines();
+    let active = lines.next()?.strip_prefix("Active connections:")?;
+    if lines
+        .next()?
+        .trim_start()
+        .strip_prefix("server accepts handled requests")
+        .is_none()
+    {
+        return None;
+    }
+    let mut totals = lines.next()?.split_whitespace().map(str::parse);
+    let mut total = || totals.next()?.ok();
+    let (accepts, handled, requests) = (total()?, total()?, total()?);
+    let last = lines.next()?;
+    let state = |name: &str| -> Option<u64> {
+        let (_, rest) = last.split_once(name)?;
+        rest.split_whitespace().next()?.parse().ok()
+    };
+    Some(StubStatus {
+        active: active.trim().parse().ok()?,
+        accepts,
+        handled,
+        requests,
+        reading: state("Reading:")?,
+        writing: state("Writing:")?,
+        waiting: state("Waiting:")?,
+    })
+}

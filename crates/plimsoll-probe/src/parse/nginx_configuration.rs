@@ -1,0 +1,251 @@
+//! The configuration of nginx, as far as it says where nginx tells of itself and how many connections it takes.
+//!
+//! Files are only parsed; what they include is asked of whoever reads files.
+
+/// Files read at most, includes counted.
+const FILES_MAX: usize = 256;
+/// How deep files include files.
+const DEPTH_MAX: usize = 8;
+
+/// A value and where it is written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The value as written.
+    pub value: String,
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+}
+
+/// A page of `stub_status`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatusPage {
+    /// Addresses as written behind `listen`; empty for the default.
+    pub listen: Vec<String>,
+    /// First name behind `server_name`.
+    pub server_name: Option<String>,
+    /// Path of the location.
+    pub path: String,
+}
+
+/// What a configuration says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    /// Pages that tell of nginx.
+    pub pages: Vec<StatusPage>,
+    /// `worker_connections`.
+    pub worker_connections: Option<Written>,
+    /// `worker_processes`.
+    pub worker_processes: Option<Written>,
+}
+
+/// What a file is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Token {
+    Word(String),
+    Open,
+    Close,
+    End,
+}
+
+/// Reads a configuration that begins in `file`. `text_of` gives the texts, by name, of the files that a pattern names.
+pub fn read(
+    file: &str,
+    text: &str,
+    text_of: &mut dyn FnMut(&str) -> Vec<(String, String)>,
+) -> Configuration {
+    let mut reader = Reader {
+        configuration: Configuration::default(),
+        blocks: Vec::new(),
+        files: 0,
+        text_of,
+    };
+    reader.file(file, text, 0);
+    reader.configuration
+}
+
+/// An open block: its words, and what a `server` said before its locations.
+#[derive(Debug, Default)]
+struct Block {
+    words: Vec<String>,
+    listen: Vec<String>,
+    server_name: Option<String>,
+    /// Pages whose server is not read to its end.
+    pages: Vec<String>,
+}
+
+struct Reader<'a> {
+    configuration: Configuration,
+    blocks: Vec<Block>,
+    files: usize,
+    text_of: &'a mut dyn FnMut(&str) -> Vec<(String, String)>,
+}
+
+impl Reader<'_> {
+    fn file(&mut self, name: &str, text: &str, depth: usize) {
+        self.files += 1;
+        if self.files > FILES_MAX || depth > DEPTH_MAX {
+            return;
+        }
+        let opened = self.blocks.len();
+        let mut words: Vec<String> = Vec::new();
+        let mut line = 1;
+        for (token, at) in tokens(text) {
+            match token {
+                Token::Word(word) => {
+                    if words.is_empty() {
+                        line = at;
+                    }
+                    words.push(word);
+                }
+                Token::Open => self.blocks.push(Block {
+                    words: std::mem::take(&mut words),
+                    ..Block::default()
+                }),
+                Token::Close => {
+                    words.clear();
+                    if self.blocks.len() > opened {
+                        self.close();
+                    }
+                }
+                Token::End => {
+                    let words = std::mem::take(&mut words);
+                    self.directive(&words, name, line, depth);
+                }
+            }
+        }
+        while self.blocks.len() > opened {
+            self.close();
+        }
+    }
+
+    fn directive(&mut self, words: &[String], file: &str, line: u32, depth: usize) {
+        let Some((name, values)) = words.split_first() else {
+            return;
+        };
+        let written = || {
+            Some(Written {
+                value: values.first()?.clone(),
+                file: file.to_owned(),
+                line,
+            })
+        };
+        let inside = |blocks: &[Block], name: &str| {
+            blocks
+                .last()
+                .is_some_and(|block| block.words.first().is_some_and(|word| word == name))
+        };
+        match name.as_str() {
+            "include" => {
+                let pattern = values.first().map_or("", String::as_str);
+                for (name, text) in (self.text_of)(pattern) {
+                    self.file(&name, &text, depth + 1);
+                }
+            }
+            "worker_processes" if self.blocks.is_empty() => {
+                self.configuration.worker_processes = written();
+            }
+            "worker_connections" if inside(&self.blocks, "events") => {
+                self.configuration.worker_connections = written();
+            }
+            "listen" | "server_name" if inside(&self.blocks, "server") => {
+                let (Some(block), Some(value)) = (self.blocks.last_mut(), values.first()) else {
+                    return;
+                };
+                if name == "listen" {
+                    block.listen.push(value.clone());
+                } else if block.server_name.is_none() {
+                    block.server_name = Some(value.clone());
+                }
+            }
+            "stub_status" => self.page(),
+            _ => {}
+        }
+    }
+
+    /// A page in the innermost location, or of the whole server.
+    fn page(&mut self) {
+        let is = |block: &Block, name: &str| block.words.first().is_some_and(|word| word == name);
+        let location = self.blocks.iter().rev().find(|block| is(block, "location"));
+        let path = match location.map(|block| &block.words[1..]) {
+            None => "/".to_owned(),
+            Some([path]) => path.clone(),
+            Some([how, path]) if how == "=" || how == "^~" => path.clone(),
+            // A regular expression names no single path.
+            Some(_) => return,
+        };
+        if let Some(server) = self
+            .blocks
+            .iter_mut()
+            .rev()
+            .find(|block| is(block, "server"))
+        {
+            server.pages.push(path);
+        }
+    }
+
+    fn close(&mut self) {
+        let Some(block) = self.blocks.pop() else {
+            return;
+        };
+        for path in block.pages {
+            self.configuration.pages.push(StatusPage {
+                listen: block.listen.clone(),
+                server_name: block.server_name.clone(),
+                path,
+            });
+        }
+    }
+}
+
+/// The words of a file with their lines: quotes taken off, comments left out.
+fn tokens(text: &str) -> Vec<(Token, u32)> {
+    let mut tokens = Vec::new();
+    let mut word: Option<String> = None;
+    let mut line = 1_u32;
+    let mut characters = text.chars().peekable();
+    let mut end = |word: &mut Option<String>, line: u32, token: Option<Token>| {
+        tokens.extend(word.take().map(|word| (Token::Word(word), line)));
+        tokens.extend(token.map(|token| (token, line)));
+    };
+    while let Some(character) = characters.next() {
+        match character {
+            '#' if word.is_none() => while characters.next_if(|next| *next != '\n').is_some() {},
+            '"' | '\'' if word.is_none() => {
+                let quoted = word.insert(String::new());
+                let begun = line;
+                while let Some(inner) = characters.next() {
+                    match inner {
+                        inner if inner == character => break,
+                        '\\' => quoted.extend(characters.next()),
+                        inner => {
+                            line += u32::from(inner == '\n');
+                            quoted.push(inner);
+                        }
+                    }
+                }
+                end(&mut word, begun, None);
+            }
+            '\\' => word.get_or_insert_default().extend(characters.next()),
+            // A variable: `${name}` opens no block.
+            '{' if word.as_ref().is_some_and(|word| word.ends_with('$')) => {
+                let word = word.get_or_insert_default();
+                word.push('{');
+                while let Some(inner) = characters.next_if(|next| !"}\n".contains(*next)) {
+                    word.push(inner);
+                }
+                word.extend(characters.next_if_eq(&'}'));
+            }
+            '{' => end(&mut word, line, Some(Token::Open)),
+            '}' => end(&mut word, line, Some(Token::Close)),
+            ';' => end(&mut word, line, Some(Token::End)),
+            blank if blank.is_whitespace() => {
+                end(&mut word, line, None);
+                line = line.saturating_add(u32::from(blank == '\n'));
+            }
+            other => word.get_or_insert_default().push(other),
+        }
+    }
+    tokens
+}

@@ -1,0 +1,277 @@
+//! Real programs from the system's packages, each on free ports in a private folder.
+//!
+//! A program is ready when it says so. It ends with what holds it, and with the process that started it.
+
+use std::fmt::Write as _;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::port;
+
+/// A program that runs.
+#[derive(Debug)]
+pub struct Program {
+    child: Child,
+    folder: TempDir,
+}
+
+impl Program {
+    /// Starts a program and waits until a line of its output holds `ready`. `folder` is removed when it has ended.
+    ///
+    /// # Panics
+    /// When it cannot be started, or ends before it is ready.
+    #[must_use]
+    pub fn start(folder: TempDir, command: &[&str], ready: &str) -> Self {
+        let mut child = Command::new("sh")
+            .args(["-c", "exec setpriv --pdeathsig TERM -- \"$@\" 2>&1", "sh"])
+            .args(command)
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("a shell starts");
+        let output = child.stdout.take().expect("standard output is piped");
+        let mut lines = BufReader::new(output).lines().map_while(Result::ok);
+        let mut said = String::new();
+        let is_ready = lines.by_ref().any(|line| {
+            let _ = writeln!(said, "{line}");
+            line.contains(ready)
+        });
+        assert!(is_ready, "{command:?} ended before it was ready:\n{said}");
+        // The output goes on being read, so that writing it never blocks.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { child, folder }
+    }
+
+    /// Its process.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(pid) = pid {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let _ = self.child.wait();
+    }
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("there is room for a folder")
+}
+
+fn write(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("there is room for a file");
+}
+
+/// nginx with so many connections for its one worker, a page of `stub_status` on an address of its own, and `locations`
+/// on another.
+#[derive(Debug)]
+pub struct Nginx {
+    /// The program.
+    pub program: Program,
+    /// Where `locations` are served.
+    pub address: SocketAddr,
+    /// Where it tells of itself, if it does.
+    pub status: SocketAddr,
+    /// Its configuration.
+    pub configuration: PathBuf,
+}
+
+impl Nginx {
+    /// Starts it.
+    #[must_use]
+    pub fn start(worker_connections: u32, tells: bool, locations: &str) -> Self {
+        let (folder, address, status) = (folder(), port::unused(), port::unused());
+        let prefix = folder.path().display();
+        let page = if tells {
+            format!("server {{ listen {status}; location = /nginx_status {{ stub_status; }} }}")
+        } else {
+            String::new()
+        };
+        let text = format!(
+            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice;\n\
+             events {{\n  worker_connections {worker_connections};\n}}\n\
+             http {{ access_log off; client_body_temp_path {prefix}; proxy_temp_path {prefix};\n\
+             fastcgi_temp_path {prefix}; uwsgi_temp_path {prefix}; scgi_temp_path {prefix};\n\
+             {page}\n server {{ listen {address} backlog=511; {locations} }} }}\n"
+        );
+        let configuration = folder.path().join("nginx.conf");
+        write(&configuration, &text);
+        let path = configuration.display().to_string();
+        let command = ["nginx", "-e", "stderr", "-c", &path];
+        Self {
+            program: Program::start(folder, &command, "start worker process "),
+            address,
+            status,
+            configuration,
+        }
+    }
+
+    /// Its page of `stub_status`.
+    #[must_use]
+    pub fn page(&self) -> String {
+        format!("http://{}/nginx_status", self.status)
+    }
+}
+
+/// HAProxy with a frontend `web` and a backend `app`.
+#[derive(Debug)]
+pub struct Haproxy {
+    /// The program.
+    pub program: Program,
+    /// Where `web` listens.
+    pub address: SocketAddr,
+    /// Its stats socket.
+    pub socket: PathBuf,
+    /// Its configuration.
+    pub configuration: PathBuf,
+}
+
+impl Haproxy {
+    /// Starts it with further words in `web` and with servers, a line each.
+    #[must_use]
+    pub fn start(web: &str, servers: &str) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let socket = folder.path().join("admin.sock");
+        let text = format!(
+            "global\n  stats socket {} mode 600 level user\n\
+             defaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\n\
+             frontend web\n  bind {address}\n  {web}\n  default_backend app\n\
+             backend app\n{servers}\n",
+            socket.display()
+        );
+        let configuration = folder.path().join("haproxy.cfg");
+        write(&configuration, &text);
+        let path = configuration.display().to_string();
+        Self {
+            program: Program::start(folder, &["haproxy", "-W", "-f", &path], "Loading success"),
+            address,
+            socket,
+            configuration,
+        }
+    }
+}
+
+/// Redis.
+#[derive(Debug)]
+pub struct Redis {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Redis {
+    /// Starts it with lines of its configuration.
+    #[must_use]
+    pub fn start(lines: &str) -> Self {
+        Self::start_at(port::unused(), lines)
+    }
+
+    /// The same at an address.
+    #[must_use]
+    pub fn start_at(address: SocketAddr, lines: &str) -> Self {
+        let folder = folder();
+        let text = format!(
+            "bind {}\nport {}\nsave \"\"\ndir {}\n{lines}\n",
+            address.ip(),
+            address.port(),
+            folder.path().display()
+        );
+        let path = folder.path().join("redis.conf");
+        write(&path, &text);
+        let path = path.display().to_string();
+        Self {
+            program: Program::start(folder, &["redis-server", &path], "Ready to accept"),
+            address,
+        }
+    }
+}
+
+/// Webdis: Redis over HTTP.
+#[derive(Debug)]
+pub struct Webdis {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Webdis {
+    /// Starts it before a Redis.
+    #[must_use]
+    pub fn start(redis: SocketAddr) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let text = format!(
+            "{{ \"redis_host\": \"{}\", \"redis_port\": {}, \"http_host\": \"{}\", \"http_port\": {}, \"threads\": 1,\n\
+             \"pool_size\": 4, \"daemonize\": false, \"websockets\": false, \"database\": 0, \"verbosity\": 5,\n\
+             \"logfile\": \"/dev/stderr\" }}\n",
+            redis.ip(),
+            redis.port(),
+            address.ip(),
+            address.port()
+        );
+        let path = folder.path().join("webdis.json");
+        write(&path, &text);
+        let path = path.display().to_string();
+        Self {
+            program: Program::start(folder, &["webdis", &path], "up and running"),
+            address,
+        }
+    }
+}
+
+/// memcached.
+#[derive(Debug)]
+pub struct Memcached {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Memcached {
+    /// Starts it with room for so many connections.
+    #[must_use]
+    pub fn start(connections: u32) -> Self {
+        let address = port::unused();
+        let (ip, port) = (address.ip().to_string(), address.port().to_string());
+        let connections = connections.to_string();
+        let command = [
+            "memcached",
+            "-u",
+            "nobody",
+            "-U",
+            "0",
+            "-t",
+            "1",
+            "-l",
+            &ip,
+            "-p",
+            &port,
+            "-c",
+            &connections,
+            "-vv",
+        ];
+        Self {
+            program: Program::start(folder(), &command, "server listening"),
+            address,
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! `plimsoll watch`: what the probes see, without any load.
+
+use std::collections::BTreeMap;
+
+use plimsoll_config::plan::Watch;
+use plimsoll_lab::progress::StopFlag;
+use plimsoll_model::metric;
+use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind, SeriesTable, label};
+use plimsoll_probe::ProbePlan;
+use plimsoll_report::number;
+use serde_json::{Value, json};
+
+use crate::arguments::{WatchArgument, WatchArguments};
+use crate::exit::Exit;
+use crate::explain::Fault;
+use crate::screen::{print, tell};
+use crate::{plan_file, signals, target};
+
+/// Series of the host that the table tells.
+const HOST: [&str; 4] = [
+    metric::CPU_BUSY,
+    metric::RUN_QUEUE,
+    metric::MEMORY_AVAILABLE,
+    metric::LISTEN_OVERFLOWS,
+];
+
+/// Reads the probes for a while and prints what they saw.
+pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, Fault> {
+    let plan = probe_plan(arguments)?;
+    let seconds = u32::try_from(arguments.lasting.as_secs().max(1)).unwrap_or(u32::MAX);
+    let stop = StopFlag::default();
+    signals::raise_on_interrupt(&stop)?;
+    let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
+    let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
+    let notes = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, told| {
+        for text in told {
+            tell(&format!("note: {text}"));
+        }
+        table.push(readings);
+        if arguments.json {
+            infos.extend(readings.new_series.clone());
+            rows.push(row(readings));
+        }
+    });
+    if arguments.json {
+        let object = json!({
+            "format_version": "1.0",
+            "series": infos.iter().map(|(name, info)| (name.clone(), info_of(info))).collect::<BTreeMap<_, _>>(),
+            "readings": rows,
+            "notes": notes,
+        });
+        print(&format!("{object:#}\n"));
+    } else {
+        print(&lines(&table));
+    }
+    Ok(if stop.is_raised() {
+        Exit::Interrupted
+    } else {
+        Exit::Met
+    })
+}
+
+fn row(readings: &Readings) -> Value {
+    json!({ "second": readings.second, "values": readings.values })
+}
+
+fn info_of(info: &SeriesInfo) -> Value {
+    let kind = match info.kind {
+        SeriesKind::Gauge => "level",
+        SeriesKind::Delta => "increase",
+    };
+    json!({ "kind": kind, "unit": info.unit })
+}
+
+/// Mean and highest value of what parts told, and of a few series of the host.
+fn lines(table: &SeriesTable) -> String {
+    let mut text = String::new();
+    let own = [metric::PROBE_CPU_TIME, metric::PROBE_ANSWER_TIME];
+    let is_told = |name: &&str| {
+        let metric = name.split('{').next().unwrap_or_default();
+        HOST.contains(&metric) || (label(name, "at").is_some() && !own.contains(&metric))
+    };
+    let names: Vec<&str> = table.names().filter(is_told).collect();
+    let width = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .min(90);
+    for name in names {
+        let values = table.between(name, 0, u32::MAX);
+        if values.is_empty() {
+            continue;
+        }
+        let unit = table.info(name).map_or("1", |info| &info.unit);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let highest = values.iter().copied().fold(f64::MIN, f64::max);
+        let line = format!(
+            "{name:width$}  mean {}, at most {}\n",
+            number::reading(mean, unit),
+            number::reading(highest, unit)
+        );
+        text.push_str(&line);
+    }
+    text
+}
+
+fn probe_plan(arguments: &WatchArguments) -> Result<ProbePlan, Fault> {
+    let (url, of_plan) = match &arguments.url {
+        Some(file) if plan_file::is_plan(file) => {
+            let plan = plan_file::rehearse(file, None)?;
+            (Some(plan.target), Some(plan.watch))
+        }
+        url => (url.clone(), None),
+    };
+    let flag = match (&arguments.watch, &of_plan) {
+        (None, None) => Some(&WatchArgument::Auto),
+        (flag, _) => flag.as_ref(),
+    };
+    let watch: Watch = plan_file::watched(flag, of_plan.unwrap_or_default())?;
+    plan_file::tell_unwatched(&watch);
+    let target_address = match (&arguments.unix_socket, &url) {
+        (None, Some(url)) => Some(target::first_address(url)?),
+        _ => None,
+    };
+    Ok(ProbePlan {
+        target_address,
+        unix_socket: arguments.unix_socket.clone(),
+        pids: [&arguments.pid[..], &watch.pids].concat(),
+        process_names: [&arguments.process[..], &watch.processes].concat(),
+        edge: watch.edge,
+        parts: watch.parts,
+        auto: watch.auto,
+        ..ProbePlan::default()
+    })
+}

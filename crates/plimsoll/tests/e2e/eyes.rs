@@ -1,0 +1,261 @@
+//! What real parts of a service tell, with and without load, and what is made of it when one of them is at its limit.
+
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use flate2::read::MultiGzDecoder;
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
+use serde_json::Value;
+
+use crate::support::Place;
+
+/// An origin that answers any number of requests at once, each after this time.
+fn origin(service_ms: u64) -> (KnownLaw, SocketAddr) {
+    let origin = KnownLaw::start(KnownLawPlan {
+        servers: NonZeroU32::new(4096).unwrap(),
+        service: Service::Deterministic(Duration::from_millis(service_ms)),
+        ..KnownLawPlan::default()
+    })
+    .unwrap();
+    let url = origin.url();
+    let address = url.trim_start_matches("http://").trim_end_matches('/');
+    let address = address.parse().unwrap();
+    (origin, address)
+}
+
+/// The findings of a run of two loads: one that is carried, one that is not. `None`, said loudly, when this machine had
+/// no time for it.
+fn found(
+    place: &Place,
+    url: &str,
+    watch: &str,
+    load: [&str; 2],
+    more: &[&str],
+) -> Option<Vec<Value>> {
+    std::fs::write(place.path().join("watch.yaml"), watch).unwrap();
+    let words = [
+        "run",
+        url,
+        "--phase",
+        load[0],
+        "--phase",
+        load[1],
+        "--watch",
+        "watch.yaml",
+        "--objective",
+        "p95 < 500ms, errors < 1%",
+        "--timeout",
+        "2s",
+        "--json",
+    ];
+    let said = place.run(&[&words[..], more].concat());
+    said.measured()?;
+    assert_eq!(said.code, 3, "{said:?}");
+    let log = place.run_files().pop().unwrap();
+    let mut text = String::new();
+    let file = std::fs::File::open(log).unwrap();
+    MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let events = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let mut findings = events.filter(|event| event["event"] == "findings_made");
+    let findings = findings.next().expect("the log holds findings");
+    // A generator that other work on this machine made late is a true finding, and not what is asked here.
+    let findings = findings["data"].as_array().unwrap().iter();
+    Some(
+        findings
+            .filter(|finding| finding["rule"] != "G1")
+            .cloned()
+            .collect(),
+    )
+}
+
+/// The best finding is of this rule, and what it says.
+#[track_caller]
+fn best(findings: &[Value], rule: &str) -> Value {
+    let best = findings
+        .first()
+        .unwrap_or_else(|| panic!("nothing was found; {rule} was to be"));
+    assert_eq!(best["rule"], rule, "{findings:#?}");
+    best.clone()
+}
+
+#[track_caller]
+fn says(finding: &Value, field: &str, words: &[&str]) {
+    let text = finding[field].as_str().unwrap_or_default();
+    for word in words {
+        assert!(
+            text.contains(word),
+            "`{word}` is not in {field}: {finding:#}"
+        );
+    }
+}
+
+#[test]
+fn haproxy_lets_requests_wait_for_a_server_that_may_have_few() {
+    let (_origin, address) = origin(100);
+    let haproxy = Haproxy::start("", &format!("  server s1 {address} maxconn 20"));
+    let watch = format!("haproxy: {}\n", haproxy.socket.display());
+    let url = format!("http://{}/", haproxy.address);
+    let Some(found) = found(&Place::new(), &url, &watch, ["60/s:3s", "320/s:6s"], &[]) else {
+        return;
+    };
+    let best = best(&found, "H1");
+    says(&best, "limit", &["maxconn of server s1 in HAProxy's app"]);
+    says(&best, "tier", &["proxy"]);
+    says(&best, "certainty", &["explicit"]);
+    let file = format!("{}:13", haproxy.configuration.display());
+    says(
+        &best,
+        "remedy",
+        &["raise `maxconn` of server s1 in app (now 20)", &file],
+    );
+    says(&best, "sentence", &["had all its 20 sessions in use"]);
+}
+
+#[test]
+fn haproxy_takes_no_more_clients() {
+    let (_origin, address) = origin(200);
+    let haproxy = Haproxy::start("maxconn 20", &format!("  server s1 {address}"));
+    let watch = format!("haproxy: {}\n", haproxy.socket.display());
+    let url = format!("http://{}/", haproxy.address);
+    let Some(found) = found(&Place::new(), &url, &watch, ["30/s:3s", "300/s:6s"], &[]) else {
+        return;
+    };
+    let best = best(&found, "H7");
+    says(&best, "limit", &["maxconn of HAProxy's frontend web"]);
+    let file = format!("{}:10", haproxy.configuration.display());
+    says(&best, "remedy", &["(now 20)", &file]);
+}
+
+#[test]
+fn redis_throws_away_what_is_asked_for() {
+    let redis = Redis::start("maxmemory 3mb\nmaxmemory-policy allkeys-lru");
+    let webdis = Webdis::start(redis.address);
+    let place = Place::new();
+    let value = "v".repeat(2000);
+    let keys = 1..=1500;
+    let mut urls: Vec<String> = keys
+        .clone()
+        .map(|key| format!("/SET/k{key}/{value}"))
+        .collect();
+    urls.extend(keys.map(|key| format!("/GET/k{key}.txt")));
+    std::fs::write(place.path().join("urls"), urls.join("\n")).unwrap();
+    let watch = format!("redis: {}\n", redis.address);
+    let url = format!("http://{}/", webdis.address);
+    let load = ["50/s:3s", "500/s:6s"];
+    let Some(found) = found(&place, &url, &watch, load, &["--urls", "urls"]) else {
+        return;
+    };
+    let best = best(&found, "K2");
+    says(&best, "limit", &["maxmemory of Redis"]);
+    says(&best, "tier", &["store"]);
+    let file = redis
+        .program
+        .path()
+        .join("redis.conf")
+        .display()
+        .to_string();
+    says(&best, "remedy", &["raise `maxmemory` (now 3.0 MiB)", &file]);
+    says(&best, "sentence", &["threw away", "of the look-ups found"]);
+}
+
+#[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+fn redis_has_one_thread() {
+    let redis = Redis::start("enable-debug-command yes");
+    let webdis = Webdis::start(redis.address);
+    let place = Place::new();
+    let fill = format!("http://{}/DEBUG/POPULATE/300000", webdis.address);
+    let filled = place.run(&["run", &fill, "--connections", "1", "--for", "1s", "--json"]);
+    assert_eq!(filled.json()["outcomes"]["wrong_status"], 0, "{filled:?}");
+    let url = format!("http://{}/KEYS/nothing*", webdis.address);
+    let watch = format!("redis: {}\n", redis.address);
+    let Some(found) = found(&Place::new(), &url, &watch, ["2/s:3s", "100/s:6s"], &[]) else {
+        return;
+    };
+    let Some(thread) = found.iter().find(|finding| finding["rule"] == "K1") else {
+        let is_busy = found.iter().any(|finding| finding["rule"] == "C1");
+        assert!(is_busy, "{found:#?}");
+        println!("NOT TRIED, this machine was disturbed: other work kept Redis from using a CPU");
+        return;
+    };
+    says(thread, "limit", &["the one thread of Redis"]);
+    assert!(thread["consequence_of"].is_null(), "{found:#?}");
+}
+
+#[test]
+fn parts_are_watched_without_load() {
+    let nginx = Nginx::start(64, true, "location / { return 204; }");
+    let silent = Nginx::start(64, false, "location / { return 204; }");
+    let haproxy = Haproxy::start("", "  server s1 127.0.0.1:1 maxconn 20");
+    let redis = Redis::start("");
+    let locked = Redis::start("requirepass hidden");
+    let memcached = Memcached::start(64);
+    let said = Place::new().run(&["watch", "--for", "2s", "--watch", "auto", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let json = said.json();
+    assert_eq!(json["readings"].as_array().unwrap().len(), 2, "{json:#}");
+    let places = [
+        nginx.page(),
+        haproxy.socket.display().to_string(),
+        redis.address.to_string(),
+        memcached.address.to_string(),
+    ];
+    let series: Vec<&String> = json["series"].as_object().unwrap().keys().collect();
+    for place in places {
+        let at = format!("plimsoll.probe.answer_time{{at={place}}}");
+        assert!(
+            series.contains(&&at),
+            "{at} is not in {series:#?}; {:#}",
+            json["notes"]
+        );
+    }
+    let setting = format!(
+        "plimsoll.part.setting{{at={},setting=maxconn,of=app/s1,file={}:13}}",
+        haproxy.socket.display(),
+        haproxy.configuration.display()
+    );
+    assert!(series.contains(&&setting), "{series:#?}");
+    let notes = json["notes"].to_string();
+    for says in [
+        format!(
+            "add to `http {{ … }}` in {}",
+            silent.configuration.display()
+        ),
+        format!("found and watched: Redis at {}", redis.address),
+        format!(
+            "Redis at {} is not seen: it refuses to tell (NOAUTH",
+            locked.address
+        ),
+    ] {
+        assert!(notes.contains(&says), "`{says}` is not in {notes}");
+        assert!(
+            said.stderr.contains(&says),
+            "`{says}` is not in {}",
+            said.stderr
+        );
+    }
+}
+
+#[test]
+fn what_is_watched_is_checked_before_anything_starts() {
+    let place = Place::new();
+    std::fs::write(place.path().join("watch.yaml"), "hapoxy: x\nnginx: y\n").unwrap();
+    let load = ["run", "http://127.0.0.1:1/", "--rate", "1/s", "--watch"];
+    for (file, says) in [
+        ("watch.yaml", "watch.yaml:1:1: "),
+        ("missing.yaml", "--watch auto, --watch none"),
+    ] {
+        let said = place.run(&[&load[..], &[file]].concat());
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.stderr.contains(says), "{said:?}");
+    }
+    assert!(place.run_files().is_empty());
+}
