@@ -1,5 +1,6 @@
 //! What the edge does besides requests, on a thread of its own: asks servers whether they are well, fetches fallbacks,
-//! watches rates, takes over a folder of copies, and hands spans to the collector.
+//! watches rates, takes over a folder of copies, lets time pass for the hub and listens to Redis for it, and hands spans
+//! to the collector.
 
 mod rates;
 mod shells;
@@ -14,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::acme;
 use crate::check;
+use crate::hub;
 use crate::names;
 use crate::pool::lock;
 use crate::running::Control;
@@ -69,6 +71,8 @@ pub(crate) fn run(
             () = shells::keep_fetching(watch, tell) => {}
             () = takeover::keep_taking_over(control) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
+            () = hub::keep_time(control) => {}
+            () = hub::redis::keep_listening(control) => {}
             _ = end => {}
         }
         ending.send_replace(true);

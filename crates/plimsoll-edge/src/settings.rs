@@ -13,6 +13,7 @@ use crate::cache::{Cache, disk};
 use crate::clock::{self, Clock};
 use crate::deadline::TICK_MS;
 use crate::figures::Counter;
+use crate::hub::Hub;
 use crate::pool::Pool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};
@@ -36,8 +37,9 @@ pub(crate) struct Settings {
     pub(crate) cache: Option<Arc<Cache>>,
     /// Who knows it may `PURGE`.
     pub(crate) purge_token: Option<Arc<str>>,
+    pub(crate) hub: Option<Arc<Hub>>,
     /// Which of a route's counters is this loop's.
-    number: usize,
+    pub(crate) number: usize,
     /// Bytes that the connections of one loop may hold together.
     pub(crate) memory_max: usize,
     doors: Vec<Arc<DoorSettings>>,
@@ -69,6 +71,8 @@ pub(crate) enum Fault {
     Countries(#[from] maxminddb::MaxMindDbError),
     #[error("the system gives no random bytes")]
     NoRandom,
+    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    HubLoops(usize),
 }
 
 /// What all loops share of a configuration.
@@ -79,6 +83,7 @@ pub(crate) struct Shared {
     gate: Option<Arc<Gate>>,
     traces: Option<Arc<Traces>>,
     pub(crate) cache: Option<Arc<Cache>>,
+    pub(crate) hub: Option<Arc<Hub>>,
     pub(crate) doors: Vec<Arc<DoorSettings>>,
 }
 
@@ -89,6 +94,7 @@ pub(crate) struct Before<'a> {
     pub(crate) routes: &'a [Arc<RouteShared>],
     pub(crate) doors: &'a [Arc<DoorSettings>],
     pub(crate) challenges: Option<&'a Arc<Challenges>>,
+    pub(crate) hub: Option<&'a Arc<Hub>>,
 }
 
 impl Shared {
@@ -125,12 +131,15 @@ impl Shared {
             .map(|route| RouteShared::new(route, before.routes, loops).map(Arc::new))
             .collect::<Result<_, Fault>>()?;
         let gate = edge.access.as_ref().map(Gate::new).transpose()?;
+        let hub = edge.hub.as_ref();
+        let hub = hub.map(|hub| Hub::new(hub, before.hub, loops, clock));
         Ok(Self {
             pools: pools(servers, before.pools, clock)?,
             routes,
             gate: gate.map(Arc::new),
             traces: edge.traces.clone().map(Arc::new),
             cache: None,
+            hub: hub.transpose()?.map(Arc::new),
             doors,
         })
     }
@@ -212,6 +221,7 @@ impl Settings {
             traces: shared.traces.clone(),
             cache: shared.cache.clone(),
             purge_token: purge_token(edge),
+            hub: shared.hub.clone(),
             number,
             pools: shared.pools.clone(),
             doors: shared.doors.clone(),
@@ -238,6 +248,7 @@ impl Settings {
             traces: self.traces.clone(),
             cache: self.cache.clone(),
             purge_token: self.purge_token.clone(),
+            hub: self.hub.clone(),
             number: self.number,
             memory_max: self.memory_max,
             pools,

@@ -1,6 +1,8 @@
 //! The clients of one loop, and what each of them subscribed to.
 
+mod farewell;
 mod hand;
+mod missed;
 mod slot;
 
 use std::sync::Arc;
@@ -47,7 +49,7 @@ pub enum Slow {
 /// How much a client may have and ask for.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most messages that wait for it.
+    /// Most messages that wait for it, beside what it is given when it subscribes: that is bounded by the histories.
     pub waiting_max: usize,
     /// Most bytes that wait for it, beside what the kernel holds. One message may always wait.
     pub waiting_bytes_max: usize,
@@ -84,6 +86,10 @@ pub struct Counts {
     pub dropped: u64,
     /// Clients disconnected, for they were slow.
     pub disconnected: u64,
+    /// Subscriptions of clients that returned and got all that they had missed.
+    pub recovered: u64,
+    /// Those that could not.
+    pub unrecovered: u64,
 }
 
 /// A subscription that ended: what [`Channels::leave`](crate::channels::Channels::leave) is told.
@@ -155,6 +161,11 @@ impl Audience {
             deflater: None,
             counts: Counts::default(),
         }
+    }
+
+    /// Follows other limits; what waits already stays.
+    pub fn follow(&mut self, limits: Limits) {
+        self.limits = limits;
     }
 
     /// A client has come.
@@ -266,9 +277,12 @@ impl Audience {
             member: count(members.len() - 1),
         };
         self.clients[client.index()].subscriptions.push(place);
-        for message in &subscription.missed {
-            self.give(client, message, outlet);
+        match subscription.is_recovered {
+            Some(true) => self.counts.recovered += 1,
+            Some(false) => self.counts.unrecovered += 1,
+            None => {}
         }
+        self.give_missed(client, &subscription.missed, outlet);
         Ok(())
     }
 
@@ -382,17 +396,6 @@ impl Audience {
             hand.give(member.client, client, message, outlet);
         }
         given
-    }
-
-    fn give(&mut self, id: ClientId, message: &Arc<Message>, outlet: &mut impl Outlet) {
-        let client = &mut self.clients[id.index()];
-        let mut hand = Hand {
-            limits: &self.limits,
-            deflater: &mut self.deflater,
-            condemned: &mut self.condemned,
-            counts: &mut self.counts,
-        };
-        hand.give(id, client, message, outlet);
     }
 
     /// Writes a client what is for it alone: answers, pongs, heads. If it does not fit its slot, the client is closed.

@@ -97,6 +97,9 @@ pub enum Refusal {
     /// Clients may not publish here.
     #[error("clients may not publish to this channel")]
     NotAllowed,
+    /// What was published before has not reached the clients' loops.
+    #[error("messages are published faster than they are handed out; try again later")]
+    Behind,
 }
 
 /// What a new subscriber is told and given.
@@ -173,6 +176,20 @@ impl Channels {
     /// Bytes of all histories; at most [`Limits::history_bytes_max`].
     pub fn history_bytes(&self) -> usize {
         self.history_bytes
+    }
+
+    /// Follows other rules. Channels, their numbers and what is held stay; what may no longer be remembered is
+    /// forgotten.
+    pub fn follow(&mut self, rules: Rules, limits: Limits) {
+        self.rules = rules;
+        self.limits = limits;
+        for (_, channel) in &mut self.slots {
+            channel.rule = self.rules.index(&channel.name);
+            let remembers = self.rules.get(channel.rule).history.messages_max > 0;
+            if let Some(history) = channel.history.take_if(|_| !remembers) {
+                self.history_bytes -= history.bytes();
+            }
+        }
     }
 
     /// The rule that holds for a name.
@@ -277,7 +294,10 @@ impl Channels {
         let message = Message::new(reference, &channel.name, channel.offset, data);
         let message = Arc::new(message);
         if limits.messages_max > 0 {
-            let room = self.limits.history_bytes_max - self.history_bytes;
+            let room = self
+                .limits
+                .history_bytes_max
+                .saturating_sub(self.history_bytes);
             let history = channel.history.get_or_insert_default();
             self.history_bytes -= history.bytes();
             history.push(now_ms, &message, &limits, room);

@@ -1,33 +1,31 @@
 //! What a client says, done: the commands of the protocol carried out on shards and audience, within its rights.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use crate::audience::{Audience, ClientId, Left, Outlet};
-use crate::channels::{ChannelRef, Channels, Published, Refusal, Subscriber};
-use crate::message::{Format, Message, text_frame};
+use crate::channels::{ChannelRef, Channels, Position, Published, Refusal, Subscriber};
+use crate::message::{Format, text_frame};
 use crate::protocol::{self, Command, Publication, Wanted};
 use crate::sse;
 
 /// All shards, wherever they are and whoever else uses them.
 pub trait Shards {
+    /// Uses the shard that holds channels of this name to publish, and hands what goes out to the loops before anybody
+    /// else uses it: a later message that came to a loop first would be taken for all there is.
+    ///
+    /// # Errors
+    /// When it is not published.
+    fn publish(
+        &mut self,
+        name: &str,
+        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
+    ) -> Result<(), Refusal>;
+
     /// Uses the shard that holds channels of this name.
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T;
 
     /// Uses the shard that a channel lives in.
     fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T;
-}
-
-/// One shard is all of them.
-impl Shards for Channels {
-    fn by_name<T>(&mut self, _name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
-        act(self)
-    }
-
-    fn by_channel<T>(&mut self, _channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
-        act(self)
-    }
 }
 
 /// What a client may do. A channel's rule must allow it too.
@@ -77,24 +75,21 @@ pub struct Desk<'a, S, O> {
     pub outlet: &'a mut O,
 }
 
-/// What the other loops are to be handed: a message, and a bit for each loop.
-pub type HandedOut = Option<(Arc<Message>, u64)>;
-
 impl<S: Shards, O: Outlet> Desk<'_, S, O> {
-    /// Does what a client says, and answers it.
-    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &impl Rights, text: &str) -> HandedOut {
+    /// Does what a client says, and answers it; whether it was not said too often.
+    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &impl Rights, text: &str) -> bool {
         if !self.audience.may_command(speaker.now_ms, speaker.client) {
             self.say(
                 speaker,
                 &protocol::failed("said more often than is allowed; wait a while"),
             );
-            return None;
+            return false;
         }
         let command = match Command::read(text) {
             Ok(command) => command,
             Err(fault) => {
                 self.say(speaker, &protocol::failed(&fault.to_string()));
-                return None;
+                return true;
             }
         };
         for wanted in &command.subscribe {
@@ -108,17 +103,16 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         for name in &command.unsubscribe {
             self.unsubscribe(speaker, name);
         }
-        let handed_out = command
-            .publish
-            .as_ref()
-            .and_then(|publication| self.publish(speaker, rights, publication, command.id));
+        if let Some(publication) = &command.publish {
+            self.publish(speaker, rights, publication, command.id);
+        }
         if let Some(id) = command
             .id
             .filter(|_| command.subscribe.is_empty() && command.publish.is_none())
         {
             self.say(speaker, &protocol::done(id));
         }
-        handed_out
+        true
     }
 
     /// Subscribes a client, tells it what there is to be told, and gives it what it missed.
@@ -177,29 +171,44 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         rights: &impl Rights,
         publication: &Publication<'_>,
         id: Option<&str>,
-    ) -> HandedOut {
+    ) {
         let (name, now_ms) = (&*publication.channel, speaker.now_ms);
         let is_allowed = rights.may_publish(name);
-        let published = self.shards.by_name(name, |channels| {
+        let published = self.shards.publish(name, |channels| {
             if is_allowed && channels.rule(name).clients_publish {
                 channels.publish(now_ms, name, publication.data.get())
             } else {
                 Err(Refusal::NotAllowed)
             }
         });
-        let published = match published {
-            Ok(published) => published,
-            Err(refusal) => {
-                self.say(speaker, &protocol::refused(id, name, refusal));
-                return None;
-            }
-        };
-        if let Some(id) = id {
-            self.say(speaker, &protocol::done(id));
+        match (published, id) {
+            (Err(refusal), _) => self.say(speaker, &protocol::refused(id, name, refusal)),
+            (Ok(()), Some(id)) => self.say(speaker, &protocol::done(id)),
+            (Ok(()), None) => {}
         }
-        match published {
-            Published::Sent(message, loops) => Some((message, loops)),
-            Published::Held | Published::Unheard => None,
+    }
+
+    /// Subscribes a reader of Server-Sent Events, which has no other way to be told, to what its request names. It was
+    /// there last at `since`, which one channel at most can recover from.
+    pub fn attend(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        names: Vec<String>,
+        since: Option<Position>,
+    ) {
+        for channel in names {
+            let wanted = Wanted { channel, since };
+            if let Err(refusal) = self.subscribe(speaker, rights, &wanted, None) {
+                self.say(speaker, &protocol::refused(None, &wanted.channel, refusal));
+            }
+        }
+    }
+
+    /// A client is about to go: it gets no messages any more, but for one that is begun, and may be said farewell.
+    pub fn retire(&mut self, speaker: &Speaker<'_>) {
+        for left in self.audience.retire(speaker.client) {
+            self.leave(speaker, left);
         }
     }
 

@@ -1,8 +1,9 @@
 //! The hub's messages as Server-Sent Events (WHATWG HTML, 9.2).
 
-/// The head of the answer. Proxies are asked not to hold it back.
+/// The beginning of the answer's head. Proxies are asked not to hold it back. It ends with the connection: a length of
+/// each piece would be other bytes than those that everybody gets.
 pub const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
-                        X-Accel-Buffering: no\r\nTransfer-Encoding: chunked\r\n\r\n";
+                        X-Accel-Buffering: no\r\nConnection: close\r\n";
 
 /// A comment, which keeps proxies from closing what seems idle.
 pub const HEARTBEAT: &str = ":\n\n";

@@ -15,15 +15,27 @@ use crate::message::{Format, Message};
 pub(super) enum Item {
     /// A message that others get too, and its length as this client reads it.
     Message(Arc<Message>, usize),
+    /// One that it missed, out of a history: not counted, and not dropped.
+    Missed(Arc<Message>),
     /// For this client alone.
     Own(Bytes),
 }
 
 impl Item {
-    fn len(&self) -> usize {
+    /// What it counts in messages and in bytes.
+    fn size(&self) -> (usize, usize) {
         match self {
-            Self::Message(_, len) => *len,
-            Self::Own(bytes) => bytes.len(),
+            Self::Message(_, len) => (1, *len),
+            Self::Missed(_) => (0, 0),
+            Self::Own(bytes) => (1, bytes.len()),
+        }
+    }
+
+    /// Whether it is a message of this channel.
+    fn is_of(&self, channel: ChannelRef) -> bool {
+        match self {
+            Self::Message(message, _) | Self::Missed(message) => message.channel() == channel,
+            Self::Own(_) => false,
         }
     }
 }
@@ -34,19 +46,19 @@ pub(super) struct Slot {
     items: VecDeque<Item>,
     /// Bytes of the first that are written; it can then no longer be dropped.
     written: usize,
-    /// Bytes of all of them.
-    len: usize,
+    /// Messages and bytes that count.
+    size: (usize, usize),
 }
 
 impl Slot {
     fn has_room(&self, len: usize, limits: &Limits) -> bool {
-        self.items.is_empty()
-            || (self.items.len() < limits.waiting_max && self.len + len <= limits.waiting_bytes_max)
+        let (count, bytes) = self.size;
+        count == 0 || (count < limits.waiting_max && bytes + len <= limits.waiting_bytes_max)
     }
 
     /// Puts something at the end, of which so many bytes are written; whether there was room.
     pub(super) fn push(&mut self, item: Item, written: usize, limits: &Limits) -> bool {
-        let has_room = self.has_room(item.len(), limits);
+        let has_room = self.has_room(item.size().1, limits);
         if has_room {
             self.put(item, written);
         }
@@ -67,7 +79,7 @@ impl Slot {
                 dropped += 1;
             }
         }
-        while !self.has_room(item.len(), limits) {
+        while !self.has_room(item.size().1, limits) {
             dropped += 1;
             let oldest = self
                 .items
@@ -83,26 +95,36 @@ impl Slot {
         dropped
     }
 
-    /// Messages and bytes that wait.
+    /// Messages and bytes that wait, of those that count.
     #[cfg(test)]
     pub(super) fn waiting(&self) -> (usize, usize) {
-        (self.items.len(), self.len)
+        self.size
     }
 
     /// Drops what waits of a channel, but for what is begun; says how much that was, and whether nothing is left.
     pub(super) fn forget(&mut self, channel: ChannelRef) -> (u64, bool) {
         let (mut index, begun, mut forgotten) = (0, self.droppable(), 0);
-        let len = &mut self.len;
+        let size = &mut self.size;
         self.items.retain(|item| {
-            let is_meant = index >= begun
-                && matches!(item, Item::Message(message, _) if message.channel() == channel);
+            let is_meant = index >= begun && item.is_of(channel);
             index += 1;
             if is_meant {
                 forgotten += 1;
-                *len -= item.len();
+                *size = less(*size, item);
             }
             !is_meant
         });
+        (forgotten, self.items.is_empty())
+    }
+
+    /// Drops what waits, but for what is begun; says how many messages that were, and whether nothing is left.
+    pub(super) fn forget_all(&mut self) -> (u64, bool) {
+        let begun = self.droppable();
+        let mut forgotten = 0;
+        for item in self.items.drain(begun..) {
+            forgotten += u64::from(!matches!(item, Item::Own(_)));
+            self.size = less(self.size, &item);
+        }
         (forgotten, self.items.is_empty())
     }
 
@@ -111,17 +133,19 @@ impl Slot {
         usize::from(self.written > 0)
     }
 
-    fn put(&mut self, item: Item, written: usize) {
+    /// Puts something at the end, whatever room there is. Bytes of it are written only if it is the first.
+    pub(super) fn put(&mut self, item: Item, written: usize) {
         if self.items.is_empty() {
             self.written = written;
         }
-        self.len += item.len();
+        let (count, bytes) = item.size();
+        self.size = (self.size.0 + count, self.size.1 + bytes);
         self.items.push_back(item);
     }
 
     fn remove(&mut self, at: usize) {
         if let Some(item) = self.items.remove(at) {
-            self.len -= item.len();
+            self.size = less(self.size, &item);
         }
     }
 
@@ -134,7 +158,9 @@ impl Slot {
     ) -> bool {
         while let Some(item) = self.items.front() {
             let bytes = match item {
-                Item::Message(message, _) => message.bytes(format, deflater),
+                Item::Message(message, _) | Item::Missed(message) => {
+                    message.bytes(format, deflater)
+                }
                 Item::Own(bytes) => bytes,
             };
             let left = &bytes[self.written..];
@@ -148,4 +174,10 @@ impl Slot {
         }
         true
     }
+}
+
+/// What is left when something goes.
+fn less((count, bytes): (usize, usize), item: &Item) -> (usize, usize) {
+    let (its_count, its_bytes) = item.size();
+    (count - its_count, bytes - its_bytes)
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::channels::{Channels, Limits as ChannelLimits, Published, Subscriber};
+use crate::channels::{Channels, Limits as ChannelLimits, Position, Published, Subscriber};
 use crate::rules::Rules;
 
 /// Takes so many bytes, and keeps them.
@@ -78,6 +78,7 @@ fn the_slow_are_treated_as_configured() {
         delivered,
         dropped,
         disconnected,
+        ..Counts::default()
     };
     assert_eq!(
         read_late(Slow::NewestWins),
@@ -115,6 +116,83 @@ fn answers_wait_their_turn_and_end_who_does_not_read_them() {
     pipe.room = 100;
     assert!(audience.flush(client, &mut pipe));
     assert_eq!(pipe.bytes, b"onetwothree");
+}
+
+#[test]
+fn what_was_missed_is_given_whole_however_slowly_it_is_read() {
+    let mut channels = channels();
+    for data in 0..50 {
+        published(&mut channels, "a", &data.to_string());
+    }
+    let first = channels.find("a").unwrap();
+    for slow in [Slow::NewestWins, Slow::Drop, Slow::Disconnect] {
+        for room in [0, 1, 70, 500, usize::MAX] {
+            let mut audience = Audience::new(Limits {
+                waiting_max: 2,
+                slow,
+                ..Limits::default()
+            });
+            let client = audience.enter(0, Format::WebSocket);
+            let mut pipe = Pipe {
+                room,
+                bytes: Vec::new(),
+            };
+            let since = Position {
+                epoch: first.epoch(),
+                offset: 10,
+            };
+            let subscription = channels.subscribe(0, "a", Some(since), LOOP).unwrap();
+            audience
+                .subscribe(client, &subscription, &mut pipe)
+                .unwrap();
+            audience.say(client, Bytes::from_static(b"\"data\":told}"), &mut pipe);
+            pipe.room = 5;
+            audience.flush(client, &mut pipe);
+            pipe.room = usize::MAX;
+            assert!(audience.flush(client, &mut pipe) && audience.take_condemned().is_empty());
+            let text = String::from_utf8_lossy(&pipe.bytes).into_owned();
+            let data = text.split(r#""data":"#).skip(1);
+            let data: Vec<&str> = data.map(|rest| rest.split('}').next().unwrap()).collect();
+            let expected: Vec<String> = (10..50).map(|data| data.to_string()).collect();
+            assert_eq!(data[..40], expected, "{slow:?} {room}");
+            assert_eq!(data[40..], ["told"]);
+            assert_eq!(audience.counts().delivered, 40);
+            channels.leave(0, subscription.channel, true, LOOP);
+        }
+    }
+}
+
+#[test]
+fn who_is_about_to_go_is_told_so_behind_what_was_begun() {
+    let mut channels = channels();
+    let mut audience = Audience::new(Limits {
+        waiting_max: 2,
+        slow: Slow::Disconnect,
+        ..Limits::default()
+    });
+    let client = audience.enter(0, Format::WebSocket);
+    let mut pipe = Pipe {
+        room: 3,
+        bytes: Vec::new(),
+    };
+    let subscription = channels.subscribe(0, "a", None, LOOP).unwrap();
+    audience
+        .subscribe(client, &subscription, &mut pipe)
+        .unwrap();
+    for data in ["1", "2", "3"] {
+        let message = published(&mut channels, "a", data);
+        audience.deliver(&message, &mut pipe);
+    }
+    assert_eq!(audience.counts().disconnected, 1);
+    let left = audience.retire(client);
+    assert_eq!((left.len(), left[0].is_last), (1, true));
+    assert!(audience.take_condemned().is_empty() && audience.has_no_channel());
+    audience.say(client, Bytes::from_static(b"farewell"), &mut pipe);
+    pipe.room = usize::MAX;
+    assert!(audience.flush(client, &mut pipe));
+    let text = String::from_utf8_lossy(&pipe.bytes);
+    assert!(text.ends_with(r#""data":1}farewell"#), "{text}");
+    assert_eq!(audience.counts().delivered, 1);
 }
 
 #[test]

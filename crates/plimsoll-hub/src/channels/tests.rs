@@ -198,3 +198,51 @@ fn limits_are_kept() {
     let again = channels.subscribe(0, "a", None, LOOP).unwrap();
     assert_eq!(again.missed.len(), 1);
 }
+
+#[test]
+fn other_rules_hold_from_now_on() {
+    let mut channels = with(Rule::default(), ROOMY);
+    for data in ["1", "2"] {
+        text(channels.publish(0, "a", data));
+    }
+    let first = channels.find("a").unwrap();
+    let forgetful = Rule {
+        history: HistoryLimits {
+            messages_max: 0,
+            bytes_max: 0,
+            age_ms_max: 0,
+        },
+        conflation: Some(Conflation {
+            interval_ms: 100,
+            mode: Mode::Newest,
+        }),
+        ..Rule::default()
+    };
+    channels.follow(Rules::new(Vec::new(), forgetful), ROOMY);
+    assert_eq!(channels.history_bytes(), 0);
+    assert_eq!(text(channels.publish(10, "a", "3")), "3 3 0");
+    assert_eq!(text(channels.publish(20, "a", "4")), "held");
+    let little = Limits {
+        history_bytes_max: 10,
+        ..ROOMY
+    };
+    channels.follow(Rules::default(), little);
+    // What is held goes out all the same, and numbers go on; what is not remembered cannot be recovered.
+    assert_eq!(
+        text(channels.tick(110).map_or(Ok(Published::Held), Ok)),
+        "4 4 0"
+    );
+    let since = Position {
+        epoch: first.epoch(),
+        offset: 1,
+    };
+    let returned = channels.subscribe(200, "a", Some(since), LOOP).unwrap();
+    assert_eq!(
+        (
+            returned.channel,
+            returned.position.offset,
+            returned.is_recovered
+        ),
+        (first, 4, Some(false))
+    );
+}

@@ -1,8 +1,11 @@
+use std::sync::Arc;
+
 use plimsoll_wire::websocket::{Event, Limits as WireLimits, Reader, Role};
 
 use super::*;
 use crate::audience::Limits as AudienceLimits;
 use crate::channels::Limits;
+use crate::message::Message;
 use crate::pattern::Pattern;
 use crate::rules::{Rule, Rules};
 
@@ -30,8 +33,36 @@ impl Rights for Prefix {
     }
 }
 
-struct Room {
+/// One shard that is all of them, and what goes out of it.
+struct Shelf {
     channels: Channels,
+    sent: Vec<Arc<Message>>,
+}
+
+impl Shards for Shelf {
+    fn publish(
+        &mut self,
+        _name: &str,
+        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
+    ) -> Result<(), Refusal> {
+        if let Published::Sent(message, loops) = act(&mut self.channels)? {
+            assert!(loops <= 1);
+            self.sent.push(message);
+        }
+        Ok(())
+    }
+
+    fn by_name<T>(&mut self, _name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
+        act(&mut self.channels)
+    }
+
+    fn by_channel<T>(&mut self, _channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
+        act(&mut self.channels)
+    }
+}
+
+struct Room {
+    shelf: Shelf,
     audience: Audience,
     speaker: Speaker<'static>,
 }
@@ -62,7 +93,10 @@ impl Room {
             now_ms: 0,
         };
         Self {
-            channels: Channels::new(rules, limits, (1, 2), 7, (0, 1)),
+            shelf: Shelf {
+                channels: Channels::new(rules, limits, (1, 2), 7, (0, 1)),
+                sent: Vec::new(),
+            },
             audience,
             speaker,
         }
@@ -76,12 +110,12 @@ impl Room {
     fn says_with(&mut self, rights: &impl Rights, text: &str) -> Vec<String> {
         let mut outlet = Everything::default();
         let mut desk = Desk {
-            shards: &mut self.channels,
+            shards: &mut self.shelf,
             audience: &mut self.audience,
             outlet: &mut outlet,
         };
-        if let Some((message, loops)) = desk.take(&self.speaker, rights, text) {
-            assert!(loops <= 1);
+        desk.take(&self.speaker, rights, text);
+        for message in self.shelf.sent.drain(..) {
             self.audience.deliver(&message, &mut outlet);
         }
         read(outlet.0)
@@ -89,7 +123,7 @@ impl Room {
 
     fn is_published(&mut self, name: &str, data: &str) -> Vec<String> {
         let mut outlet = Everything::default();
-        if let Ok(Published::Sent(message, _)) = self.channels.publish(0, name, data) {
+        if let Ok(Published::Sent(message, _)) = self.shelf.channels.publish(0, name, data) {
             self.audience.deliver(&message, &mut outlet);
         }
         read(outlet.0)
@@ -137,13 +171,13 @@ fn who_asks_with_an_id_is_answered() {
     assert_eq!(room.says(r#"{"subscribe":["a"],"id":1}"#), [told]);
     let refused = r#"{"id":2,"channel":"a","error":"the channel is already subscribed to"}"#;
     assert_eq!(room.says(r#"{"subscribe":["a"],"id":2}"#), [refused]);
-    let channel = room.channels.find("a").unwrap();
-    assert_eq!(room.channels.subscribers(channel), 1);
+    let channel = room.shelf.channels.find("a").unwrap();
+    assert_eq!(room.shelf.channels.subscribers(channel), 1);
     assert_eq!(
         room.says(r#"{"unsubscribe":["a","b"],"id":"x"}"#),
         [r#"{"id":"x","done":true}"#]
     );
-    assert_eq!(room.channels.find("a"), None);
+    assert_eq!(room.shelf.channels.find("a"), None);
     room.is_published("a", "1");
     let told = r#"{"id":3,"subscribed":"a","epoch":8,"offset":1,"recovered":true}"#;
     let recover = r#"{"subscribe":[{"channel":"a","epoch":8,"offset":1}],"id":3}"#;
@@ -176,7 +210,7 @@ fn clients_publish_where_they_may() {
         told,
         [r#"{"channel":"chat-9","error":"this channel may not be read"}"#]
     );
-    assert_eq!(room.channels.find("chat-9"), None);
+    assert_eq!(room.shelf.channels.find("chat-9"), None);
 }
 
 #[test]
@@ -189,7 +223,7 @@ fn floods_are_bounded() {
         "{}",
         told[0]
     );
-    assert_eq!(room.channels.len(), 3);
+    assert_eq!(room.shelf.channels.len(), 3);
     let answers: Vec<_> = (0..200).flat_map(|_| room.says("nonsense")).collect();
     let too_often = answers
         .iter()
@@ -198,10 +232,10 @@ fn floods_are_bounded() {
     assert_eq!((answers.len(), too_often), (200, 101));
     let mut outlet = Everything::default();
     let mut desk = Desk {
-        shards: &mut room.channels,
+        shards: &mut room.shelf,
         audience: &mut room.audience,
         outlet: &mut outlet,
     };
     desk.dismiss(&room.speaker);
-    assert!(room.channels.is_empty() && room.audience.is_empty());
+    assert!(room.shelf.channels.is_empty() && room.audience.is_empty());
 }

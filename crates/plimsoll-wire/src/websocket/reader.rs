@@ -99,6 +99,13 @@ impl Reader {
         self.stage == Stage::Payload || self.head_len > 0 || self.held.is_some()
     }
 
+    /// Bytes that it holds of what is not whole.
+    pub fn memory(&self) -> usize {
+        self.held.as_ref().map_or(0, |held| {
+            size_of::<Held>() + held.bytes.capacity() + held.control.capacity()
+        })
+    }
+
     /// The next event in `input`, and how many bytes were taken; without an event that is all of them. What was masked
     /// is unmasked where it lies.
     ///
@@ -390,5 +397,6 @@ mod tests {
         assert_eq!(reader.next(&mut bytes, &limits), Ok((11, None)));
         let held = reader.held.as_ref().unwrap();
         assert!(held.bytes.capacity() <= 2 * RESERVED_LEN_MAX);
+        assert!(reader.memory() > 0 && reader.memory() <= 3 * RESERVED_LEN_MAX);
     }
 }

@@ -11,6 +11,7 @@ mod edge_memory;
 mod edge_service;
 mod eyes;
 mod http2;
+mod hub;
 mod import;
 mod kill;
 mod limit;
