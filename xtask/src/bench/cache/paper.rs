@@ -59,13 +59,13 @@ impl Paper {
                 self.page.failure(outcome.cache.name(), &why);
             }
             let (Some(cost), Some(rate), Some(busy)) = (
-                Spread::over(&outcome.turns, cost),
+                Spread::over(&outcome.turns, cpu_us),
                 Spread::over(&outcome.turns, |turn| turn.requests_per_second),
                 Spread::over(&outcome.turns, |turn| turn.busy * 100.0),
             ) else {
                 continue;
             };
-            let ratio = nginx.and_then(|nginx| Spread::ratio(&outcome.turns, &nginx.turns, cost));
+            let ratio = nginx.and_then(|nginx| Spread::ratio(&outcome.turns, &nginx.turns, cpu_us));
             let _ = writeln!(
                 table,
                 "| {} | {} | {} | {:.0} | {:.0} % |",
@@ -89,7 +89,12 @@ impl Paper {
         let peers_run = outcomes.iter().filter(|it| peers.contains(&it.cache));
         // The cheapest peer is the one beside which we look worst.
         let worst = peers_run
-            .filter_map(|peer| Some((Spread::ratio(&ours?.turns, &peer.turns, cost)?, peer.cache)))
+            .filter_map(|peer| {
+                Some((
+                    Spread::ratio(&ours?.turns, &peer.turns, cpu_us)?,
+                    peer.cache,
+                ))
+            })
             .max_by(|one, other| one.0.median.total_cmp(&other.0.median));
         let names: Vec<_> = peers.iter().map(|peer| peer.name()).collect();
         let what = format!(
@@ -297,6 +302,6 @@ impl Paper {
 }
 
 /// CPU of a request, microseconds.
-fn cost(turn: &Turn) -> f64 {
+fn cpu_us(turn: &Turn) -> f64 {
     turn.cpu_us_per_request
 }

@@ -51,14 +51,14 @@ impl Paper {
                 );
             }
             let (Some(cost), Some(rate), Some(busy), Some(rss)) = (
-                Spread::over(&outcome.turns, cost),
+                Spread::over(&outcome.turns, cpu_us),
                 Spread::over(&outcome.turns, |turn| turn.requests_per_second),
                 Spread::over(&outcome.turns, |turn| turn.busy * 100.0),
                 Spread::over(&outcome.turns, |turn| turn.resident as f64 / 1_048_576.0),
             ) else {
                 continue;
             };
-            let ratio = nginx.and_then(|nginx| Spread::ratio(&outcome.turns, &nginx.turns, cost));
+            let ratio = nginx.and_then(|nginx| Spread::ratio(&outcome.turns, &nginx.turns, cpu_us));
             let _ = writeln!(
                 table,
                 "| {} | {} | {} | {:.0} | {:.0} % | {:.1} |",
@@ -87,7 +87,7 @@ impl Paper {
         });
         // The best peer is the one beside which we look worst.
         let worst = peers
-            .filter_map(|peer| Some((Spread::ratio(&ours?.turns, &peer.turns, cost)?, peer.edge)))
+            .filter_map(|peer| Some((Spread::ratio(&ours?.turns, &peer.turns, cpu_us)?, peer.edge)))
             .max_by(|one, other| one.0.median.total_cmp(&other.0.median));
         let what = format!("{}: CPU at most {limit}x the peer's", scenario.title);
         match worst {
@@ -262,6 +262,6 @@ impl Paper {
 }
 
 /// CPU of a request, microseconds.
-fn cost(turn: &Turn) -> f64 {
+fn cpu_us(turn: &Turn) -> f64 {
     turn.cpu_us_per_request
 }

@@ -51,14 +51,14 @@ impl Paper {
                 .count();
             self.note_void(outcome.tool, scenario.title, void_count);
             let (Some(cost), Some(rate), Some(rss)) = (
-                Spread::over(&outcome.turns, cost),
+                Spread::over(&outcome.turns, cpu_us),
                 Spread::over(&outcome.turns, |turn| turn.requests_per_second),
                 Spread::over(&outcome.turns, |turn| turn.rss as f64 / 1_048_576.0),
             ) else {
                 continue;
             };
             let ratio = yardstick
-                .and_then(|yardstick| Spread::ratio(&outcome.turns, &yardstick.turns, cost));
+                .and_then(|yardstick| Spread::ratio(&outcome.turns, &yardstick.turns, cpu_us));
             let failed: u64 = outcome.turns.iter().map(|turn| turn.told.failed).sum();
             self.ask(scenario.load, outcome, ratio.as_ref(), &rss);
             let ratio = ratio.map_or("–".to_owned(), |ratio| ratio.show(2));
@@ -231,7 +231,7 @@ impl Paper {
 }
 
 /// CPU of a request, microseconds.
-fn cost(turn: &Turn) -> f64 {
+fn cpu_us(turn: &Turn) -> f64 {
     turn.cpu_us_per_request
 }
 
