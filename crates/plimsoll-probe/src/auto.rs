@@ -402,10 +402,13 @@ fn redis(pid: u32, words: &[&str]) -> Option<Found> {
     let listens = words.iter().skip(1);
     let place = listens
         .copied()
-        .find_map(|word| match word.strip_prefix('/') {
-            Some(_) if word.ends_with(".conf") => None,
-            Some(_) => Some(PartPlace::Socket(word.into())),
-            None => address_of(word),
+        .filter(|word| Path::new(word).extension().is_none_or(|end| end != "conf"))
+        .find_map(|word| {
+            if word.starts_with('/') {
+                Some(PartPlace::Socket(word.into()))
+            } else {
+                address_of(word)
+            }
         })?;
     Some(Found {
         part: Part {
@@ -419,24 +422,23 @@ fn redis(pid: u32, words: &[&str]) -> Option<Found> {
 }
 
 fn memcached(pid: u32, words: &[&str]) -> Option<Found> {
-    let place = match option(words, "-s") {
-        Some(path) => PartPlace::Socket(path.into()),
-        None => {
-            let port = option(words, "-p").unwrap_or("11211");
-            let host = option(words, "-l").unwrap_or("127.0.0.1");
-            let host = host.split(',').next().unwrap_or(host);
-            let is_whole = host
-                .rsplit_once(':')
-                .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
-                && !host.ends_with(']')
-                && host.matches(':').count() == 1;
-            let whole = if is_whole {
-                host.to_owned()
-            } else {
-                format!("{host}:{port}")
-            };
-            address_of(&whole)?
-        }
+    let place = if let Some(path) = option(words, "-s") {
+        PartPlace::Socket(path.into())
+    } else {
+        let port = option(words, "-p").unwrap_or("11211");
+        let host = option(words, "-l").unwrap_or("127.0.0.1");
+        let host = host.split(',').next().unwrap_or(host);
+        let is_whole = host
+            .rsplit_once(':')
+            .is_some_and(|(_, port)| port.parse::<u16>().is_ok())
+            && !host.ends_with(']')
+            && host.matches(':').count() == 1;
+        let whole = if is_whole {
+            host.to_owned()
+        } else {
+            format!("{host}:{port}")
+        };
+        address_of(&whole)?
     };
     Some(Found {
         part: Part {

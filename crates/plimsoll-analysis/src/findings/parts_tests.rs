@@ -246,7 +246,11 @@ fn throwing_away_what_nobody_asks_for_is_no_sure_limit() {
     ] {
         let evicted = (at(evictions), 50.0);
         let words = ["memory of", "90 % of the look-ups found", "memory"];
-        let found = one(&[evicted.clone()], rule, ["mem", words[1], words[2]]);
+        let found = one(
+            std::slice::from_ref(&evicted),
+            rule,
+            ["mem", words[1], words[2]],
+        );
         assert_eq!(found.certainty, Certainty::Possible);
         let missed = (at(misses), 90.0);
         let found = one(

@@ -171,7 +171,13 @@ impl Cache {
     }
 
     /// Purges copies on disk. Whether that holds after a restart.
-    fn purge_disk(&self, order: &PurgeOrder, rules: &[KeyRule], now: Moment, durability: Durability) -> bool {
+    fn purge_disk(
+        &self,
+        order: &PurgeOrder,
+        rules: &[KeyRule],
+        now: Moment,
+        durability: Durability,
+    ) -> bool {
         let Some(disk) = &self.disk else {
             return true;
         };

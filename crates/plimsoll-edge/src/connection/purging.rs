@@ -21,7 +21,11 @@ impl Connection {
     pub(super) fn purges_by_method(&mut self, request: &Admitted<'_>, cache: &Cache) -> bool {
         let settings = request.settings;
         let (head, own) = (request.head, &request.own);
-        let Some(token) = settings.purge_token.as_ref().filter(|_| head.method == METHOD) else {
+        let Some(token) = settings
+            .purge_token
+            .as_ref()
+            .filter(|_| head.method == METHOD)
+        else {
             return false;
         };
         let mut line = Vec::new();

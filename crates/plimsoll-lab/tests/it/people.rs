@@ -439,6 +439,9 @@ fn users_of_a_search_stay_from_trial_to_trial() {
     };
     let logins = site.count("GET /items?once") as f64;
     for trial in [first, second] {
-        assert!((logins - 2.0 - trial.spec.rate).abs() < 0.5, "{logins} logins: {trial:#?}");
+        assert!(
+            (logins - 2.0 - trial.spec.rate).abs() < 0.5,
+            "{logins} logins: {trial:#?}"
+        );
     }
 }

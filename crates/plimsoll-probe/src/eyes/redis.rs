@@ -90,15 +90,14 @@ impl Source for Redis {
 }
 
 /// Sends a command and takes its answer.
-fn reply(link: &mut Link, words: &[&str]) -> Result<String, Blind> {
-    let mut command = format!("*{}\r\n", words.len());
-    for word in words {
-        let part = format!("${}\r\n{word}\r\n", word.len());
-        command.push_str(&part);
+fn reply(link: &mut Link, command: &[&str]) -> Result<String, Blind> {
+    let mut bytes = format!("*{}\r\n", command.len());
+    for part in command {
+        bytes.extend(["$", &part.len().to_string(), "\r\n", part, "\r\n"]);
     }
-    link.send(command.as_bytes())?;
+    link.send(bytes.as_bytes())?;
     let mut answer = Vec::new();
-    let line_len = loop {
+    let end = loop {
         if let Some(at) = answer.windows(2).position(|two| two == b"\r\n") {
             break at + 2;
         }
@@ -106,8 +105,8 @@ fn reply(link: &mut Link, words: &[&str]) -> Result<String, Blind> {
             return Err(Blind::Closed);
         }
     };
-    let line = String::from_utf8_lossy(&answer[..line_len - 2]).into_owned();
-    if let Some(refused) = line.strip_prefix('-') {
+    let said = String::from_utf8_lossy(&answer[..end - 2]).into_owned();
+    if let Some(refused) = said.strip_prefix('-') {
         let is_denied = [
             "NOAUTH",
             "WRONGPASS",
@@ -121,20 +120,20 @@ fn reply(link: &mut Link, words: &[&str]) -> Result<String, Blind> {
             Blind::Strange(shortly(refused))
         });
     }
-    if line.starts_with('+') {
-        return Ok(line);
+    if said.starts_with('+') {
+        return Ok(said);
     }
-    let Some(len) = line
+    let Some(len) = said
         .strip_prefix('$')
         .and_then(|len| len.parse::<usize>().ok())
     else {
-        return Err(Blind::Strange(shortly(&line)));
+        return Err(Blind::Strange(shortly(&said)));
     };
-    let whole = line_len.saturating_add(len).saturating_add(2);
+    let whole = end.saturating_add(len).saturating_add(2);
     while answer.len() < whole {
         if link.fill(&mut answer)? == 0 {
             return Err(Blind::Closed);
         }
     }
-    Ok(String::from_utf8_lossy(&answer[line_len..whole - 2]).into_owned())
+    Ok(String::from_utf8_lossy(&answer[end..whole - 2]).into_owned())
 }

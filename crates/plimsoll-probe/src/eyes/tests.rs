@@ -327,7 +327,8 @@ fn an_endless_answer_has_an_end() {
     let (listener, address) = listener();
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        while stream.write_all(&[b'a'; 1 << 16]).is_ok() {}
+        let piece = vec![b'a'; 1 << 16];
+        while stream.write_all(&piece).is_ok() {}
     });
     let mut watched = Watched::over(vec![tcp(PartKind::Haproxy, address)], LONG);
     watched.look();

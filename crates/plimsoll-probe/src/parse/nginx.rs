@@ -23,14 +23,8 @@ pub struct StubStatus {
 pub fn stub_status(text: &str) -> Option<StubStatus> {
     let mut lines = text.lines();
     let active = lines.next()?.strip_prefix("Active connections:")?;
-    if lines
-        .next()?
-        .trim_start()
-        .strip_prefix("server accepts handled requests")
-        .is_none()
-    {
-        return None;
-    }
+    let heading = lines.next()?.trim_start();
+    heading.strip_prefix("server accepts handled requests")?;
     let mut totals = lines.next()?.split_whitespace().map(str::parse);
     let mut total = || totals.next()?.ok();
     let (accepts, handled, requests) = (total()?, total()?, total()?);

@@ -74,16 +74,14 @@ pub(super) fn part(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part>
 fn at_place(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
     let valid = valid(kind);
     let text = desk.word(node, valid)?;
-    match place(kind, &text) {
-        Some((place, login)) => Some(Part { kind, place, login }),
-        None => {
-            // A password may stand in it.
-            let shown = text.rsplit('@').next().unwrap_or_default();
-            let fault = format!("`{shown}` is not where {} tells of itself", kind.name());
-            desk.fault(node, fault, valid);
-            None
-        }
-    }
+    let Some((place, login)) = place(kind, &text) else {
+        // A password may stand in it.
+        let shown = text.rsplit('@').next().unwrap_or_default();
+        let fault = format!("`{shown}` is not where {} tells of itself", kind.name());
+        desk.fault(node, fault, valid);
+        return None;
+    };
+    Some(Part { kind, place, login })
 }
 
 /// Where a part is, as people write it, and the login that stands in it.
