@@ -7,6 +7,7 @@ mod caching;
 mod defaults;
 mod file;
 mod fragments;
+mod hub;
 mod network;
 mod outward;
 mod pools;
@@ -24,6 +25,7 @@ pub use caching::{
 };
 pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
 pub use fragments::{FragmentPages, Fragments};
+pub use hub::{Hub, HubRedis, HubRule, HubSlow};
 pub use network::Network;
 pub use server::UrlFault;
 
@@ -68,6 +70,8 @@ pub struct Edge {
     pub cache: Option<u64>,
     /// Where copies are kept on disk too; `None` keeps none there.
     pub cache_disk: Option<CacheDisk>,
+    /// Channels that clients subscribe to.
+    pub hub: Option<Hub>,
 }
 
 /// Where copies of answers are kept on disk.

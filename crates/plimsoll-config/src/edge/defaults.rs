@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{
     Action, Alarm, CACHE_LEN, Caching, Ceiling, Chooser, Class, Coding, Compress, Edge, Eject,
-    Fallback, Limits, Listener, Match, Pool, Route, Server, ServerTls, Timeouts, Waiting,
+    Fallback, Hub, Limits, Listener, Match, Pool, Route, Server, ServerTls, Timeouts, Waiting,
 };
 
 impl Fallback {
@@ -196,6 +196,17 @@ impl Edge {
             acme: None,
             cache: Some(CACHE_LEN),
             cache_disk: None,
+            hub: None,
+        }
+    }
+
+    /// One listener and a hub; every other request is refused.
+    pub fn only_hub(address: SocketAddr, hub: Hub) -> Self {
+        Self {
+            pools: Vec::new(),
+            routes: Vec::new(),
+            hub: Some(hub),
+            ..Self::one_pool(address, Pool::new("", Vec::new()))
         }
     }
 }

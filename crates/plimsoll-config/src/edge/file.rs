@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::words::{ADMIN, CERTIFICATE, EDGE, LIMITS, LISTENER, LOG, TABLES};
 use super::{
     AccessLog, Acme, AcmeCertificate, Action, Admin, Certificate, Edge, Limits, Listener,
-    LogFormat, Network, Pool, Route, Server, caching, outward, pools, routes,
+    LogFormat, Network, Pool, Route, Server, caching, hub, outward, pools, routes,
 };
 use crate::plan::Surroundings;
 use crate::plan::desk::{Desk, Fields};
@@ -85,10 +85,7 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         .and_then(|node| desk.word(node, "a name"));
     let find = |server: &Server| look_up(server, &resolvers);
     let pools = pools_in(desk, &fields, zone.as_ref(), &find);
-    let routes = match fields.get("routes") {
-        Some(node) => routes::routes(desk, node, &pools),
-        None => only_pool(desk, &fields, &pools),
-    };
+    let routes = routes_in(desk, &fields, &pools);
     let duration = |word: &str| {
         fields
             .get(word)
@@ -140,10 +137,11 @@ fn edge(desk: &Desk<'_>, root: &Node, look_up: &LookUp<'_>) -> Option<Edge> {
         acme,
         cache,
         cache_disk,
+        hub: fields.get("hub").and_then(|node| hub::hub(desk, node)),
     })
 }
 
-/// At least one pool, each in the edge's zone.
+/// At least one pool, unless there is a hub; each in the edge's zone.
 fn pools_in(
     desk: &Desk<'_>,
     fields: &Fields<'_>,
@@ -156,7 +154,8 @@ fn pools_in(
     for pool in &mut pools {
         pool.zone = zone.cloned();
     }
-    if pools.is_empty() && !fields.misspells(&["pools"]) {
+    let may_be_none = fields.get("pools").is_none() && fields.get("hub").is_some();
+    if pools.is_empty() && !may_be_none && !fields.misspells(&["pools"]) {
         desk.fault(
             fields.node,
             "there is no pool",
@@ -164,6 +163,15 @@ fn pools_in(
         );
     }
     pools
+}
+
+/// A hub alone needs none.
+fn routes_in(desk: &Desk<'_>, fields: &Fields<'_>, pools: &[Pool]) -> Vec<Route> {
+    match fields.get("routes") {
+        Some(node) => routes::routes(desk, node, pools),
+        None if pools.is_empty() && fields.get("hub").is_some() => Vec::new(),
+        None => only_pool(desk, fields, pools),
+    }
 }
 
 /// Without routes everything goes to the only pool.
@@ -346,20 +354,23 @@ fn admin(desk: &Desk<'_>, node: &Node) -> Option<Admin> {
         return address(desk, node).map(new);
     }
     let fields = desk.fields(node, &ADMIN)?;
-    let token = fields.get("token").and_then(|node| {
-        let valid = "at least 8 visible ASCII characters";
-        let token = desk.word(node, valid)?;
-        let is_token = token.len() >= 8 && token.bytes().all(|byte| byte.is_ascii_graphic());
-        if !is_token {
-            desk.fault(node, "this is not a token", valid);
-        }
-        is_token.then_some(token)
-    });
+    let token = fields.get("token").and_then(|node| token(desk, node));
     let address = required(desk, &fields, "address").and_then(|node| address(desk, node))?;
     Some(Admin {
         token,
         ..new(address)
     })
+}
+
+/// A secret that whoever asks must know.
+pub(super) fn token(desk: &Desk<'_>, node: &Node) -> Option<String> {
+    let valid = "at least 8 visible ASCII characters";
+    let token = desk.word(node, valid)?;
+    let is_token = token.len() >= 8 && token.bytes().all(|byte| byte.is_ascii_graphic());
+    if !is_token {
+        desk.fault(node, "this is not a token", valid);
+    }
+    is_token.then_some(token)
 }
 
 fn access_log(desk: &Desk<'_>, node: &Node) -> Option<AccessLog> {
@@ -424,5 +435,7 @@ fn limits(desk: &Desk<'_>, node: &Node) -> Limits {
 
 #[cfg(test)]
 mod answer_tests;
+#[cfg(test)]
+mod hub_tests;
 #[cfg(test)]
 mod tests;

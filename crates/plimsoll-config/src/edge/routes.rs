@@ -277,7 +277,7 @@ pub(super) fn edits(desk: &Desk<'_>, node: &Node) -> Vec<HeaderEdit> {
     edits
 }
 
-fn rate(desk: &Desk<'_>, node: &Node) -> Option<Rate> {
+pub(super) fn rate(desk: &Desk<'_>, node: &Node) -> Option<Rate> {
     let fields = desk.fields(node, &RATE)?;
     let burst = fields
         .get("burst")

@@ -2,6 +2,7 @@
 
 mod caching;
 mod encryption;
+mod hub;
 
 use super::answer_words::{
     ACCESS, ALARM, COMPRESS, COUNTRIES, FALLBACK, FRAGMENTS, TRACES, WAITING,
@@ -12,6 +13,7 @@ use crate::plan::words::Shape::{
 use crate::plan::words::{Table, word};
 pub(crate) use caching::{CACHE, CACHE_QUERY, DISK, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
+pub(crate) use hub::{HUB, HUB_CHANNELS, HUB_REDIS};
 
 /// The whole file.
 pub(crate) static EDGE: Table = Table {
@@ -58,6 +60,11 @@ pub(crate) static EDGE: Table = Table {
             "cache",
             Either(&[OneOf(&["off"]), Of(&STORE)]),
             "Where copies of answers are kept; in 64MiB of memory."
+        ),
+        word!(
+            "hub",
+            Either(&[Text, Of(&HUB)]),
+            "Channels that browsers subscribe to by WebSocket or Server-Sent Events: a path, or more about it; none."
         ),
         word!(
             "access",
@@ -493,7 +500,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 31] = [
+pub(crate) static TABLES: [&Table; 34] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
@@ -518,6 +525,9 @@ pub(crate) static TABLES: [&Table; 31] = [
     &CACHE_QUERY,
     &STORE,
     &DISK,
+    &HUB,
+    &HUB_CHANNELS,
+    &HUB_REDIS,
     &ACCESS,
     &COUNTRIES,
     &ALARM,

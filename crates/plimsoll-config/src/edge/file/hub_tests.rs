@@ -1,0 +1,126 @@
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::read;
+use super::tests::{Folder, look_up};
+use crate::edge::{Edge, Hub, HubRedis, HubRule, HubSlow, Rate};
+
+fn read_text(text: &str) -> Result<Edge, String> {
+    let folder = Folder(BTreeMap::new());
+    read(text, &folder, &look_up).map_err(|faults| faults.to_string())
+}
+
+#[test]
+fn a_path_is_enough() {
+    let edge = read_text("hub: /live").unwrap();
+    assert_eq!(edge.hub, Hub::at("/live"));
+    assert!(edge.pools.is_empty() && edge.routes.is_empty());
+    let edge = read_text("hub: /live\npools: { app: { servers: [http://127.0.0.1:1] } }");
+    assert_eq!(edge.unwrap().routes.len(), 1);
+}
+
+#[test]
+fn every_word_of_the_hub_has_its_meaning() {
+    let edge = read_text(
+        "hub:\n  \
+           path: /live\n  \
+           publish_token: \"{{ env('TOKEN') }}\"\n  \
+           origins: [https://a.example, http://localhost:3000]\n  \
+           slow: disconnect\n  \
+           waiting: 8\n  \
+           waiting_size: 32KiB\n  \
+           subscriptions: 5\n  \
+           commands: { limit: 2/s, burst: 4 }\n  \
+           message: 1KiB\n  \
+           ping: 10s\n  \
+           compress: true\n  \
+           most_channels: 50\n  \
+           history_size: 1MiB\n  \
+           redis: { address: 'redis.internal:6379', user: edge, password: secret, channels: game-* }\n  \
+           channels:\n  \
+           - { match: game-*, interval: 3s, conflate: merge, history: 0, history_age: 5s, history_size: 1KiB }\n  \
+           - { match: chat, publish: true, rate: 20/s, replay: 10, subscribers: 300, data: 500 }\n",
+    );
+    let hub = edge.unwrap().hub.unwrap();
+    let game = HubRule {
+        interval: Some(Duration::from_secs(3)),
+        merges: true,
+        history_max: 0,
+        history_age: Duration::from_secs(5),
+        history_bytes_max: 1024,
+        ..HubRule::of("game-*")
+    };
+    let chat = HubRule {
+        clients_publish: true,
+        rate: Some(20.0),
+        replay: 10,
+        subscribers_max: 300,
+        data_len_max: 500,
+        ..HubRule::of("chat")
+    };
+    let expected = Hub {
+        publish_token: Some("a-secret-token".to_owned()),
+        origins: vec![
+            "https://a.example".to_owned(),
+            "http://localhost:3000".to_owned(),
+        ],
+        channels: vec![game, chat],
+        slow: HubSlow::Disconnect,
+        waiting_max: 8,
+        waiting_bytes_max: 32 << 10,
+        subscriptions_max: 5,
+        commands: Rate {
+            per_second: 2.0,
+            burst: 4,
+        },
+        message_len_max: 1024,
+        ping: Duration::from_secs(10),
+        compress: true,
+        channels_max: 50,
+        history_bytes_max: 1 << 20,
+        redis: Some(HubRedis {
+            host: "redis.internal".to_owned(),
+            port: 6379,
+            user: Some("edge".to_owned()),
+            password: Some("secret".to_owned()),
+            patterns: vec!["game-*".to_owned()],
+        }),
+        ..Hub::at("/live").unwrap()
+    };
+    assert_eq!(hub, expected);
+}
+
+#[test]
+fn what_makes_no_hub_is_named() {
+    for (text, fault) in [
+        ("live", "`live` is not a path"),
+        ("/live?x", "is not a path"),
+        ("{ origins: '*' }", "`path` is missing"),
+        ("{ path: /live, origins: a.example }", "is not an origin"),
+        ("{ path: /live, publish_token: short }", "not a token"),
+        ("{ path: /live, redis: localhost }", "no address of Redis"),
+        (
+            "{ path: /live, redis: { address: 'a:1', user: x } }",
+            "a user has a password",
+        ),
+        ("{ path: /live, slow: never }", "`never` is not known"),
+        ("{ path: /live, waiting_size: 1 }", "out of range"),
+        (
+            "{ path: /live, channels: [{ history: 3 }] }",
+            "`match` is missing",
+        ),
+        (
+            "{ path: /live, channels: [{ match: a, conflate: merge }] }",
+            "nothing is conflated without an interval",
+        ),
+        (
+            "{ path: /live, channels: [{ match: a, histroy: 1 }] }",
+            "`histroy` is not known",
+        ),
+    ] {
+        let told = read_text(&format!("hub: {text}")).unwrap_err();
+        assert!(told.contains(fault), "{text}: {told}");
+    }
+    let told = read_text("hub: /live\npools: {}").unwrap_err();
+    assert!(told.contains("there is no pool"), "{told}");
+}

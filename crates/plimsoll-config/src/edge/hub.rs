@@ -1,0 +1,374 @@
+//! The hub: channels that clients subscribe to.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::Rate;
+use super::file::{required, token};
+use super::routes::rate;
+use super::words::{HUB, HUB_CHANNELS, HUB_REDIS};
+use crate::plan::desk::{Desk, Fields};
+use crate::plan::tree::{Kind, Node};
+use crate::units;
+
+/// Most rules for channels.
+const RULES_MAX: usize = 1000;
+
+/// Channels that clients subscribe to at a path of the edge. [`Hub::at`] is the shortest.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Hub {
+    /// Where clients open it.
+    pub path: String,
+    /// What whoever publishes at the admin address must know; `None` is what that address itself asks for.
+    pub publish_token: Option<String>,
+    /// Pages of these origins may open it besides those of the host that is asked; `*` is all.
+    pub origins: Vec<String>,
+    /// Rules; the first whose pattern means a channel's name.
+    pub channels: Vec<HubRule>,
+    /// What becomes of a client that reads slowly.
+    pub slow: HubSlow,
+    /// Most messages that wait for a client.
+    pub waiting_max: u32,
+    /// Most bytes that wait for a client.
+    pub waiting_bytes_max: u64,
+    /// Most channels that a client subscribes to.
+    pub subscriptions_max: u32,
+    /// How often a client may say something.
+    pub commands: Rate,
+    /// Longest message of a client, bytes.
+    pub message_len_max: u64,
+    /// How often a client is asked whether it is still there.
+    pub ping: Duration,
+    /// Whether messages are compressed for clients that take that.
+    pub compress: bool,
+    /// Most channels.
+    pub channels_max: u32,
+    /// Bytes that the histories of all channels may take.
+    pub history_bytes_max: u64,
+    /// A Redis whose messages go to channels of the same name.
+    pub redis: Option<HubRedis>,
+}
+
+/// A Redis that is listened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubRedis {
+    /// Its name or number.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Who listens, where Redis knows several users.
+    pub user: Option<String>,
+    /// What Redis asks for.
+    pub password: Option<String>,
+    /// Channels of Redis, as `PSUBSCRIBE` takes them.
+    pub patterns: Vec<String>,
+}
+
+/// What holds for the channels of a pattern.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HubRule {
+    /// Names, with stars that stand for anything.
+    pub pattern: String,
+    /// Messages that are remembered.
+    pub history_max: u32,
+    /// How long.
+    pub history_age: Duration,
+    /// Bytes that they may take.
+    pub history_bytes_max: u64,
+    /// At most one message goes out in so long.
+    pub interval: Option<Duration>,
+    /// Whether objects that come in between are merged; else the newest is sent.
+    pub merges: bool,
+    /// Longest data of a message, bytes.
+    pub data_len_max: u64,
+    /// How often may be published, a second.
+    pub rate: Option<f64>,
+    /// Most subscribers of a channel.
+    pub subscribers_max: u32,
+    /// Whether clients may publish.
+    pub clients_publish: bool,
+    /// Newest messages that a new subscriber is given.
+    pub replay: u32,
+}
+
+/// What becomes of a client that does not read as fast as it is written to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HubSlow {
+    /// Older messages of a channel give way to newer ones.
+    #[default]
+    Newest,
+    /// New messages are dropped.
+    Drop,
+    /// It is disconnected, and may return.
+    Disconnect,
+}
+
+impl Hub {
+    /// What is valid for a path.
+    pub const PATH_VALID: &'static str = "a path such as /live, without a query";
+
+    /// A hub with the defaults of everything; `None` when the path is none.
+    pub fn at(path: &str) -> Option<Self> {
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"?#%\\".contains(&byte);
+        let is_path = path.starts_with('/') && path.len() <= 1024 && path.bytes().all(is_plain);
+        is_path.then(|| Self {
+            path: path.to_owned(),
+            publish_token: None,
+            origins: Vec::new(),
+            channels: Vec::new(),
+            slow: HubSlow::default(),
+            waiting_max: 64,
+            waiting_bytes_max: 256 << 10,
+            subscriptions_max: 100,
+            commands: Rate {
+                per_second: 10.0,
+                burst: 100,
+            },
+            message_len_max: 64 << 10,
+            ping: Duration::from_secs(25),
+            compress: false,
+            channels_max: 1_000_000,
+            history_bytes_max: 64 << 20,
+            redis: None,
+        })
+    }
+}
+
+impl HubRule {
+    /// The defaults, for the channels of a pattern.
+    pub fn of(pattern: &str) -> Self {
+        Self {
+            pattern: pattern.to_owned(),
+            history_max: 100,
+            history_age: Duration::from_mins(1),
+            history_bytes_max: 256 << 10,
+            interval: None,
+            merges: false,
+            data_len_max: 64 << 10,
+            rate: None,
+            subscribers_max: 1_000_000,
+            clients_publish: false,
+            replay: 0,
+        }
+    }
+}
+
+/// Reads `hub:`, a path or more about it.
+pub(super) fn hub(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        return at(desk, node);
+    }
+    let fields = desk.fields(node, &HUB)?;
+    let said = required(desk, &fields, "path").and_then(|node| at(desk, node));
+    // Without a path the other faults are told all the same.
+    let mut hub = said.clone().or_else(|| Hub::at("/"))?;
+    hub.publish_token = fields
+        .get("publish_token")
+        .and_then(|node| token(desk, node));
+    hub.origins = fields
+        .get("origins")
+        .map_or_else(Vec::new, |node| origins(desk, node));
+    if let Some(node) = fields.get("channels") {
+        let items = desk.list(node, "rules for channels");
+        if items.len() > RULES_MAX {
+            let valid = format!("at most {RULES_MAX}; a pattern such as game-* stands for many");
+            desk.fault(node, "there are too many rules", valid);
+        }
+        hub.channels = items.iter().filter_map(|item| rule(desk, item)).collect();
+    }
+    let slow = [
+        ("newest", HubSlow::Newest),
+        ("drop", HubSlow::Drop),
+        ("disconnect", HubSlow::Disconnect),
+    ];
+    put(
+        &mut hub.slow,
+        fields.get("slow").and_then(|node| desk.one_of(node, &slow)),
+    );
+    put(
+        &mut hub.waiting_max,
+        count(desk, &fields, "waiting", 1..=100_000),
+    );
+    put(
+        &mut hub.waiting_bytes_max,
+        size(desk, &fields, "waiting_size", 1 << 10..=64 << 20),
+    );
+    put(
+        &mut hub.subscriptions_max,
+        count(desk, &fields, "subscriptions", 1..=100_000),
+    );
+    put(
+        &mut hub.commands,
+        fields.get("commands").and_then(|node| rate(desk, node)),
+    );
+    put(
+        &mut hub.message_len_max,
+        size(desk, &fields, "message", 128..=16 << 20),
+    );
+    put(&mut hub.ping, duration(desk, &fields, "ping"));
+    put(
+        &mut hub.compress,
+        fields.get("compress").and_then(|node| desk.switch(node)),
+    );
+    put(
+        &mut hub.channels_max,
+        count(desk, &fields, "most_channels", 1..=10_000_000),
+    );
+    put(
+        &mut hub.history_bytes_max,
+        size(desk, &fields, "history_size", 64 << 10..=64 << 30),
+    );
+    hub.redis = fields.get("redis").and_then(|node| redis(desk, node));
+    said.map(|_| hub)
+}
+
+fn at(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
+    let path = desk.word(node, Hub::PATH_VALID)?;
+    let hub = Hub::at(&path);
+    if hub.is_none() {
+        desk.fault(node, format!("`{path}` is not a path"), Hub::PATH_VALID);
+    }
+    hub
+}
+
+/// Reads `redis:`, an address or more about it.
+fn redis(desk: &Desk<'_>, node: &Node) -> Option<HubRedis> {
+    let valid = "a host and a port, such as 127.0.0.1:6379";
+    let at = |node: &Node| {
+        let text = desk.word(node, valid)?;
+        let parts = text.rsplit_once(':');
+        let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+        let Some((host, port)) = parts.filter(|(host, _)| !host.is_empty()) else {
+            desk.fault(node, format!("`{text}` is no address of Redis"), valid);
+            return None;
+        };
+        Some(HubRedis {
+            host: host.trim_matches(['[', ']']).to_owned(),
+            port,
+            user: None,
+            password: None,
+            patterns: vec!["*".to_owned()],
+        })
+    };
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        return at(node);
+    }
+    let fields = desk.fields(node, &HUB_REDIS)?;
+    let word = |word: &str, valid: &str| fields.get(word).and_then(|node| desk.word(node, valid));
+    let (user, password) = (word("user", "a name"), word("password", "a password"));
+    if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
+        desk.fault(node, "a user has a password", "`password: …` beside it");
+    }
+    let patterns = fields.get("channels").map(|node| {
+        let items = desk.one_or_more(node).iter();
+        let items = items.filter_map(|node| desk.word(node, "a pattern such as game-*"));
+        items.collect::<Vec<_>>()
+    });
+    let redis = required(desk, &fields, "address").and_then(at)?;
+    Some(HubRedis {
+        user,
+        password,
+        patterns: patterns.unwrap_or(redis.patterns),
+        ..redis
+    })
+}
+
+fn origins(desk: &Desk<'_>, node: &Node) -> Vec<String> {
+    let valid = "an origin such as https://a.example or http://localhost:3000, or `*`";
+    let read = |item| {
+        let text = desk.word(item, valid)?;
+        let host = text.split_once("://").map_or("", |(_, host)| host);
+        let is_origin = !host.is_empty() && !host.contains('/') || text == "*";
+        if !is_origin {
+            desk.fault(item, format!("`{text}` is not an origin"), valid);
+        }
+        is_origin.then_some(text)
+    };
+    desk.one_or_more(node).iter().filter_map(read).collect()
+}
+
+fn rule(desk: &Desk<'_>, node: &Node) -> Option<HubRule> {
+    let fields = desk.fields(node, &HUB_CHANNELS)?;
+    let pattern = required(desk, &fields, "match")
+        .and_then(|node| desk.word(node, "a name or a pattern such as game-*"));
+    let mut rule = HubRule::of(&pattern?);
+    put(
+        &mut rule.history_max,
+        count(desk, &fields, "history", 0..=1_000_000),
+    );
+    put(
+        &mut rule.history_age,
+        duration(desk, &fields, "history_age"),
+    );
+    put(
+        &mut rule.history_bytes_max,
+        size(desk, &fields, "history_size", 0..=1 << 30),
+    );
+    rule.interval = duration(desk, &fields, "interval");
+    let modes = [("newest", false), ("merge", true)];
+    let conflate = fields.get("conflate");
+    put(
+        &mut rule.merges,
+        conflate.and_then(|node| desk.one_of(node, &modes)),
+    );
+    if let (Some(node), None) = (conflate, fields.get("interval")) {
+        let valid = "`interval: 3s` beside it";
+        desk.fault(node, "nothing is conflated without an interval", valid);
+    }
+    put(
+        &mut rule.data_len_max,
+        size(desk, &fields, "data", 1..=16 << 20),
+    );
+    rule.rate = fields
+        .get("rate")
+        .and_then(|node| desk.value(node, "a rate such as 10/s", units::rate_above_zero));
+    put(
+        &mut rule.subscribers_max,
+        count(desk, &fields, "subscribers", 1..=10_000_000),
+    );
+    put(
+        &mut rule.clients_publish,
+        fields.get("publish").and_then(|node| desk.switch(node)),
+    );
+    put(
+        &mut rule.replay,
+        count(desk, &fields, "replay", 0..=100_000),
+    );
+    Some(rule)
+}
+
+/// What is said takes the place of the default.
+fn put<T>(place: &mut T, said: Option<T>) {
+    if let Some(said) = said {
+        *place = said;
+    }
+}
+
+fn count(
+    desk: &Desk<'_>,
+    fields: &Fields<'_>,
+    word: &str,
+    range: RangeInclusive<u32>,
+) -> Option<u32> {
+    desk.count32(fields.get(word)?, range)
+}
+
+fn duration(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<Duration> {
+    desk.duration_above_zero(fields.get(word)?)
+}
+
+fn size(
+    desk: &Desk<'_>,
+    fields: &Fields<'_>,
+    word: &str,
+    range: RangeInclusive<u64>,
+) -> Option<u64> {
+    let node = fields.get(word)?;
+    let size = desk.value(node, "a size such as 64KiB", units::size)?;
+    if range.contains(&size) {
+        return Some(size);
+    }
+    let valid = format!("{} to {} bytes", range.start(), range.end());
+    desk.fault(node, format!("{size} bytes are out of range"), valid);
+    None
+}

@@ -1,0 +1,169 @@
+//! Words about the hub.
+
+use super::RATE;
+use crate::plan::words::Shape::{
+    Count, Duration, Either, ListOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
+};
+use crate::plan::words::{Table, word};
+
+/// The hub.
+pub(crate) static HUB: Table = Table {
+    name: "hub",
+    meaning: "Channels that browsers subscribe to. `hub: /live` is all defaults: everybody may read every channel.",
+    words: &[
+        word!(
+            "path",
+            Text,
+            "Where clients open it: `/live`, for WebSockets and Server-Sent Events."
+        ),
+        word!(
+            "publish_token",
+            Text,
+            "What whoever publishes at the admin address must know, as `Authorization: Bearer TOKEN`; without it, the admin address's own."
+        ),
+        word!(
+            "origins",
+            OneOrMore(&Text),
+            "Pages of these origins (`https://a.example`) may open it besides those of the host that is asked; `*` is all."
+        ),
+        word!(
+            "channels",
+            ListOf(&Of(&HUB_CHANNELS)),
+            "Rules for channels; the first that matches a name."
+        ),
+        word!(
+            "slow",
+            OneOf(&["newest", "drop", "disconnect"]),
+            "What becomes of a client that does not read as fast as it is written to: older messages of a channel give way to newer ones, new ones are dropped, or it is disconnected and may return; `newest`."
+        ),
+        word!(
+            "waiting",
+            Count(1, 100_000),
+            "Messages that may wait for a client; 64."
+        ),
+        word!(
+            "waiting_size",
+            Size,
+            "Bytes that may wait for a client, 1KiB to 64MiB; 256KiB."
+        ),
+        word!(
+            "subscriptions",
+            Count(1, 100_000),
+            "Channels that a client may subscribe to; 100."
+        ),
+        word!(
+            "commands",
+            Of(&RATE),
+            "How often a client may say something; 10/s, 100 at once. Who does not stop is disconnected."
+        ),
+        word!(
+            "message",
+            Size,
+            "Longest message of a client, 128 bytes to 16MiB; 64KiB."
+        ),
+        word!(
+            "ping",
+            Duration,
+            "How often a client is asked whether it is still there; who has not answered by the next time is gone; 25s."
+        ),
+        word!(
+            "compress",
+            Switch,
+            "Messages of 128 bytes and more are compressed, once for everybody who takes that (permessage-deflate); false."
+        ),
+        word!(
+            "most_channels",
+            Count(1, 10_000_000),
+            "Channels at once; 1000000."
+        ),
+        word!(
+            "history_size",
+            Size,
+            "Bytes that the histories of all channels may take, 64KiB to 64GiB; 64MiB."
+        ),
+        word!(
+            "redis",
+            Either(&[Text, Of(&HUB_REDIS)]),
+            "A Redis whose published messages go to channels of the same name: its address, or more about it; none."
+        ),
+    ],
+};
+
+/// Rules for channels.
+pub(crate) static HUB_CHANNELS: Table = Table {
+    name: "hub_channels",
+    meaning: "What holds for the channels of a pattern.",
+    words: &[
+        word!(
+            "match",
+            Text,
+            "Names of channels: `game-1`, `game-*`; `*` stands for anything."
+        ),
+        word!(
+            "history",
+            Count(0, 1_000_000),
+            "Messages that are remembered for those who return; 100."
+        ),
+        word!("history_age", Duration, "How long; 1m."),
+        word!(
+            "history_size",
+            Size,
+            "Bytes that a channel's history may take, up to 1GiB; 256KiB."
+        ),
+        word!(
+            "interval",
+            Duration,
+            "At most one message goes out in so long; what is published in between becomes one. Without it all go out."
+        ),
+        word!(
+            "conflate",
+            OneOf(&["newest", "merge"]),
+            "What becomes of them: the newest is sent, or JSON objects are merged key by key; `newest`."
+        ),
+        word!(
+            "data",
+            Size,
+            "Longest data of a message, 1 byte to 16MiB; 64KiB."
+        ),
+        word!(
+            "rate",
+            Rate,
+            "How often may be published to a channel; as often as anybody likes."
+        ),
+        word!(
+            "subscribers",
+            Count(1, 10_000_000),
+            "Subscribers of a channel; 1000000."
+        ),
+        word!("publish", Switch, "Clients may publish; false."),
+        word!(
+            "replay",
+            Count(0, 100_000),
+            "Newest messages that a new subscriber is given; 0."
+        ),
+    ],
+};
+
+/// A Redis that is listened to.
+pub(crate) static HUB_REDIS: Table = Table {
+    name: "hub_redis",
+    meaning: "A Redis that is listened to. Data that is no JSON becomes a string.",
+    words: &[
+        word!("address", Text, "Host and port: `127.0.0.1:6379`."),
+        word!(
+            "user",
+            Text,
+            "Who listens, where Redis knows several users."
+        ),
+        word!(
+            "password",
+            Text,
+            "What it asks for: `{{ env('REDIS_PASSWORD') }}`."
+        ),
+        word!(
+            "channels",
+            OneOrMore(&Text),
+            "Patterns of its channels, as `PSUBSCRIBE` takes them; `*`. What two of them mean comes twice."
+        ),
+    ],
+};
