@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 16] = [
+const TOOLS: [Tool; 17] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -65,6 +65,10 @@ const TOOLS: [Tool; 16] = [
     Tool {
         program: "pebble",
         package: "pebble",
+    },
+    Tool {
+        program: "redis-server",
+        package: "redis-server",
     },
     Tool {
         program: "ip",

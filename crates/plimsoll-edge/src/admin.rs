@@ -21,6 +21,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::hub::publish;
 use crate::metrics::{self, Format};
 use crate::overview::Watch;
 use crate::running::control::Control;
@@ -89,10 +90,10 @@ async fn accept(listener: TcpListener, desk: Arc<Desk>) {
 type Answer = Response<Full<Bytes>>;
 
 async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
-    if let Err((status, why)) = may_ask(desk, request.headers()) {
+    let path = request.uri().path().to_owned();
+    if let Err((status, why)) = may_ask(desk, request.headers(), &path) {
         return text(status, "text/plain; charset=utf-8", why);
     }
-    let path = request.uri().path().to_owned();
     match (request.method(), path.as_str()) {
         (&Method::GET | &Method::HEAD, "/metrics") => {
             let format = wanted_format(request.headers());
@@ -127,6 +128,10 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
             Ok(body) => told(desk.control.purge(&body)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
+        (&Method::POST, "/publish") => match json(request, publish::ORDER_LEN_MAX).await {
+            Ok(body) => publish(desk, &body),
+            Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
+        },
         (&Method::POST, "/why") => match order(request).await {
             Ok(body) => shown(desk.control.why(&body)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
@@ -136,7 +141,7 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
             "text/plain; charset=utf-8",
             "this is asked with GET\n",
         ),
-        (_, "/reload" | "/servers" | "/purge" | "/why") => text(
+        (_, "/reload" | "/servers" | "/purge" | "/publish" | "/why") => text(
             StatusCode::METHOD_NOT_ALLOWED,
             "text/plain; charset=utf-8",
             "this is asked with POST and JSON\n",
@@ -144,7 +149,7 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
         _ => text(
             StatusCode::NOT_FOUND,
             "text/plain; charset=utf-8",
-            "there are /, /metrics, /healthz, /figures, /cache and /servers; POST /reload, /servers, /purge and /why\n",
+            "there are /, /metrics, /healthz, /figures, /cache and /servers; POST /reload, /servers, /purge, /publish and /why\n",
         ),
     }
 }
@@ -156,6 +161,16 @@ fn told(done: Result<String, String>) -> Answer {
         Err(why) => (StatusCode::UNPROCESSABLE_ENTITY, said("fault", &why)),
     };
     text(status, "application/json", body)
+}
+
+/// What became of something published.
+fn publish(desk: &Desk, body: &[u8]) -> Answer {
+    let Some(hub) = desk.control.hub() else {
+        return told(Err("there is no hub; start with --hub /live".to_owned()));
+    };
+    let (status, said) = publish::order(&hub, body);
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    text(status, "application/json", said.to_string())
 }
 
 /// What was asked for, or why it is not to be had.
@@ -172,6 +187,18 @@ fn said(word: &str, text: &str) -> String {
 
 /// Takes the body of an order, which must be JSON.
 async fn order(request: Request<Incoming>) -> Result<Bytes, (StatusCode, &'static str)> {
+    let body = json(request, ORDER_LEN_MAX).await?;
+    if !body.is_empty() && serde_json::from_slice::<serde_json::Value>(&body).is_err() {
+        return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
+    }
+    Ok(body)
+}
+
+/// Takes a body that is said to be JSON.
+async fn json(
+    request: Request<Incoming>,
+    len_max: usize,
+) -> Result<Bytes, (StatusCode, &'static str)> {
     let kind = request.headers().get(header::CONTENT_TYPE);
     let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or("");
     let kind = kind.split(';').next().unwrap_or("").trim();
@@ -181,23 +208,16 @@ async fn order(request: Request<Incoming>) -> Result<Bytes, (StatusCode, &'stati
             "an order is sent as Content-Type: application/json\n",
         ));
     }
-    let body = Limited::new(request.into_body(), ORDER_LEN_MAX)
-        .collect()
-        .await;
-    let Ok(body) = body else {
-        return Err((
+    let body = Limited::new(request.into_body(), len_max).collect().await;
+    body.map(http_body_util::Collected::to_bytes).map_err(|_| {
+        (
             StatusCode::PAYLOAD_TOO_LARGE,
-            "an order has at most 64 KiB\n",
-        ));
-    };
-    let body = body.to_bytes();
-    if !body.is_empty() && serde_json::from_slice::<serde_json::Value>(&body).is_err() {
-        return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
-    }
-    Ok(body)
+            "an order has at most 64 KiB, and what is published 4 MiB\n",
+        )
+    })
 }
 
-fn may_ask(desk: &Desk, headers: &HeaderMap) -> Result<(), (StatusCode, &'static str)> {
+fn may_ask(desk: &Desk, headers: &HeaderMap, path: &str) -> Result<(), (StatusCode, &'static str)> {
     let host = headers
         .get(header::HOST)
         .and_then(|host| host.to_str().ok());
@@ -216,19 +236,32 @@ fn may_ask(desk: &Desk, headers: &HeaderMap) -> Result<(), (StatusCode, &'static
             ));
         }
     }
-    if let Some(token) = &desk.token {
-        let given = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|given| given.to_str().ok())
-            .and_then(|given| given.strip_prefix("Bearer "));
-        if !given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes())) {
-            return Err((
-                StatusCode::UNAUTHORIZED,
-                "a token is needed: Authorization: Bearer TOKEN\n",
-            ));
-        }
+    // Who may do everything may publish; who may publish may do nothing else.
+    let hub = desk.control.hub().filter(|_| path == "/publish");
+    let publishing = hub
+        .as_ref()
+        .and_then(|hub| hub.config.publish_token.as_deref());
+    let mut tokens = desk
+        .token
+        .as_deref()
+        .into_iter()
+        .chain(publishing)
+        .peekable();
+    if tokens.peek().is_none() {
+        return Ok(());
     }
-    Ok(())
+    let given = headers
+        .get(header::AUTHORIZATION)
+        .and_then(|given| given.to_str().ok())
+        .and_then(|given| given.strip_prefix("Bearer "))
+        .unwrap_or_default();
+    if tokens.any(|token| is_same(given.as_bytes(), token.as_bytes())) {
+        return Ok(());
+    }
+    Err((
+        StatusCode::UNAUTHORIZED,
+        "a token is needed: Authorization: Bearer TOKEN\n",
+    ))
 }
 
 /// Compares in a time that tells nothing of where they differ.

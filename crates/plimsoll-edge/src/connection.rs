@@ -15,6 +15,7 @@ mod particulars;
 mod prior;
 mod recalling;
 mod serving;
+mod visiting;
 
 use std::future::Future;
 use std::net::IpAddr;
@@ -26,6 +27,7 @@ use std::task::{Context, Poll, ready};
 use crate::client::{Client, Outgoing};
 use crate::event_loop::EventLoop;
 use crate::exchange::{End, Exchange, Failure, Side};
+use crate::hub::visitor::{Arrival, Visitor};
 use crate::own::Reason;
 use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
@@ -107,6 +109,10 @@ enum Stage {
     /// It is put together from what the edge asks itself.
     Assembling(Box<Assembling>),
     Tunnel(Box<Tunnel>),
+    /// It comes to the hub.
+    Arriving(Box<Arrival>),
+    /// It is a client of the hub, which has its socket.
+    Visiting(Box<Visitor>),
     /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
     Frames(Frames),
     /// All was said; what the client still sends is thrown away.
@@ -179,7 +185,12 @@ impl Connection {
             Stage::Following(following) => following.memory(),
             Stage::Assembling(assembling) => assembling.memory(),
             Stage::Tunnel(tunnel) => tunnel.memory(),
-            Stage::Head | Stage::Frames(_) | Stage::Lingering(_) | Stage::Over => 0,
+            Stage::Visiting(visitor) => visitor.memory(),
+            Stage::Arriving(_)
+            | Stage::Head
+            | Stage::Frames(_)
+            | Stage::Lingering(_)
+            | Stage::Over => 0,
         };
         self.held.capacity() + stage
     }
@@ -198,6 +209,12 @@ impl Connection {
                 ready!(tunnel.poll(cx, &mut self.client, event_loop, self.deadline));
                 event_loop.figures.tunnels.decrement();
                 self.stage = Stage::Over;
+                Poll::Ready(())
+            }
+            Stage::Arriving(_) => self.poll_arriving(cx),
+            Stage::Visiting(visitor) => {
+                ready!(visitor.poll(cx, &self.event_loop));
+                self.end_visit();
                 Poll::Ready(())
             }
             Stage::Frames(frames) => {
@@ -463,6 +480,11 @@ impl Connection {
             Stage::Tunnel(_) => {
                 self.event_loop.figures.tunnels.decrement();
                 self.stage = Stage::Over;
+            }
+            Stage::Visiting(visitor) => {
+                if visitor.expired(&self.event_loop) {
+                    self.stage = Stage::Over;
+                }
             }
             Stage::Following(_) => self.following_expired(),
             Stage::Assembling(_) => self.assembling_expired(),

@@ -1,5 +1,5 @@
 //! What the edge does besides requests, on a thread of its own: asks servers whether they are well, fetches fallbacks,
-//! watches rates, and hands spans to the collector.
+//! watches rates, lets time pass for the hub and listens to Redis for it, and hands spans to the collector.
 
 mod rates;
 mod shells;
@@ -13,6 +13,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::acme;
 use crate::check;
+use crate::hub;
 use crate::names;
 use crate::pool::lock;
 use crate::running::Control;
@@ -67,6 +68,8 @@ pub(crate) fn run(
             () = acme::keep(Arc::clone(control)) => {}
             () = shells::keep_fetching(watch, tell) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
+            () = hub::keep_time(control) => {}
+            () = hub::redis::keep_listening(control) => {}
             _ = end => {}
         }
         ending.send_replace(true);

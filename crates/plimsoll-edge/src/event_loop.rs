@@ -19,6 +19,8 @@ use crate::compress::Budget;
 use crate::deadline::{TICK_MS, Wheel};
 use crate::exchange::Exchange;
 use crate::figures::Figures;
+use crate::hub::Hub;
+use crate::hub::house::House;
 use crate::pool::Pool;
 use crate::pool::chooser::mix;
 use crate::pool::server::Server;
@@ -80,6 +82,8 @@ pub(crate) struct EventLoop {
     epoch_ms: Cell<u64>,
     /// What a request says in the fields that a copy varies by is written here.
     pub(crate) room: RefCell<Vec<u8>>,
+    /// The hub, once somebody came to it.
+    house: RefCell<Option<Rc<House>>>,
     /// About to end: connections close when their answers are given.
     draining: Cell<bool>,
     /// Wakes the clockwork when the first connection comes.
@@ -113,6 +117,7 @@ impl EventLoop {
             generation: Cell::new(0),
             epoch_ms: Cell::new(epoch_ms(clock)),
             room: RefCell::default(),
+            house: RefCell::default(),
             draining: Cell::new(false),
             busy: Notify::new(),
         })
@@ -245,8 +250,36 @@ impl EventLoop {
         self.draining.get()
     }
 
+    /// The hub in this loop.
+    pub(crate) fn house(&self, hub: &Hub) -> Rc<House> {
+        let mut house = self.house.borrow_mut();
+        let before = house.take().filter(|house| house.is_of(hub));
+        let number = self.settings.borrow().number;
+        let open = || House::open(hub, number, self.clock, &self.figures);
+        Rc::clone(house.insert(before.unwrap_or_else(open)))
+    }
+
+    /// Clients of the hub stay as long as the configuration has one.
+    fn follow_hub(&self, hub: Option<&Hub>) {
+        let mut house = self.house.borrow_mut();
+        let Some(open) = house.take() else {
+            return;
+        };
+        match hub {
+            Some(hub) if open.is_of(hub) => {
+                open.follow(hub);
+                *house = Some(open);
+            }
+            _ => {
+                open.close();
+                self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
+            }
+        }
+    }
+
     /// Follows a new configuration; requests that have begun keep theirs.
     pub(crate) fn follow(&self, settings: Settings) {
+        self.follow_hub(settings.hub.as_deref());
         *self.settings.borrow_mut() = Rc::new(settings);
     }
 

@@ -29,6 +29,11 @@ impl Counter {
         self.add(u64::MAX);
     }
 
+    /// Follows what is counted elsewhere in the same loop; never goes down.
+    pub(crate) fn raise(&self, count: u64) {
+        self.0.store(self.get().max(count), Ordering::Relaxed);
+    }
+
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -185,12 +190,25 @@ pub(crate) struct Figures {
     pub(crate) cache_passed: Counter,
     /// Copies that a server said are still right.
     pub(crate) cache_renewed: Counter,
+    /// The hub's WebSockets, and its readers of Server-Sent Events, now.
+    pub(crate) hub_sockets: Counter,
+    pub(crate) hub_events: Counter,
+    /// Messages given to them, and those that they did not get, for they were slow.
+    pub(crate) hub_delivered: Counter,
+    pub(crate) hub_dropped: Counter,
+    /// Clients that were disconnected, for they were slow.
+    pub(crate) hub_disconnected: Counter,
+    /// Subscriptions that got all that they had missed, and those that could not.
+    pub(crate) hub_recovered: Counter,
+    pub(crate) hub_unrecovered: Counter,
     /// Fragments by what became of them.
     pub(crate) fragments: [Counter; Served::COUNT],
     /// From the head of a request to the last byte of its answer.
     pub(crate) answer_times: Times,
     /// Of requests that waited in line.
     pub(crate) wait_times: Times,
+    /// From when the hub sends a message until all clients of this loop were written to.
+    pub(crate) hub_lag: Times,
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod figures;
 mod forward;
 mod fragments;
 mod http2;
+mod hub;
 mod listen;
 mod log;
 mod metrics;

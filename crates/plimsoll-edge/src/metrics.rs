@@ -1,6 +1,7 @@
 //! An overview in the text formats that monitoring systems collect. Pure.
 
 mod disk;
+mod hub;
 
 use std::fmt::Write as _;
 
@@ -61,6 +62,9 @@ pub(crate) fn render(seen: &Overview, format: Format) -> String {
     pools(&mut page, seen);
     routes(&mut page, seen);
     cache(&mut page, seen);
+    if let Some(seen) = &seen.hub {
+        hub::page(&mut page, seen);
+    }
     if format == Format::OpenMetrics {
         page.text.push_str("# EOF\n");
     }

@@ -7,6 +7,7 @@ use crate::cache::disk::DiskView;
 use crate::clock::Clock;
 use crate::figures::{Counter, Figures, TimesSum};
 use crate::fragments::Served;
+use crate::hub::{Hub, HubView};
 use crate::own::Reason;
 use crate::pool::{Pool, lock};
 use crate::route::shared::RouteShared;
@@ -20,6 +21,7 @@ pub(crate) struct Watch {
     pub(crate) pools: Mutex<Vec<Arc<Pool>>>,
     pub(crate) routes: Mutex<Vec<Arc<RouteShared>>>,
     pub(crate) cache: Mutex<Option<Arc<Cache>>>,
+    pub(crate) hub: Mutex<Option<Arc<Hub>>>,
     pub(crate) alarms: Mutex<Vec<AlarmView>>,
     pub(crate) told: Told,
 }
@@ -70,6 +72,7 @@ pub(crate) struct Overview {
     pub(crate) cache_renewed: u64,
     pub(crate) fragments: [u64; Served::COUNT],
     pub(crate) cache: Option<CacheView>,
+    pub(crate) hub: Option<HubView>,
     pub(crate) routes: Vec<RouteView>,
     pub(crate) alarms: Vec<AlarmView>,
     pub(crate) answer_times: TimesSum,
@@ -152,6 +155,8 @@ impl Watch {
         seen.routes = routes.iter().map(|route| route_view(route)).collect();
         let cache = lock(&self.cache).clone();
         seen.cache = cache.map(|cache| cache.figures());
+        let hub = lock(&self.hub).clone();
+        seen.hub = hub.map(|hub| hub.view(&self.loops));
         seen.alarms.clone_from(&lock(&self.alarms));
         seen.spans_sent = self.told.spans_sent.get();
         seen.spans_lost = self.told.spans_lost.get();

@@ -29,10 +29,12 @@ pub(crate) enum Reason {
     Waiting,
     /// The client wants a copy or nothing, and there is none for it.
     NoCopy,
+    /// It is the hub's.
+    Hub,
 }
 
 impl Reason {
-    pub(crate) const COUNT: usize = 11;
+    pub(crate) const COUNT: usize = 12;
 
     /// All of them.
     pub(crate) const ALL: [Self; Self::COUNT] = [
@@ -47,6 +49,7 @@ impl Reason {
         Self::Redirect,
         Self::Waiting,
         Self::NoCopy,
+        Self::Hub,
     ];
 
     /// As it is written in headers, logs and metrics.
@@ -63,6 +66,7 @@ impl Reason {
             Self::Redirect => "redirect",
             Self::Waiting => "waiting",
             Self::NoCopy => "no-copy",
+            Self::Hub => "hub",
         }
     }
 
@@ -159,6 +163,29 @@ pub(crate) fn words(
     }
 }
 
+/// Writes a refusal that says why, and further header lines.
+pub(crate) fn explained(
+    out: &mut Vec<u8>,
+    status: u16,
+    reason: Reason,
+    (why, extra): (&str, &str),
+    manner: Manner<'_>,
+) {
+    let head = format!(
+        "HTTP/1.1 {status} {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\nX-Plimsoll: {}\r\n{extra}",
+        phrase(status),
+        why.len() + 1,
+        reason.name()
+    );
+    out.extend_from_slice(head.as_bytes());
+    end_head(out, manner);
+    if !manner.head_only {
+        out.extend_from_slice(why.as_bytes());
+        out.push(b'\n');
+    }
+}
+
 /// Writes the page of somebody who waits. It is no answer to what was asked, so its status is that of a refusal.
 pub(crate) fn waiting(out: &mut Vec<u8>, page: &WaitingPage, manner: Manner<'_>) {
     let retry = page.retry_s.to_string();
@@ -210,6 +237,7 @@ fn phrase(status: u16) -> &'static str {
         414 => "URI Too Long",
         417 => "Expectation Failed",
         421 => "Misdirected Request",
+        426 => "Upgrade Required",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
@@ -252,6 +280,10 @@ mod tests {
                 );
                 answers.push(out);
             }
+            let mut out = Vec::new();
+            let why = ("the Origin is another", "Allow: GET\r\n");
+            explained(&mut out, 403, Reason::Hub, why, manner);
+            answers.push(out);
             for out in answers {
                 let end = find_end(&out, 0).unwrap().unwrap();
                 let head = parse(&out[..end]).unwrap();

@@ -105,6 +105,9 @@ pub enum Fault {
     /// The system gave no thread or no event queue.
     #[error("cannot start an event loop")]
     Loop(#[source] io::Error),
+    /// More event loops than the hub's channels know.
+    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    HubLoops(usize),
     /// A database of countries that is none.
     #[error("a database of countries cannot be used: {0}")]
     Countries(String),
@@ -122,6 +125,7 @@ impl From<settings::Fault> for Fault {
             settings::Fault::Tls(fault) => Self::Tls(fault),
             settings::Fault::Countries(error) => Self::Countries(error.to_string()),
             settings::Fault::NoRandom => Self::NoRandom,
+            settings::Fault::HubLoops(loops) => Self::HubLoops(loops),
         }
     }
 }
@@ -218,6 +222,7 @@ pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Runn
         pools: Mutex::new(shared.pools.clone()),
         routes: Mutex::new(shared.routes),
         cache: Mutex::new(shared.cache),
+        hub: Mutex::new(shared.hub),
         alarms: Mutex::default(),
         told: Told::default(),
     };

@@ -12,6 +12,7 @@ use crate::cache::{Cache, disk};
 use crate::clock::{self, Clock};
 use crate::deadline::TICK_MS;
 use crate::figures::Counter;
+use crate::hub::Hub;
 use crate::pool::Pool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};
@@ -33,8 +34,9 @@ pub(crate) struct Settings {
     pub(crate) crawlers: regex::bytes::Regex,
     pub(crate) traces: Option<Arc<Traces>>,
     pub(crate) cache: Option<Arc<Cache>>,
+    pub(crate) hub: Option<Arc<Hub>>,
     /// Which of a route's counters is this loop's.
-    number: usize,
+    pub(crate) number: usize,
     /// Bytes that the connections of one loop may hold together.
     pub(crate) memory_max: usize,
     doors: Vec<Arc<DoorSettings>>,
@@ -66,6 +68,8 @@ pub(crate) enum Fault {
     Countries(#[from] maxminddb::MaxMindDbError),
     #[error("the system gives no random bytes")]
     NoRandom,
+    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    HubLoops(usize),
 }
 
 /// What all loops share of a configuration.
@@ -76,6 +80,7 @@ pub(crate) struct Shared {
     gate: Option<Arc<Gate>>,
     traces: Option<Arc<Traces>>,
     pub(crate) cache: Option<Arc<Cache>>,
+    pub(crate) hub: Option<Arc<Hub>>,
     pub(crate) doors: Vec<Arc<DoorSettings>>,
 }
 
@@ -86,6 +91,7 @@ pub(crate) struct Before<'a> {
     pub(crate) routes: &'a [Arc<RouteShared>],
     pub(crate) doors: &'a [Arc<DoorSettings>],
     pub(crate) challenges: Option<&'a Arc<Challenges>>,
+    pub(crate) hub: Option<&'a Arc<Hub>>,
 }
 
 impl Shared {
@@ -122,12 +128,15 @@ impl Shared {
             .map(|route| RouteShared::new(route, before.routes, loops).map(Arc::new))
             .collect::<Result<_, Fault>>()?;
         let gate = edge.access.as_ref().map(Gate::new).transpose()?;
+        let hub = edge.hub.as_ref();
+        let hub = hub.map(|hub| Hub::new(hub, before.hub, loops, clock));
         Ok(Self {
             pools: pools(servers, before.pools, clock)?,
             routes,
             gate: gate.map(Arc::new),
             traces: edge.traces.clone().map(Arc::new),
             cache: None,
+            hub: hub.transpose()?.map(Arc::new),
             doors,
         })
     }
@@ -196,6 +205,7 @@ impl Settings {
             crawlers: route::crawlers(&edge.crawlers)?,
             traces: shared.traces.clone(),
             cache: shared.cache.clone(),
+            hub: shared.hub.clone(),
             number,
             pools: shared.pools.clone(),
             doors: shared.doors.clone(),
@@ -221,6 +231,7 @@ impl Settings {
             crawlers: self.crawlers.clone(),
             traces: self.traces.clone(),
             cache: self.cache.clone(),
+            hub: self.hub.clone(),
             number: self.number,
             memory_max: self.memory_max,
             pools,

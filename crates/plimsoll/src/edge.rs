@@ -107,13 +107,26 @@ fn introduce(edge: &Edge, running: &Running) {
         } else {
             "https"
         };
-        tell(&format!(
-            "edge at {scheme}://{address}, to {}",
-            servers.join(", ")
-        ));
+        let to = if servers.is_empty() {
+            String::new()
+        } else {
+            format!(", to {}", servers.join(", "))
+        };
+        tell(&format!("edge at {scheme}://{address}{to}"));
+        if let Some(hub) = &edge.hub {
+            let scheme = scheme.replace("http", "ws");
+            tell(&format!("hub at {scheme}://{address}{}", hub.path));
+        }
     }
     if let Some(address) = running.admin() {
-        tell(&format!("admin at http://{address}: /, /metrics, /healthz"));
+        let publish = if edge.hub.is_some() {
+            ", POST /publish"
+        } else {
+            ""
+        };
+        tell(&format!(
+            "admin at http://{address}: /, /metrics, /healthz{publish}"
+        ));
     }
 }
 
@@ -139,6 +152,7 @@ fn explain(fault: &EdgeFault) -> Fault {
         }
         EdgeFault::NoRandom => "start it where the system's random numbers can be had",
         EdgeFault::Expression(_) => "see the syntax of regular expressions in the reference",
+        EdgeFault::HubLoops(_) => "give it at most 64 event loops with --cores",
         EdgeFault::Loops(_) => "restart the edge; it lets requests end",
         EdgeFault::Loop(_) | EdgeFault::LoopGone => {
             "raise the limits of threads and descriptors (ulimit -u, -n)"

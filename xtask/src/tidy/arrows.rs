@@ -96,7 +96,13 @@ const ROOMS: [Room; 16] = [
     },
     Room {
         name: "plimsoll-edge",
-        may_know: &[MODEL, "plimsoll-wire", "plimsoll-config", "plimsoll-cache"],
+        may_know: &[
+            MODEL,
+            "plimsoll-wire",
+            "plimsoll-config",
+            "plimsoll-cache",
+            "plimsoll-hub",
+        ],
     },
 ];
 

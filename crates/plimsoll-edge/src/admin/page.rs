@@ -45,6 +45,15 @@ pub(super) fn figures(seen: &Overview) -> String {
             "size": held.size, "bytes": held.bytes, "objects": held.objects, "evicted": held.evicted,
         })
     });
+    let hub = seen.hub.as_ref().map(|hub| {
+        json!({
+            "websockets": hub.sockets, "sse": hub.events, "channels": hub.channels,
+            "history_bytes": hub.history_bytes, "published": hub.published, "conflated": hub.held,
+            "messages": hub.messages, "deliveries": hub.delivered, "dropped": hub.dropped,
+            "disconnected": hub.disconnected, "recovered": hub.recovered, "unrecovered": hub.unrecovered,
+            "lag_ms": quantiles(&hub.lag),
+        })
+    });
     let alarms = seen.alarms.iter().filter(|alarm| alarm.is_alarmed);
     let alarms = alarms.map(|alarm| json!({ "kind": alarm.kind, "name": alarm.name }));
     json!({
@@ -58,6 +67,7 @@ pub(super) fn figures(seen: &Overview) -> String {
         "statuses": seen.statuses,
         "own": own,
         "cache": cache,
+        "hub": hub,
         "answer_ms": quantiles(&seen.answer_times),
         "wait_ms": quantiles(&seen.wait_times),
         "routes": routes.collect::<Vec<_>>(),

@@ -76,17 +76,7 @@ impl Connection {
             Err(RequestFault::Foreign) => return self.turn_away(),
             Err(fault) => return self.refuse_bad(fault.status()),
         };
-        let mut own = Own {
-            facts: Facts {
-                keep_alive: head.keep_alive && !event_loop.is_draining(),
-                ..facts(&head)
-            },
-            has_body: has_body(&head),
-            moments: Moments {
-                began: event_loop.clock.now(),
-                ..Moments::default()
-            },
-        };
+        let mut own = self.own_of(&head);
         let client = client_of(&self.peer, &head, &settings);
         if let Some(traces) = settings.traces.as_ref().filter(|_| !is_fragment) {
             self.begin_trace(&head, client, traces);
@@ -96,6 +86,11 @@ impl Connection {
             && !gate.lets_in(address)
         {
             return self.refuse_head(&head, client, &own, 403, Reason::Blocked);
+        }
+        if let Some(hub) = &settings.hub
+            && hub.takes(head.target)
+        {
+            return self.visit(&head, client, &own, hub);
         }
         let random = event_loop.random();
         let index = match settings.routes.find(&head, unit(random)) {
@@ -130,6 +125,20 @@ impl Connection {
             return self.assemble(request);
         }
         self.look_up(request, Seeking::default());
+    }
+
+    fn own_of(&self, head: &RequestHead<'_, '_>) -> Own {
+        Own {
+            facts: Facts {
+                keep_alive: head.keep_alive && !self.event_loop.is_draining(),
+                ..facts(head)
+            },
+            has_body: has_body(head),
+            moments: Moments {
+                began: self.event_loop.clock.now(),
+                ..Moments::default()
+            },
+        }
     }
 
     /// To a server, into line, or refused.

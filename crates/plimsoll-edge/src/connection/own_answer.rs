@@ -156,6 +156,23 @@ impl Connection {
         self.send_own(bytes, after, own, status, reason, line);
     }
 
+    /// An answer that says why, beside its reason; `why` comes with whole header lines.
+    pub(super) fn answer_explained(
+        &mut self,
+        own: &Own,
+        status: u16,
+        reason: Reason,
+        why: (&str, &str),
+        line: &[u8],
+    ) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        own::explained(&mut bytes, status, reason, why, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, status, reason, line);
+    }
+
     fn send_own(
         &mut self,
         bytes: Vec<u8>,

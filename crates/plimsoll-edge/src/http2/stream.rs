@@ -149,6 +149,15 @@ impl Stream {
         }
     }
 
+    /// Ends an answer that would last as long as its connection.
+    pub(crate) fn end(&mut self) {
+        if let Answer::Body(stream, _) = &mut self.answer {
+            // Whoever is gone needs no end.
+            let _ = stream.send_data(Bytes::new(), true);
+            self.answer = Answer::Complete;
+        }
+    }
+
     fn write_head(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let wrong = || io::Error::other("the head of an answer is not whole");
         let end = head::find_end(bytes, 0).ok().flatten().ok_or_else(wrong)?;

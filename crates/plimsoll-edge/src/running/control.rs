@@ -17,6 +17,7 @@ use crate::cache::disk::Disk;
 use crate::cache::{Cache, PurgeOrder};
 use crate::clock;
 use crate::errands::Errands;
+use crate::hub::Hub;
 use crate::overview::Watch;
 use crate::pool::{Pool, lock};
 use crate::roster::{self, Name, Roster};
@@ -39,6 +40,10 @@ pub(crate) struct Control {
     pub(crate) renamed: Notify,
     /// There may be other certificates to obtain.
     pub(crate) acme_changed: Notify,
+    /// There may be a hub.
+    pub(crate) hub_changed: Notify,
+    /// It may listen elsewhere.
+    pub(crate) redis_changed: Notify,
     pub(crate) challenges: Arc<Challenges>,
 }
 
@@ -70,6 +75,8 @@ impl Control {
             state: Mutex::new(followed),
             renamed: Notify::new(),
             acme_changed: Notify::new(),
+            hub_changed: Notify::new(),
+            redis_changed: Notify::new(),
             challenges,
         }
     }
@@ -103,6 +110,10 @@ impl Control {
     pub(super) fn warn(&self, edge: &Edge) {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
             (self.hooks.tell)(&tls::insecure(&pool.name));
+        }
+        if let Some(hub) = &edge.hub {
+            let told = format!("the hub at {} lets everybody read every channel", hub.path);
+            (self.hooks.tell)(&told);
         }
         for door in &lock(&self.state).doors {
             if let Some(certificates) = &door.certificates {
@@ -163,30 +174,28 @@ impl Control {
         let mut in_use = lock(&self.watch.pools);
         let mut routes = lock(&self.watch.routes);
         let mut cache = lock(&self.watch.cache);
+        let mut hub = lock(&self.watch.hub);
         let before = Before {
             pools: &in_use,
             routes: &routes,
             doors: &state.doors,
             challenges: Some(&self.challenges),
+            hub: hub.as_ref(),
         };
         let mut shared = Shared::new(edge, &roster.pools(), before, self.loops, self.watch.clock)?;
         shared.cache = settings::cache(edge, cache.as_ref(), &self.hooks.tell)?;
-        let settings: Vec<Settings> = (0..self.loops)
-            .map(|number| Settings::new(edge, &shared, number))
-            .collect::<Result<_, _>>()?;
-        for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
-            let order = Order::Follow {
-                settings: Box::new(settings),
-                added,
-            };
-            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
-        }
+        self.order_to_follow(edge, &shared, added)?;
         in_use.clone_from(&shared.pools);
         drop(in_use);
         *routes = shared.routes;
         drop(routes);
         *cache = shared.cache;
         drop(cache);
+        if let Some(hub) = &shared.hub {
+            hub.rule();
+        }
+        *hub = shared.hub;
+        drop(hub);
         self.errands.follow(edge);
         take_over(&shared.pools);
         let told = roster.told();
@@ -198,7 +207,29 @@ impl Control {
         drop(state);
         self.renamed.notify_one();
         self.acme_changed.notify_one();
+        self.hub_changed.notify_one();
+        self.redis_changed.notify_one();
         Ok(told)
+    }
+
+    /// Gives all loops their settings, and sockets that they did not have.
+    fn order_to_follow(
+        &self,
+        edge: &Edge,
+        shared: &Shared,
+        added: Vec<Vec<(SocketAddr, TcpListener)>>,
+    ) -> Result<(), Fault> {
+        let settings: Vec<Settings> = (0..self.loops)
+            .map(|number| Settings::new(edge, shared, number))
+            .collect::<Result<_, _>>()?;
+        for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
+            let order = Order::Follow {
+                settings: Box::new(settings),
+                added,
+            };
+            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
+        }
+        Ok(())
     }
 
     /// Lets all loops use the servers of a changed roster.
@@ -236,6 +267,11 @@ impl Control {
         let done = cache.purge(&order, clock::moment());
         (self.hooks.tell)(&done);
         Ok(done)
+    }
+
+    /// The hub.
+    pub(crate) fn hub(&self) -> Option<Arc<Hub>> {
+        lock(&self.watch.hub).clone()
     }
 
     /// What the cache knows of a URL, as JSON.

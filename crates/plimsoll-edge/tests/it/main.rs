@@ -19,6 +19,7 @@ mod dns;
 mod ending;
 mod fallback;
 mod frames;
+mod hub;
 mod origins;
 mod overload;
 mod pass;

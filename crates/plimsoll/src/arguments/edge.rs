@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use plimsoll_config::edge::{
-    CACHE_LENS, CacheDisk, CacheQuery, Ceiling, DISK_LEN, DISK_LENS, is_cookie,
+    CACHE_LENS, CacheDisk, CacheQuery, Ceiling, DISK_LEN, DISK_LENS, Hub, is_cookie,
 };
 use plimsoll_config::units;
 
@@ -99,6 +99,12 @@ pub(crate) struct EdgeArguments {
     /// What of the query tells pages apart [default: all]
     #[arg(long, value_name = "all|ignore|tracking|only:NAMES", value_parser = query, conflicts_with = "config", help_heading = "Cache")]
     pub(crate) cache_query: Option<CacheQuery>,
+    /// Path where browsers subscribe to channels, by WebSocket or Server-Sent Events: everybody may read every channel
+    #[arg(long, value_name = "PATH", value_parser = hub, help_heading = "Hub")]
+    pub(crate) hub: Option<Hub>,
+    /// A file that holds the token for `POST /publish` at the admin address
+    #[arg(long, value_name = "FILE", help_heading = "Hub")]
+    pub(crate) hub_publish_token_file: Option<PathBuf>,
 }
 
 /// Where an edge that runs is asked.
@@ -214,6 +220,10 @@ fn cache_disk(text: &str) -> Result<CacheDisk, String> {
         path: PathBuf::from(path),
         size,
     })
+}
+
+fn hub(text: &str) -> Result<Hub, String> {
+    Hub::at(text).ok_or_else(|| format!("valid: {}", Hub::PATH_VALID))
 }
 
 fn cookie(text: &str) -> Result<String, String> {

@@ -75,7 +75,25 @@ pub(super) fn configuration(arguments: &EdgeArguments) -> Result<Edge, Fault> {
                 .remedy("give it memory with --cache 64MiB, or leave the disk out"),
         );
     }
+    follow_hub(arguments, &mut edge)?;
     Ok(edge)
+}
+
+/// What the flags say of the hub, beside what the file does.
+fn follow_hub(arguments: &EdgeArguments, edge: &mut Edge) -> Result<(), Fault> {
+    if let Some(said) = &arguments.hub {
+        let hub = edge.hub.get_or_insert_with(|| said.clone());
+        hub.path.clone_from(&said.path);
+    }
+    let Some(file) = &arguments.hub_publish_token_file else {
+        return Ok(());
+    };
+    let Some(hub) = &mut edge.hub else {
+        return Err(Fault::usage("there is a token for publishing, and no hub")
+            .remedy("say where clients open the hub, with --hub /live"));
+    };
+    hub.publish_token = Some(token(file)?);
+    Ok(())
 }
 
 /// What the flags say of copies, with all else as usual.
@@ -94,9 +112,31 @@ fn caching(arguments: &EdgeArguments) -> Caching {
 }
 
 fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
+    let address = arguments.listen.unwrap_or(LISTEN);
+    let mut edge = match &arguments.hub {
+        Some(hub) if arguments.to.is_empty() => Edge::only_hub(address, hub.clone()),
+        _ => Edge::one_pool(address, pool(arguments)?),
+    };
+    if let Some(route) = edge.routes.first_mut() {
+        route.cache = Some(caching(arguments));
+        route.fallback = arguments.fallback.as_deref().map(fallback).transpose()?;
+    }
+    if let (Some(cert), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
+        edge.listen[0].tls.push(Certificate {
+            cert: cert.clone(),
+            key: key.clone(),
+        });
+    }
+    Ok(edge)
+}
+
+/// The servers that requests go to.
+fn pool(arguments: &EdgeArguments) -> Result<Pool, Fault> {
     if arguments.to.is_empty() {
         return Err(Fault::usage("it is not said where requests go")
-            .remedy("plimsoll edge --to http://127.0.0.1:3000, or --config edge.yaml"));
+            .remedy(
+                "plimsoll edge --to http://127.0.0.1:3000, --config edge.yaml, or --hub /live for a hub alone",
+            ));
     }
     let servers = arguments.to.iter().map(|url| server(url));
     let mut pool = Pool::new("app", servers.collect::<Result<_, _>>()?);
@@ -109,18 +149,7 @@ fn one_pool(arguments: &EdgeArguments) -> Result<Edge, Fault> {
         .map(authorities)
         .transpose()?;
     pool.queue_timeout = arguments.queue_timeout.unwrap_or(pool.queue_timeout);
-    let mut edge = Edge::one_pool(arguments.listen.unwrap_or(LISTEN), pool);
-    edge.routes[0].cache = Some(caching(arguments));
-    if let Some(path) = &arguments.fallback {
-        edge.routes[0].fallback = Some(fallback(path)?);
-    }
-    if let (Some(cert), Some(key)) = (&arguments.tls_cert, &arguments.tls_key) {
-        edge.listen[0].tls.push(Certificate {
-            cert: cert.clone(),
-            key: key.clone(),
-        });
-    }
-    Ok(edge)
+    Ok(pool)
 }
 
 /// A server as a URL names it, looked up.

@@ -78,6 +78,7 @@ fn of_no_loops() -> Watch {
         pools: Mutex::default(),
         routes: Mutex::default(),
         cache: Mutex::default(),
+        hub: Mutex::default(),
         alarms: Mutex::default(),
         told: Told::default(),
     }

@@ -1,0 +1,204 @@
+//! The hub: clients subscribe to channels by WebSocket or Server-Sent Events, and whoever may publishes to them at the
+//! admin address. What decides is `plimsoll_hub`; here is what it needs of the world.
+//!
+//! ```text
+//!  POST /publish ─┐                                   ┌─► House of loop 0 ─► its clients' sockets
+//!  a client ──────┼─► World: shards of the channels ──┤
+//!  Redis, timer ──┘   (numbers, histories, intervals) └─► House of loop 1 ─► …
+//! ```
+//!
+//! [`world::World`] is shared by all loops. Between it and a loop's [`house::House`] stands only an inbox, woken once for
+//! a batch. A client is a [`visitor::Visitor`]: a stage of its connection that holds no buffer.
+
+pub(crate) mod house;
+mod inbox;
+pub(crate) mod publish;
+pub(crate) mod redis;
+mod seats;
+mod view;
+pub(crate) mod visitor;
+pub(crate) mod world;
+
+use std::sync::Arc;
+
+use plimsoll_config::edge::{self, HubRule, HubSlow};
+use plimsoll_hub::audience::{Limits as AudienceLimits, Slow};
+use plimsoll_hub::channels::LOOPS_MAX;
+use plimsoll_hub::conflation::{Conflation, Mode};
+use plimsoll_hub::pattern::Pattern;
+use plimsoll_hub::rate::Rate;
+use plimsoll_hub::rules::HistoryLimits;
+use plimsoll_hub::{Rule, Rules};
+use plimsoll_wire::request_head::RequestHead;
+use plimsoll_wire::websocket::Limits as WireLimits;
+use plimsoll_wire::websocket::handshake::check_origin;
+
+use crate::clock::Clock;
+use crate::pool::lock;
+use crate::running::Control;
+use crate::settings::{Fault, ticks};
+pub(crate) use view::HubView;
+use world::World;
+
+/// Most fragments of a client's message.
+const FRAGMENTS_MAX: u32 = 64;
+
+/// What a configuration says of the hub, and what a reload keeps of it.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(crate) config: edge::Hub,
+    pub(crate) world: Arc<World>,
+}
+
+impl Hub {
+    /// Goes on from an earlier one, whose channels stay. They follow the rules once [`Hub::rule`] is called: until then
+    /// nothing has changed.
+    ///
+    /// # Errors
+    /// When there are more loops than a channel knows.
+    pub(crate) fn new(
+        config: &edge::Hub,
+        before: Option<&Arc<Self>>,
+        loops: usize,
+        clock: Clock,
+    ) -> Result<Self, Fault> {
+        if loops > usize::from(LOOPS_MAX) {
+            return Err(Fault::HubLoops(loops));
+        }
+        let world = match before {
+            Some(before) => Arc::clone(&before.world),
+            None => Arc::new(World::new(config, loops, clock)),
+        };
+        Ok(Self {
+            config: config.clone(),
+            world,
+        })
+    }
+
+    /// Lets all channels follow the rules.
+    pub(crate) fn rule(&self) {
+        self.world.follow(&self.config);
+    }
+
+    /// Whether a target is the hub's.
+    #[inline]
+    pub(crate) fn takes(&self, target: &str) -> bool {
+        let rest = target.strip_prefix(self.config.path.as_str());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+    }
+
+    /// Whether pages of the origin that asks may open the hub: those of its own host, and those that are listed.
+    /// Who is no browser names no origin.
+    pub(crate) fn lets_in(&self, head: &RequestHead<'_, '_>) -> bool {
+        check_origin(head).is_ok() || self.foreign_origin(head).is_some()
+    }
+
+    /// The origin that asks, if it is one of those that are listed.
+    pub(crate) fn foreign_origin<'b>(&self, head: &RequestHead<'_, 'b>) -> Option<&'b str> {
+        let mut origins = head
+            .headers
+            .iter()
+            .filter(|header| header.name.eq_ignore_ascii_case("origin"));
+        let (Some(origin), None) = (origins.next(), origins.next()) else {
+            return None;
+        };
+        let origin = std::str::from_utf8(origin.value).ok()?.trim();
+        let is_listed = self
+            .config
+            .origins
+            .iter()
+            .any(|listed| listed == "*" || listed.eq_ignore_ascii_case(origin));
+        is_listed.then_some(origin)
+    }
+
+    /// What a client may have and ask for.
+    fn audience_limits(&self) -> AudienceLimits {
+        let config = &self.config;
+        AudienceLimits {
+            waiting_max: config.waiting_max as usize,
+            waiting_bytes_max: size(config.waiting_bytes_max),
+            slow: match config.slow {
+                HubSlow::Newest => Slow::NewestWins,
+                HubSlow::Drop => Slow::Drop,
+                HubSlow::Disconnect => Slow::Disconnect,
+            },
+            subscriptions_max: config.subscriptions_max as usize,
+            commands: rate(config.commands.per_second, f64::from(config.commands.burst)),
+        }
+    }
+
+    fn wire_limits(&self) -> WireLimits {
+        WireLimits {
+            message_len_max: size(self.config.message_len_max),
+            fragments_max: FRAGMENTS_MAX,
+        }
+    }
+
+    fn ping_ticks(&self) -> u64 {
+        ticks(self.config.ping)
+    }
+}
+
+/// The rules of all channels.
+fn rules(config: &edge::Hub) -> Rules {
+    let rules = config.channels.iter().map(rule);
+    Rules::new(rules.collect(), rule(&HubRule::of("*")))
+}
+
+fn rule(config: &HubRule) -> Rule {
+    let conflation = config.interval.map(|interval| Conflation {
+        interval_ms: milliseconds(interval).max(1),
+        mode: if config.merges {
+            Mode::Merge
+        } else {
+            Mode::Newest
+        },
+    });
+    Rule {
+        pattern: Pattern::new(&config.pattern),
+        history: HistoryLimits {
+            messages_max: config.history_max as usize,
+            bytes_max: size(config.history_bytes_max),
+            age_ms_max: milliseconds(config.history_age),
+        },
+        conflation,
+        data_len_max: size(config.data_len_max),
+        publish_rate: config
+            .rate
+            .map(|per_second| rate(per_second, per_second.ceil().max(1.0))),
+        subscribers_max: config.subscribers_max,
+        clients_publish: config.clients_publish,
+        replayed: config.replay as usize,
+        has_presence: false,
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a rate is good to a few digits"
+)]
+fn rate(per_second: f64, burst: f64) -> Rate {
+    Rate {
+        per_second: per_second as f32,
+        burst: burst as f32,
+    }
+}
+
+fn milliseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX / 4)
+}
+
+fn size(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+/// Sends for ever what was held long enough, and ends channels that nobody uses.
+pub(crate) async fn keep_time(control: &Control) {
+    loop {
+        let hub = lock(&control.watch.hub).clone();
+        match hub {
+            Some(hub) => hub.world.pass_time().await,
+            None => control.hub_changed.notified().await,
+        }
+    }
+}

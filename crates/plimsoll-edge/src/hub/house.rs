@@ -1,0 +1,201 @@
+//! The hub in one loop: its clients, and what comes for them.
+
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::sync::Arc;
+use std::task::Waker;
+
+use plimsoll_hub::channels::Subscriber;
+use plimsoll_hub::desk::{Desk, Speaker};
+use plimsoll_hub::{Audience, ClientId, Format};
+use plimsoll_wire::websocket::Limits as WireLimits;
+use plimsoll_wire::websocket::deflate::Inflater;
+
+use super::Hub;
+use super::inbox::Dated;
+use super::seats::{Seat, Seats};
+use super::world::World;
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::figures::Figures;
+
+/// The hub in one loop.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(super) world: Arc<World>,
+    number: u8,
+    clock: Clock,
+    pub(super) figures: Arc<Figures>,
+    /// What a client's messages may be.
+    pub(super) wire_limits: Cell<WireLimits>,
+    pub(super) ping_ticks: Cell<u64>,
+    /// Whether the configuration still has it.
+    pub(super) is_open: Cell<bool>,
+    pub(super) room: RefCell<Room>,
+}
+
+/// Its clients.
+#[derive(Debug)]
+pub(super) struct Room {
+    pub(super) audience: Audience,
+    pub(super) seats: Seats,
+    /// Made for the first message that came compressed.
+    pub(super) inflater: Option<Inflater>,
+    pub(super) inflated: Vec<u8>,
+}
+
+impl House {
+    /// Opens it for a loop, whose tasks are spawned where this is called.
+    pub(crate) fn open(hub: &Hub, number: usize, clock: Clock, figures: &Arc<Figures>) -> Rc<Self> {
+        let house = Rc::new(Self {
+            world: Arc::clone(&hub.world),
+            // Bounded by `LOOPS_MAX`.
+            number: u8::try_from(number).unwrap_or_default(),
+            clock,
+            figures: Arc::clone(figures),
+            wire_limits: Cell::new(hub.wire_limits()),
+            ping_ticks: Cell::new(hub.ping_ticks()),
+            is_open: Cell::new(true),
+            room: RefCell::new(Room {
+                audience: Audience::new(hub.audience_limits()),
+                seats: Seats::default(),
+                inflater: None,
+                inflated: Vec::new(),
+            }),
+        });
+        let delivering = deliver(Rc::downgrade(&house), Arc::clone(&hub.world), number);
+        // A budget of writes would look like clients that take nothing.
+        tokio::task::spawn_local(tokio::task::unconstrained(delivering));
+        house
+    }
+
+    /// Whether it is the one of this hub.
+    pub(crate) fn is_of(&self, hub: &Hub) -> bool {
+        Arc::ptr_eq(&self.world, &hub.world)
+    }
+
+    /// Follows a new configuration.
+    pub(crate) fn follow(&self, hub: &Hub) {
+        self.wire_limits.set(hub.wire_limits());
+        self.ping_ticks.set(hub.ping_ticks());
+        self.room
+            .borrow_mut()
+            .audience
+            .follow(hub.audience_limits());
+    }
+
+    /// The configuration has no hub any more: its clients go when they are woken.
+    pub(crate) fn close(&self) {
+        self.is_open.set(false);
+    }
+
+    pub(super) fn speaker(&self, client: ClientId, format: Format) -> Speaker<'static> {
+        Speaker {
+            client,
+            format,
+            subscriber: Subscriber {
+                event_loop: self.number,
+                user: None,
+            },
+            now_ms: self.world.now_ms(),
+        }
+    }
+
+    /// A place for a client.
+    pub(super) fn welcome(&self, client: Client, waker: &Waker, format: Format) -> ClientId {
+        let mut room = self.room.borrow_mut();
+        let id = room.audience.enter(self.world.now_ms(), format);
+        room.seats.give(id, Seat::new(client, waker.clone()));
+        self.count_of(format).increment();
+        id
+    }
+
+    /// A client is gone.
+    pub(super) fn dismiss(&self, id: ClientId, format: Format) {
+        let mut room = self.room.borrow_mut();
+        room.desk(&mut &*self.world)
+            .dismiss(&self.speaker(id, format));
+        room.seats.take(id);
+        room.settle(&self.figures);
+        drop(room);
+        self.count_of(format).decrement();
+    }
+
+    fn count_of(&self, format: Format) -> &crate::figures::Counter {
+        match format {
+            Format::Sse => &self.figures.hub_events,
+            Format::WebSocket | Format::Deflated => &self.figures.hub_sockets,
+        }
+    }
+
+    /// Hands messages to everybody here who wants them.
+    fn hand_out(&self, batch: &mut Vec<Dated>) {
+        let mut room = self.room.borrow_mut();
+        let room = &mut *room;
+        for (at, message) in batch.drain(..) {
+            room.audience.deliver(&message, &mut room.seats);
+            let lag = self.clock.now().saturating_sub(at);
+            self.figures.hub_lag.record(lag);
+        }
+        room.settle(&self.figures);
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        // So that whoever delivers sees that nobody is here any more.
+        self.world
+            .inbox(usize::from(self.number))
+            .ready
+            .notify_one();
+    }
+}
+
+impl Room {
+    /// Where a client's words are taken.
+    pub(super) fn desk<'a, 'w>(
+        &'a mut self,
+        shards: &'a mut &'w World,
+    ) -> Desk<'a, &'w World, Seats> {
+        Desk {
+            shards,
+            audience: &mut self.audience,
+            outlet: &mut self.seats,
+        }
+    }
+
+    /// Lets those go who are too slow, and tells what has happened.
+    pub(super) fn settle(&mut self, figures: &Figures) {
+        for id in self.audience.take_condemned() {
+            self.seats.condemn(id);
+        }
+        let counts = self.audience.counts();
+        figures.hub_delivered.raise(counts.delivered);
+        figures.hub_dropped.raise(counts.dropped);
+        figures.hub_disconnected.raise(counts.disconnected);
+        figures.hub_recovered.raise(counts.recovered);
+        figures.hub_unrecovered.raise(counts.unrecovered);
+        figures
+            .bytes_out
+            .add(std::mem::take(&mut self.seats.written));
+    }
+}
+
+/// Hands out what comes for a loop, until its house is gone.
+async fn deliver(house: Weak<House>, world: Arc<World>, number: usize) {
+    let inbox = world.inbox(number);
+    let mut batch = Vec::new();
+    while house.strong_count() > 0 {
+        inbox.ready.notified().await;
+        loop {
+            inbox.take(&mut batch);
+            let Some(house) = house.upgrade().filter(|_| !batch.is_empty()) else {
+                break;
+            };
+            house.hand_out(&mut batch);
+            drop(house);
+            // Requests, and clients that say something, have their turn.
+            tokio::task::yield_now().await;
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What is on its way to the clients of one loop.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use plimsoll_hub::Message;
+use tokio::sync::Notify;
+
+use crate::clock::Nanoseconds;
+use crate::pool::lock;
+
+/// Most messages that wait for a loop before nothing more is published. Those who publish at once may add one each.
+const MESSAGES_MAX: usize = 16_384;
+/// Most bytes of them.
+const BYTES_MAX: usize = 64 << 20;
+/// Most messages that a loop takes at once.
+const BATCH_MAX: usize = 64;
+
+/// A message, and when it went out.
+pub(super) type Dated = (Nanoseconds, Arc<Message>);
+
+/// Messages that wait for one loop.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    queue: Mutex<VecDeque<Dated>>,
+    bytes: AtomicUsize,
+    len: AtomicUsize,
+    /// Told when the first of a batch is there.
+    pub(super) ready: Notify,
+}
+
+impl Inbox {
+    /// Puts a message at the end; whether it is the first, so that the loop must be woken.
+    pub(super) fn push(&self, at: Nanoseconds, message: &Arc<Message>) -> bool {
+        self.bytes.fetch_add(message.size(), Ordering::Relaxed);
+        let mut queue = lock(&self.queue);
+        queue.push_back((at, Arc::clone(message)));
+        self.len.store(queue.len(), Ordering::Relaxed);
+        queue.len() == 1
+    }
+
+    /// Takes what there is, up to a batch.
+    pub(super) fn take(&self, batch: &mut Vec<Dated>) {
+        let mut queue = lock(&self.queue);
+        let count = queue.len().min(BATCH_MAX);
+        batch.extend(queue.drain(..count));
+        self.len.store(queue.len(), Ordering::Relaxed);
+        if queue.is_empty() && queue.capacity() > 4 * BATCH_MAX {
+            *queue = VecDeque::new();
+        }
+        drop(queue);
+        let bytes = batch.iter().map(|(_, message)| message.size()).sum();
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// Whether the loop must catch up before more is published.
+    pub(super) fn is_full(&self) -> bool {
+        self.len.load(Ordering::Relaxed) >= MESSAGES_MAX
+            || self.bytes.load(Ordering::Relaxed) >= BYTES_MAX
+    }
+}

@@ -1,0 +1,156 @@
+//! What is published at the admin address: `{"channel":"game-1","data":…}`, or a list of such.
+
+use plimsoll_hub::channels::{Published, Refusal};
+use plimsoll_hub::protocol::Publication;
+use serde_json::{Value, json};
+
+use super::Hub;
+
+/// Longest order, bytes.
+pub(crate) const ORDER_LEN_MAX: usize = 4 << 20;
+/// Most publications in one.
+const BATCH_MAX: usize = 10_000;
+/// How an order is written, for whoever wrote another.
+const VALID: &str = "say {\"channel\":\"game-1\",\"data\":…}, or a list of such";
+
+/// Carries out an order: the status of the answer, and what it says.
+pub(crate) fn order(hub: &Hub, body: &[u8]) -> (u16, Value) {
+    if body.trim_ascii_start().starts_with(b"[") {
+        return match serde_json::from_slice::<Vec<Publication<'_>>>(body) {
+            Ok(batch) if batch.len() <= BATCH_MAX => list(hub, &batch),
+            Ok(_) => (422, fault(&format!("more than {BATCH_MAX} at once"))),
+            Err(error) => not_understood(&error),
+        };
+    }
+    match serde_json::from_slice::<Publication<'_>>(body) {
+        Ok(publication) => match publish(hub, &publication) {
+            Ok(done) => (200, done),
+            Err(refusal) => (status(refusal), fault(&refusal.to_string())),
+        },
+        Err(error) => not_understood(&error),
+    }
+}
+
+/// All of a list, whatever becomes of each; the status is that of the first that was refused.
+fn list(hub: &Hub, batch: &[Publication<'_>]) -> (u16, Value) {
+    let mut whole = 200;
+    let results = batch.iter().map(|publication| {
+        publish(hub, publication).unwrap_or_else(|refusal| {
+            if whole == 200 {
+                whole = status(refusal);
+            }
+            fault(&refusal.to_string())
+        })
+    });
+    let results: Vec<Value> = results.collect();
+    (whole, json!({ "published": results }))
+}
+
+/// Where it stands, or why it has no place.
+fn publish(hub: &Hub, publication: &Publication<'_>) -> Result<Value, Refusal> {
+    let data = publication.data.get();
+    Ok(match hub.world.publish(&publication.channel, data)? {
+        Published::Sent(message, _) => {
+            json!({ "epoch": message.channel().epoch(), "offset": message.offset() })
+        }
+        Published::Held => json!({ "held": true }),
+        Published::Unheard => json!({ "unheard": true }),
+    })
+}
+
+fn status(refusal: Refusal) -> u16 {
+    match refusal {
+        Refusal::DataTooLong(_) => 413,
+        Refusal::TooOften => 429,
+        Refusal::Behind | Refusal::TooManyChannels => 503,
+        _ => 422,
+    }
+}
+
+fn not_understood(error: &serde_json::Error) -> (u16, Value) {
+    let why = format!("the order is not understood: {error}; {VALID}");
+    (422, fault(&why))
+}
+
+fn fault(why: &str) -> Value {
+    json!({ "fault": why })
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_config::edge::{self, HubRule};
+
+    use super::*;
+    use crate::clock::Clock;
+
+    fn hub() -> Hub {
+        let mut config = edge::Hub::at("/live").unwrap();
+        config.channels = vec![
+            HubRule {
+                history_max: 0,
+                ..HubRule::of("silent")
+            },
+            HubRule {
+                rate: Some(1.0),
+                ..HubRule::of("rare")
+            },
+        ];
+        Hub::new(&config, None, 1, Clock::start()).unwrap()
+    }
+
+    fn say(hub: &Hub, body: &str) -> (u16, Value) {
+        order(hub, body.as_bytes())
+    }
+
+    #[test]
+    fn what_is_published_has_its_place() {
+        let hub = hub();
+        let (status, first) = say(&hub, r#"{"channel":"a","data":{"x":1}}"#);
+        assert_eq!((status, &first["offset"]), (200, &json!(1)));
+        assert!(first["epoch"].as_u64().unwrap() < 1 << 53);
+        let (status, all) = say(
+            &hub,
+            r#" [{"channel":"a","data":2},{"channel":"silent","data":3}]"#,
+        );
+        assert_eq!(status, 200);
+        assert_eq!(all["published"][0]["epoch"], first["epoch"]);
+        assert_eq!(all["published"][0]["offset"], 2);
+        assert_eq!(all["published"][1], json!({ "unheard": true }));
+        assert_eq!(hub.view(&[]).published, 3);
+    }
+
+    #[test]
+    fn what_is_refused_says_why() {
+        let hub = hub();
+        for (body, status, why) in [
+            ("", 422, "not understood: EOF"),
+            (r#"{"channel":"a"}"#, 422, "missing field `data`"),
+            (r#"{"channel":"a","data":1,"x":2}"#, 422, "unknown field"),
+            (
+                r#"{"channel":"","data":1}"#,
+                422,
+                "the name of a channel is empty",
+            ),
+            (r#"["a"]"#, 422, "say {\"channel\""),
+        ] {
+            let (answered, said) = say(&hub, body);
+            let said = said["fault"].as_str().unwrap().to_owned();
+            assert!(
+                answered == status && said.contains(why),
+                "{body}: {answered} {said}"
+            );
+        }
+        let long = format!(r#"{{"channel":"a","data":"{}"}}"#, "x".repeat(70_000));
+        assert_eq!(say(&hub, &long).0, 413);
+        let rare = r#"{"channel":"rare","data":1}"#;
+        let (status, all) = say(&hub, &format!("[{rare},{rare},{rare}]"));
+        assert_eq!(status, 429);
+        assert_eq!(all["published"][0]["offset"], 1);
+        assert!(
+            all["published"][2]["fault"]
+                .as_str()
+                .unwrap()
+                .contains("more often")
+        );
+    }
+}

@@ -1,0 +1,205 @@
+//! Messages from Redis: what is published there to a channel goes to the hub's channel of the same name.
+
+mod resp;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use plimsoll_config::edge::HubRedis;
+use plimsoll_hub::Refusal;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::world::World;
+use crate::running::Control;
+use resp::{Malformed, Reply};
+
+/// Time for a connection and for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// When nothing was said for so long, Redis is asked whether it is there.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Pauses between two tries, the first and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+/// Pause while the loops catch up. Redis holds what comes meanwhile, within its own limit.
+const CATCHING_UP: Duration = Duration::from_millis(2);
+/// Room for what is read at once.
+const READ_LEN: usize = 64 * 1024;
+
+/// Listens as long as the configuration says so; a reload that says the same interrupts nothing.
+pub(crate) async fn keep_listening(control: &Control) {
+    loop {
+        let hub = control.hub();
+        let wanted = hub.and_then(|hub| Some((hub.config.redis.clone()?, hub)));
+        let Some((config, hub)) = wanted else {
+            control.redis_changed.notified().await;
+            continue;
+        };
+        let listening = listen(&hub.world, &config, &*control.hooks.tell);
+        tokio::pin!(listening);
+        let is_same = || {
+            control.hub().is_some_and(|now| {
+                Arc::ptr_eq(&now.world, &hub.world) && now.config.redis.as_ref() == Some(&config)
+            })
+        };
+        while is_same() {
+            tokio::select! {
+                never = &mut listening => match never {},
+                () = control.redis_changed.notified() => {}
+            }
+        }
+    }
+}
+
+/// Listens, and returns when Redis is gone and back.
+async fn listen(
+    world: &World,
+    config: &HubRedis,
+    tell: &(dyn Fn(&str) + Send + Sync),
+) -> Infallible {
+    let address = format!("{}:{}", config.host, config.port);
+    let mut session = Session {
+        world,
+        tell,
+        address: &address,
+        is_told_of_refusal: false,
+        is_there: None,
+    };
+    let mut pause = PAUSES.0;
+    loop {
+        let why = session.run(config).await;
+        if session.is_there != Some(false) {
+            tell(&format!(
+                "Redis at {address} is not there: {why}; it is tried again and again"
+            ));
+            pause = PAUSES.0;
+        }
+        session.is_there = Some(false);
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(PAUSES.1);
+    }
+}
+
+/// What is known over several connections.
+struct Session<'a> {
+    world: &'a World,
+    tell: &'a (dyn Fn(&str) + Send + Sync),
+    address: &'a str,
+    is_told_of_refusal: bool,
+    /// Whether it was there last; `None` before anybody has looked.
+    is_there: Option<bool>,
+}
+
+impl Session<'_> {
+    /// One connection, until it ends; why it did.
+    async fn run(&mut self, config: &HubRedis) -> String {
+        match self.serve(config).await {
+            Ok(never) => match never {},
+            Err(why) => why,
+        }
+    }
+
+    async fn serve(&mut self, config: &HubRedis) -> Result<Infallible, String> {
+        let in_words = |error: std::io::Error| error.to_string();
+        let connecting = TcpStream::connect((config.host.as_str(), config.port));
+        let connected = tokio::time::timeout(PATIENCE, connecting).await;
+        let mut stream = connected
+            .map_err(|_| format!("no connection within {PATIENCE:?}"))?
+            .map_err(in_words)?;
+        let mut said = Vec::new();
+        if let Some(password) = &config.password {
+            let user = config.user.as_deref();
+            let words = ["AUTH"].into_iter().chain(user).chain([password.as_str()]);
+            said.extend(resp::command(&words.collect::<Vec<_>>()));
+        }
+        let patterns = config.patterns.iter().map(String::as_str);
+        let words = ["PSUBSCRIBE"].into_iter().chain(patterns);
+        said.extend(resp::command(&words.collect::<Vec<_>>()));
+        stream.write_all(&said).await.map_err(in_words)?;
+        let mut held = Vec::new();
+        let mut is_asked = false;
+        loop {
+            held.reserve(READ_LEN);
+            let patience = if is_asked { PATIENCE } else { SILENCE };
+            match tokio::time::timeout(patience, stream.read_buf(&mut held)).await {
+                Ok(Ok(0)) => return Err("it has closed the connection".to_owned()),
+                Ok(read) => {
+                    read.map_err(in_words)?;
+                    is_asked = false;
+                }
+                Err(_) if is_asked => return Err(format!("no answer within {PATIENCE:?}")),
+                Err(_) => {
+                    let ping = resp::command(&["PING"]);
+                    stream.write_all(&ping).await.map_err(in_words)?;
+                    is_asked = true;
+                }
+            }
+            let taken = self.take_all(&held).await?;
+            held.drain(..taken);
+            if held.is_empty() {
+                held.shrink_to(READ_LEN);
+            }
+        }
+    }
+
+    /// Takes what is whole; how many bytes that was.
+    async fn take_all(&mut self, held: &[u8]) -> Result<usize, String> {
+        let mut at = 0;
+        loop {
+            match resp::read(&held[at..]) {
+                Ok(None) => return Ok(at),
+                Ok(Some((len, reply))) => {
+                    self.take(reply).await?;
+                    at += len;
+                }
+                Err(Malformed) => return Err("what it says is not understood".to_owned()),
+            }
+        }
+    }
+
+    async fn take(&mut self, reply: Reply<'_>) -> Result<(), String> {
+        match reply {
+            Reply::Error(error) => Err(String::from_utf8_lossy(error).into_owned()),
+            Reply::Array(texts) => {
+                match texts[..] {
+                    [b"pmessage", _, channel, data] => self.publish(channel, data).await,
+                    [b"psubscribe", ..] if self.is_there != Some(true) => {
+                        self.is_there = Some(true);
+                        let told = format!("messages of Redis at {} go to the hub", self.address);
+                        (self.tell)(&told);
+                    }
+                    _ => {}
+                }
+                Ok(())
+            }
+            Reply::Other => Ok(()),
+        }
+    }
+
+    /// What is no JSON is a string.
+    async fn publish(&mut self, channel: &[u8], data: &[u8]) {
+        let channel = String::from_utf8_lossy(channel);
+        let data = String::from_utf8_lossy(data);
+        let done = loop {
+            let done = match self.world.publish(&channel, &data) {
+                Err(Refusal::NotJson) => {
+                    let quoted = serde_json::Value::from(&*data).to_string();
+                    self.world.publish(&channel, &quoted)
+                }
+                done => done,
+            };
+            match done {
+                Err(Refusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
+                done => break done,
+            }
+        };
+        if let Err(why) = done
+            && !self.is_told_of_refusal
+        {
+            self.is_told_of_refusal = true;
+            (self.tell)(&format!(
+                "a message of Redis to the channel `{channel}` is not sent: {why}; others are not told of"
+            ));
+        }
+    }
+}

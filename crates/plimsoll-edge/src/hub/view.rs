@@ -1,0 +1,61 @@
+//! What there is to see of the hub. Plain data for whoever shows it.
+
+use std::sync::atomic::Ordering;
+
+use super::Hub;
+use crate::figures::{Figures, TimesSum};
+
+/// The hub at one moment. Counts are since the start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HubView {
+    /// WebSockets, and readers of Server-Sent Events, now.
+    pub(crate) sockets: u64,
+    pub(crate) events: u64,
+    pub(crate) channels: u64,
+    /// Bytes of all histories.
+    pub(crate) history_bytes: u64,
+    /// Publications that were taken.
+    pub(crate) published: u64,
+    /// Publications that were held until an interval was over.
+    pub(crate) held: u64,
+    /// Messages that went out.
+    pub(crate) messages: u64,
+    /// Messages given to clients.
+    pub(crate) delivered: u64,
+    /// Messages that clients did not get, for they were slow.
+    pub(crate) dropped: u64,
+    /// Clients disconnected, for they were slow.
+    pub(crate) disconnected: u64,
+    /// Subscriptions that got all that they had missed, and those that could not.
+    pub(crate) recovered: u64,
+    pub(crate) unrecovered: u64,
+    /// From when a message goes out until a loop has written it to its clients.
+    pub(crate) lag: TimesSum,
+}
+
+impl Hub {
+    /// What there is to see of it, in these loops.
+    pub(crate) fn view(&self, loops: &[std::sync::Arc<Figures>]) -> HubView {
+        let (channels, history_bytes) = self.world.held();
+        let counts = &self.world.counts;
+        let mut seen = HubView {
+            channels: channels as u64,
+            history_bytes: history_bytes as u64,
+            published: counts.published.load(Ordering::Relaxed),
+            held: counts.held.load(Ordering::Relaxed),
+            messages: counts.messages.load(Ordering::Relaxed),
+            ..HubView::default()
+        };
+        for figures in loops {
+            seen.sockets += figures.hub_sockets.get();
+            seen.events += figures.hub_events.get();
+            seen.delivered += figures.hub_delivered.get();
+            seen.dropped += figures.hub_dropped.get();
+            seen.disconnected += figures.hub_disconnected.get();
+            seen.recovered += figures.hub_recovered.get();
+            seen.unrecovered += figures.hub_unrecovered.get();
+            figures.hub_lag.add_to(&mut seen.lag);
+        }
+        seen
+    }
+}

@@ -1,0 +1,373 @@
+//! One client of the hub: a stage of its connection. What is said to it is written by its loop's house; here is what it
+//! says itself, and how it goes.
+
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use plimsoll_hub::channels::Position;
+use plimsoll_hub::desk::Open;
+use plimsoll_hub::{ClientId, Format, sse};
+use plimsoll_wire::websocket::closing::{self, code};
+use plimsoll_wire::websocket::deflate::Inflater;
+use plimsoll_wire::websocket::event::Content;
+use plimsoll_wire::websocket::frame::{Frame, write};
+use plimsoll_wire::websocket::{Closing, Event, Opcode, Reader, Role};
+
+use super::Hub;
+use super::house::{House, Room};
+use crate::client::Client;
+use crate::event_loop::EventLoop;
+
+/// Most pieces that are read before others have their turn.
+const READS_MAX: usize = 8;
+/// Commands beyond a client's rate, within the time between two pings, that end it.
+const STRIKES_MAX: u8 = 100;
+/// How long a client has to take its farewell and to answer it, ticks.
+const FAREWELL_TICKS: u64 = 200;
+/// Most memory that is kept for messages that came compressed.
+const INFLATED_KEPT_MAX: usize = 64 * 1024;
+/// A ping without a payload.
+const PING: &[u8] = b"\x89\x00";
+
+/// Somebody at the door of the hub, whose request is answered.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) hub: Arc<Hub>,
+    pub(crate) format: Format,
+    /// The head of the answer.
+    pub(crate) head: Vec<u8>,
+    /// What a reader of Server-Sent Events subscribes to, and until where it was there last.
+    pub(crate) channels: Vec<String>,
+    pub(crate) since: Option<Position>,
+}
+
+/// One client.
+#[derive(Debug)]
+pub(crate) struct Visitor {
+    house: Rc<House>,
+    reader: Reader,
+    id: ClientId,
+    deadline: usize,
+    format: Format,
+    closing: Closing,
+    /// It broke a rule: nothing more is read.
+    is_broken: bool,
+    /// It was asked whether it is there, and has not said anything since.
+    is_asked: bool,
+    /// When it was looked at last, something waited for it of which it had taken nothing.
+    was_stuck: bool,
+    strikes: u8,
+    /// What is done when it is first looked after.
+    arrival: Option<Box<(Arrival, Vec<u8>)>>,
+}
+
+impl Visitor {
+    /// Lets a client in; `early` is what it said behind its request.
+    pub(crate) fn new(
+        client: Client,
+        arrival: Arrival,
+        early: Vec<u8>,
+        cx: &Context<'_>,
+        event_loop: &Rc<EventLoop>,
+        deadline: usize,
+    ) -> Self {
+        let house = event_loop.house(&arrival.hub);
+        let format = arrival.format;
+        event_loop.set_deadline(deadline, house.ping_ticks.get());
+        Self {
+            id: house.welcome(client, cx.waker(), format),
+            reader: Reader::new(Role::Server, format == Format::Deflated),
+            house,
+            deadline,
+            format,
+            closing: Closing::default(),
+            is_broken: false,
+            is_asked: false,
+            was_stuck: false,
+            strikes: 0,
+            arrival: Some(Box::new((arrival, early))),
+        }
+    }
+
+    /// Memory that it takes for what is not whole.
+    pub(crate) fn memory(&self) -> usize {
+        self.reader.memory()
+    }
+
+    /// Looks after it until it goes.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, event_loop: &Rc<EventLoop>) -> Poll<()> {
+        // With a budget of writes it would look as if it took nothing.
+        let looked = poll_fn(|cx| self.look_after(cx, event_loop));
+        pin!(tokio::task::unconstrained(looked)).poll(cx)
+    }
+
+    fn look_after(&mut self, cx: &mut Context<'_>, event_loop: &Rc<EventLoop>) -> Poll<()> {
+        let house = Rc::clone(&self.house);
+        let mut room = house.room.borrow_mut();
+        let room = &mut *room;
+        if let Some(arrival) = self.arrival.take() {
+            self.arrive(*arrival, room, event_loop);
+        }
+        if let Some((code, why)) = self.why_end(room, event_loop) {
+            self.end(room, event_loop, code, why);
+        }
+        room.audience.flush(self.id, &mut room.seats);
+        let is_here = self.read(cx, room, event_loop);
+        room.settle(&house.figures);
+        let Some(seat) = room.seats.get(self.id) else {
+            return Poll::Ready(());
+        };
+        seat.flush();
+        if !is_here || seat.is_gone || self.is_over() && !room.audience.is_waiting(self.id) {
+            return Poll::Ready(());
+        }
+        Poll::Pending
+    }
+
+    /// Whether all was said that is said to one that goes.
+    fn is_over(&self) -> bool {
+        match self.format {
+            Format::Sse => !self.closing.may_send(),
+            Format::WebSocket | Format::Deflated => self.is_broken || self.closing.is_complete(),
+        }
+    }
+
+    /// The answer to its request, and what it wanted with it.
+    fn arrive(
+        &mut self,
+        (arrival, mut early): (Arrival, Vec<u8>),
+        room: &mut Room,
+        event_loop: &Rc<EventLoop>,
+    ) {
+        let speaker = self.house.speaker(self.id, self.format);
+        let head = Bytes::from(arrival.head);
+        room.audience.say(self.id, head, &mut room.seats);
+        room.desk(&mut &*self.house.world)
+            .attend(&speaker, &Open, arrival.channels, arrival.since);
+        self.hear(&mut early, room, event_loop);
+    }
+
+    /// Why a client that did nothing wrong must go.
+    fn why_end(&self, room: &mut Room, event_loop: &EventLoop) -> Option<(u16, &'static str)> {
+        if !self.closing.may_send() {
+            None
+        } else if event_loop.is_draining() {
+            Some((code::GOING_AWAY, "the server is ending"))
+        } else if !self.house.is_open.get() {
+            Some((code::GOING_AWAY, "the hub is closed"))
+        } else if room
+            .seats
+            .get(self.id)
+            .is_some_and(|seat| seat.is_condemned)
+        {
+            Some((code::TRY_LATER, "messages were not read in time"))
+        } else if self.reader.memory() > 0 && event_loop.is_full() {
+            Some((code::TRY_LATER, "there is no room for a message in pieces"))
+        } else {
+            None
+        }
+    }
+
+    /// Says farewell: nothing follows but what is begun.
+    fn end(&mut self, room: &mut Room, event_loop: &EventLoop, code: u16, why: &str) {
+        let speaker = self.house.speaker(self.id, self.format);
+        room.desk(&mut &*self.house.world).retire(&speaker);
+        if self.closing.send() && self.format != Format::Sse {
+            let payload = closing::payload(Some(code), why);
+            self.say(room, Opcode::Close, &payload);
+        }
+        event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+    }
+
+    /// Says something that only it is told.
+    fn say(&self, room: &mut Room, opcode: Opcode, payload: &[u8]) {
+        let mut frame = Vec::new();
+        write(&mut frame, &Frame::plain(opcode, payload), None);
+        room.audience
+            .say(self.id, Bytes::from(frame), &mut room.seats);
+    }
+
+    /// Reads what is there; whether it is still connected.
+    fn read(&mut self, cx: &mut Context<'_>, room: &mut Room, event_loop: &Rc<EventLoop>) -> bool {
+        let mut shared = event_loop.shared.borrow_mut();
+        for _ in 0..READS_MAX {
+            let Some(seat) = room.seats.get(self.id) else {
+                return false;
+            };
+            let count = match seat.client.poll_read(cx, &mut shared) {
+                Poll::Ready(Ok(count)) if count > 0 => count,
+                Poll::Ready(_) => return false,
+                Poll::Pending => return true,
+            };
+            event_loop.figures.bytes_in.add(count as u64);
+            self.is_asked = false;
+            self.hear(&mut shared[..count], room, event_loop);
+        }
+        cx.waker().wake_by_ref();
+        true
+    }
+
+    /// Takes what it says. A reader of Server-Sent Events has nothing to say.
+    fn hear(&mut self, bytes: &mut [u8], room: &mut Room, event_loop: &Rc<EventLoop>) {
+        if self.format == Format::Sse {
+            return;
+        }
+        let limits = self.house.wire_limits.get();
+        let mut rest = bytes;
+        while !rest.is_empty() && !self.is_broken {
+            let taken = match self.reader.next(rest, &limits) {
+                Ok((taken, Some(event))) => {
+                    self.take(event, room, event_loop);
+                    taken
+                }
+                Ok((taken, None)) => taken,
+                Err(fault) => {
+                    let why = fault.to_string();
+                    return self.cast_out(room, event_loop, fault.close_code(), &why);
+                }
+            };
+            rest = &mut rest[taken..];
+        }
+    }
+
+    /// It broke a rule: it is told so, and not heard any more.
+    fn cast_out(&mut self, room: &mut Room, event_loop: &EventLoop, code: u16, why: &str) {
+        self.is_broken = true;
+        self.end(room, event_loop, code, why);
+    }
+
+    fn take(&mut self, event: Event<'_>, room: &mut Room, event_loop: &Rc<EventLoop>) {
+        match event {
+            Event::Text(text) => self.command(&text, room, event_loop),
+            Event::Deflated(packed) => {
+                let mut out = std::mem::take(&mut room.inflated);
+                let inflater = room.inflater.get_or_insert_with(|| Inflater::new(false));
+                let len_max = self.house.wire_limits.get().message_len_max;
+                match packed.inflate(inflater, len_max, &mut out) {
+                    Ok(Content::Text(text)) => self.command(text, room, event_loop),
+                    Ok(Content::Binary(_)) => self.refuse_bytes(room, event_loop),
+                    Err(fault) => {
+                        let why = fault.to_string();
+                        self.cast_out(room, event_loop, fault.close_code(), &why);
+                    }
+                }
+                if out.capacity() <= INFLATED_KEPT_MAX {
+                    room.inflated = out;
+                }
+            }
+            Event::Binary(_) => self.refuse_bytes(room, event_loop),
+            Event::Ping(payload) => self.answer_ping(&payload, room, event_loop),
+            Event::Pong(_) => {}
+            Event::Close(close) => {
+                let is_owed = self.closing.receive();
+                let speaker = self.house.speaker(self.id, self.format);
+                room.desk(&mut &*self.house.world).retire(&speaker);
+                if is_owed {
+                    let payload = closing::payload(close.code, "");
+                    self.say(room, Opcode::Close, &payload);
+                }
+                event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+            }
+        }
+    }
+
+    fn refuse_bytes(&mut self, room: &mut Room, event_loop: &Rc<EventLoop>) {
+        let why = "only messages of text are understood";
+        self.cast_out(room, event_loop, code::UNSUPPORTED, why);
+    }
+
+    fn command(&mut self, text: &str, room: &mut Room, event_loop: &Rc<EventLoop>) {
+        if !self.closing.may_send() {
+            return;
+        }
+        let speaker = self.house.speaker(self.id, self.format);
+        let is_in_rate = room
+            .desk(&mut &*self.house.world)
+            .take(&speaker, &Open, text);
+        if !is_in_rate {
+            self.strike(room, event_loop);
+        }
+    }
+
+    fn answer_ping(&mut self, payload: &[u8], room: &mut Room, event_loop: &Rc<EventLoop>) {
+        if !self.closing.may_send() {
+            return;
+        }
+        if room
+            .audience
+            .may_command(self.house.world.now_ms(), self.id)
+        {
+            self.say(room, Opcode::Pong, payload);
+        } else {
+            self.strike(room, event_loop);
+        }
+    }
+
+    /// It says more than it may. Who goes on like that is not heard any more.
+    fn strike(&mut self, room: &mut Room, event_loop: &Rc<EventLoop>) {
+        self.strikes = self.strikes.saturating_add(1);
+        if self.strikes >= STRIKES_MAX {
+            let why = "commands come more often than is allowed";
+            self.cast_out(room, event_loop, code::POLICY, why);
+        }
+    }
+
+    /// Its time has come: it is asked whether it is there. Whether it is not.
+    pub(crate) fn expired(&mut self, event_loop: &EventLoop) -> bool {
+        if !self.closing.may_send() {
+            // It had time for its farewell.
+            return true;
+        }
+        let house = Rc::clone(&self.house);
+        let mut room = house.room.borrow_mut();
+        let room = &mut *room;
+        let is_waiting = room.audience.is_waiting(self.id);
+        let Some(seat) = room.seats.get(self.id) else {
+            return true;
+        };
+        let has_moved = std::mem::take(&mut seat.has_moved);
+        let is_stuck = is_waiting && !has_moved;
+        let is_silent = self.format != Format::Sse && self.is_asked && !is_waiting;
+        if is_stuck && self.was_stuck || is_silent {
+            return true;
+        }
+        self.was_stuck = is_stuck;
+        let question = match self.format {
+            Format::Sse => sse::HEARTBEAT.as_bytes(),
+            Format::WebSocket | Format::Deflated => PING,
+        };
+        if !is_waiting {
+            let question = Bytes::from_static(question);
+            room.audience.say(self.id, question, &mut room.seats);
+            self.is_asked = true;
+        }
+        self.strikes = 0;
+        room.settle(&house.figures);
+        event_loop.set_deadline(self.deadline, house.ping_ticks.get());
+        false
+    }
+
+    /// Its connection goes on without the hub.
+    pub(crate) fn leave(self) -> Client {
+        let seat = self.house.room.borrow_mut().seats.take(self.id);
+        match seat.map(|seat| seat.client) {
+            Some(Client::Stream(mut stream)) => {
+                // Its answer ends with it.
+                stream.end();
+                Client::Stream(stream)
+            }
+            Some(client) => client,
+            None => Client::Gone,
+        }
+    }
+}
+
+impl Drop for Visitor {
+    fn drop(&mut self) {
+        self.house.dismiss(self.id, self.format);
+    }
+}

@@ -1,0 +1,235 @@
+//! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the time that passes.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use plimsoll_config::edge;
+use plimsoll_hub::channels::{ChannelRef, Channels, Limits, Published, Refusal};
+use plimsoll_hub::desk::Shards;
+use tokio::sync::Notify;
+
+use super::inbox::Inbox;
+use super::{rules, size};
+use crate::clock::{self, Clock};
+use crate::pool::lock;
+
+/// Shards: more than there are threads that publish at once.
+const SHARDS: u32 = 16;
+/// Longest time until something that is due is looked for again, ms.
+const LOOK_MS: u64 = 1000;
+
+/// All channels.
+#[derive(Debug)]
+pub(crate) struct World {
+    clock: Clock,
+    shards: Box<[Mutex<Channels>]>,
+    /// Which shard a name belongs to.
+    spread: RandomState,
+    first_epoch: u64,
+    inboxes: Box<[Inbox]>,
+    /// When the next thing is due that the timer knows of, ms.
+    due: AtomicU64,
+    /// Something is due sooner.
+    sooner: Notify,
+    pub(super) counts: Counts,
+}
+
+/// What has happened, in all loops.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    /// Publications that were taken.
+    pub(super) published: AtomicU64,
+    /// Messages that went out.
+    pub(super) messages: AtomicU64,
+    /// Publications that were held until an interval was over.
+    pub(super) held: AtomicU64,
+}
+
+impl World {
+    pub(super) fn new(config: &edge::Hub, loops: usize, clock: Clock) -> Self {
+        let spread = RandomState::new();
+        // Nobody foresees what a state of this kind makes of anything.
+        let seed = (spread.hash_one("first"), spread.hash_one("second"));
+        // Below 2^53 for centuries, and above all epochs of former runs that made fewer than a thousand each millisecond.
+        let first_epoch = clock::moment().ms() * 1000;
+        let shards = (0..SHARDS).map(|index| {
+            let shard = (index, SHARDS);
+            let channels = Channels::new(rules(config), limits(config), seed, first_epoch, shard);
+            Mutex::new(channels)
+        });
+        Self {
+            clock,
+            shards: shards.collect(),
+            spread,
+            first_epoch,
+            inboxes: (0..loops).map(|_| Inbox::default()).collect(),
+            due: AtomicU64::new(u64::MAX),
+            sooner: Notify::new(),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Lets all channels follow other rules.
+    pub(super) fn follow(&self, config: &edge::Hub) {
+        for shard in &self.shards {
+            lock(shard).follow(rules(config), limits(config));
+        }
+    }
+
+    pub(super) fn inbox(&self, number: usize) -> &Inbox {
+        &self.inboxes[number]
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.clock.now() / 1_000_000
+    }
+
+    /// Channels and bytes of histories.
+    pub(super) fn held(&self) -> (usize, usize) {
+        self.shards.iter().fold((0, 0), |(count, bytes), shard| {
+            let shard = lock(shard);
+            (count + shard.len(), bytes + shard.history_bytes())
+        })
+    }
+
+    fn shard(&self, name: &str) -> &Mutex<Channels> {
+        let index = self.spread.hash_one(name) % u64::from(SHARDS);
+        &self.shards[usize::try_from(index).unwrap_or_default()]
+    }
+
+    fn is_behind(&self) -> bool {
+        self.inboxes.iter().any(Inbox::is_full)
+    }
+
+    /// Publishes to the shard of a name. What goes out is in the inboxes before the shard is free again.
+    ///
+    /// # Errors
+    /// When it is not published, or too much is on its way.
+    pub(super) fn publish_with(
+        &self,
+        name: &str,
+        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
+    ) -> Result<Published, Refusal> {
+        if self.is_behind() {
+            return Err(Refusal::Behind);
+        }
+        let mut shard = lock(self.shard(name));
+        let published = act(&mut shard)?;
+        self.counts.published.fetch_add(1, Ordering::Relaxed);
+        let woken = self.hand_out(&published);
+        let due = shard.next_due();
+        drop(shard);
+        self.wake(woken);
+        if matches!(published, Published::Held) {
+            self.counts.held.fetch_add(1, Ordering::Relaxed);
+            self.expect(due.unwrap_or(u64::MAX));
+        }
+        Ok(published)
+    }
+
+    /// Publishes JSON to a channel.
+    ///
+    /// # Errors
+    /// When it is not published.
+    pub(super) fn publish(&self, name: &str, data: &str) -> Result<Published, Refusal> {
+        let now_ms = self.now_ms();
+        self.publish_with(name, |channels| channels.publish(now_ms, name, data))
+    }
+
+    /// Puts what goes out into the inboxes of the loops that listen; those that must be woken, a bit for each.
+    fn hand_out(&self, published: &Published) -> u64 {
+        let Published::Sent(message, loops) = published else {
+            return 0;
+        };
+        self.counts.messages.fetch_add(1, Ordering::Relaxed);
+        let at = self.clock.now();
+        let mut woken = 0;
+        for (number, inbox) in self.inboxes.iter().enumerate() {
+            let bit = 1 << number;
+            if loops & bit != 0 && inbox.push(at, message) {
+                woken |= bit;
+            }
+        }
+        woken
+    }
+
+    fn wake(&self, loops: u64) {
+        for (number, inbox) in self.inboxes.iter().enumerate() {
+            if loops & 1 << number != 0 {
+                inbox.ready.notify_one();
+            }
+        }
+    }
+
+    /// Something is due at a moment; the timer is told if it would come too late.
+    fn expect(&self, due_ms: u64) {
+        if due_ms < self.due.fetch_min(due_ms, Ordering::Relaxed) {
+            self.sooner.notify_one();
+        }
+    }
+
+    /// Does what is due, and waits until something may be again.
+    pub(super) async fn pass_time(&self) {
+        // What is published meanwhile is expected from here on.
+        self.due.store(u64::MAX, Ordering::Relaxed);
+        let now_ms = self.now_ms();
+        let due = self
+            .shards
+            .iter()
+            .filter_map(|shard| self.tick(shard, now_ms));
+        let due = due.min().unwrap_or(u64::MAX);
+        self.due.fetch_min(due, Ordering::Relaxed);
+        let wait_ms = due.saturating_sub(self.now_ms()).clamp(1, LOOK_MS);
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+            () = self.sooner.notified() => {}
+        }
+    }
+
+    /// Does what is due in a shard; when something is next, ms.
+    fn tick(&self, shard: &Mutex<Channels>, now_ms: u64) -> Option<u64> {
+        let mut channels = lock(shard);
+        let mut woken = 0;
+        while !self.is_behind() {
+            let Some(published) = channels.tick(now_ms) else {
+                break;
+            };
+            woken |= self.hand_out(&published);
+        }
+        let due = channels.next_due();
+        drop(channels);
+        self.wake(woken);
+        due
+    }
+}
+
+impl Shards for &World {
+    fn publish(
+        &mut self,
+        name: &str,
+        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
+    ) -> Result<(), Refusal> {
+        self.publish_with(name, act).map(drop)
+    }
+
+    fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
+        act(&mut lock(self.shard(name)))
+    }
+
+    fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
+        let index = Channels::shard_of(channel, self.first_epoch, SHARDS);
+        act(&mut lock(
+            &self.shards[usize::try_from(index).unwrap_or_default()],
+        ))
+    }
+}
+
+/// A shard's part.
+fn limits(config: &edge::Hub) -> Limits {
+    Limits {
+        channels_max: config.channels_max.div_ceil(SHARDS) as usize,
+        history_bytes_max: size(config.history_bytes_max.div_ceil(u64::from(SHARDS))),
+    }
+}

@@ -1,0 +1,64 @@
+//! What is told of the hub.
+
+use super::Page;
+use crate::hub::HubView;
+
+/// Clients, channels, and what became of messages.
+pub(super) fn page(page: &mut Page, hub: &HubView) {
+    page.family("hub_connections", "gauge", "Clients of the hub now");
+    for (kind, count) in [("websocket", hub.sockets), ("sse", hub.events)] {
+        page.line("hub_connections", &[("kind", kind)], count);
+    }
+    let gauges = [
+        ("hub_channels", "Channels of the hub now", hub.channels),
+        (
+            "hub_history_bytes",
+            "Memory that the histories of channels take",
+            hub.history_bytes,
+        ),
+    ];
+    for (name, help, count) in gauges {
+        page.family(name, "gauge", help);
+        page.line(name, &[], count);
+    }
+    let counters = [
+        (
+            "hub_published",
+            "Publications that were taken",
+            hub.published,
+        ),
+        (
+            "hub_conflated",
+            "Publications that were held until an interval was over, and became one with others",
+            hub.held,
+        ),
+        ("hub_messages", "Messages that went out", hub.messages),
+        ("hub_deliveries", "Messages given to clients", hub.delivered),
+        (
+            "hub_dropped",
+            "Messages that clients did not get, for they were slow",
+            hub.dropped,
+        ),
+        (
+            "hub_disconnected",
+            "Clients that were disconnected, for they were slow",
+            hub.disconnected,
+        ),
+        (
+            "hub_recovered",
+            "Subscriptions of clients that returned and got all that they had missed",
+            hub.recovered,
+        ),
+        (
+            "hub_unrecovered",
+            "Subscriptions of clients that returned and were told that they cannot",
+            hub.unrecovered,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
+    }
+    let help = "From when a message goes out until a loop has written it to its clients";
+    page.histogram("hub_lag_seconds", help, &hub.lag);
+}

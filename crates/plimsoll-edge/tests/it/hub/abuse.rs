@@ -1,0 +1,296 @@
+//! Clients that break every rule: each is told, or refused, and nobody else notices.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+
+use plimsoll_config::edge::{Hub, Rate};
+use plimsoll_wire::websocket::{Event, Limits, Reader, Role};
+use serde_json::json;
+
+use super::{Browser, live, only_hub, publish};
+use crate::support::{ask, connect, parts, read_until, start};
+
+const HANDSHAKE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                         Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+
+/// A connection that was opened by hand.
+fn open(address: SocketAddr) -> TcpStream {
+    let mut stream = connect(address);
+    let request = format!("GET /live HTTP/1.1\r\nHost: {address}\r\n{HANDSHAKE}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let head = read_until(&mut stream, "\r\n\r\n");
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    assert!(head.contains("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n"));
+    stream
+}
+
+/// A client's frame, whole, with this first byte's low bits.
+pub(crate) fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
+    raw(0x80 | opcode, payload)
+}
+
+/// A client's frame with any first byte.
+fn raw(first: u8, payload: &[u8]) -> Vec<u8> {
+    const KEY: [u8; 4] = [1, 2, 3, 4];
+    let mut frame = vec![first];
+    match u16::try_from(payload.len()) {
+        Ok(len @ ..=125) => frame.push(0x80 | len.to_be_bytes()[1]),
+        Ok(len) => {
+            frame.push(0x80 | 126);
+            frame.extend_from_slice(&len.to_be_bytes());
+        }
+        Err(_) => {
+            frame.push(0x80 | 127);
+            frame.extend_from_slice(&(payload.len() as u64).to_be_bytes());
+        }
+    }
+    frame.extend_from_slice(&KEY);
+    frame.extend(payload.iter().zip(KEY.iter().cycle()).map(|(a, b)| a ^ b));
+    frame
+}
+
+/// All that comes until the end: texts, and the code of the close frame.
+fn hear(mut stream: TcpStream) -> (Vec<String>, Option<u16>) {
+    let mut bytes = Vec::new();
+    let _ = stream.read_to_end(&mut bytes);
+    let (mut texts, mut code) = (Vec::new(), None);
+    let mut reader = Reader::new(Role::Client, false);
+    let mut rest = &mut bytes[..];
+    while !rest.is_empty() {
+        let (taken, event) = reader.next(rest, &Limits::default()).unwrap();
+        match event {
+            Some(Event::Text(text)) => texts.push(text.into_owned()),
+            Some(Event::Close(close)) => code = close.code,
+            _ => {}
+        }
+        rest = &mut rest[taken..];
+    }
+    (texts, code)
+}
+
+#[test]
+fn frames_that_break_the_protocol_end_who_sent_them() {
+    let edge = start(&only_hub(Hub {
+        message_len_max: 1000,
+        ..live()
+    }));
+    let mut good = Browser::open(edge.address);
+    good.subscribe("a");
+    let unmasked = b"\x81\x02{}".to_vec();
+    let fragments = [raw(0x01, b"{"), raw(0x00, b" ").repeat(70)].concat();
+    let long_fragments = [raw(0x01, &[b' '; 900]), raw(0x00, &[b' '; 900])].concat();
+    let cases: Vec<(&str, Vec<u8>, u16)> = vec![
+        ("unmasked", unmasked, 1002),
+        ("too long", masked(1, &[b' '; 1001]), 1009),
+        (
+            "said to be too long",
+            b"\x81\xff\x00\x00\x00\x00\xff\xff\xff\xffmask".to_vec(),
+            1009,
+        ),
+        (
+            "a length of 64 bits",
+            b"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xffmask".to_vec(),
+            1002,
+        ),
+        ("not UTF-8", masked(1, b"\xff\xfe"), 1007),
+        ("fragments that are not UTF-8", raw(0x01, b"\xc3\x28"), 1007),
+        ("fragments without end", fragments, 1008),
+        ("long fragments", long_fragments, 1009),
+        ("a fragment of nothing", raw(0x80, b"x"), 1002),
+        (
+            "a message in a message",
+            [raw(0x01, b"{"), masked(1, b"{}")].concat(),
+            1002,
+        ),
+        ("a long ping", masked(9, &[b'x'; 126]), 1002),
+        ("a ping in pieces", raw(0x09, b"x"), 1002),
+        ("half a close code", masked(8, b"\x03"), 1002),
+        (
+            "a close code that is none",
+            masked(8, &1005_u16.to_be_bytes()),
+            1002,
+        ),
+        ("a reserved opcode", masked(3, b""), 1002),
+        ("a reserved bit", raw(0xc1, b"{}"), 1002),
+        ("bytes", masked(2, b"{}"), 1003),
+    ];
+    for (what, bytes, code) in cases {
+        let mut stream = open(edge.address);
+        stream.write_all(&bytes).unwrap();
+        assert_eq!(hear(stream), (Vec::new(), Some(code)), "{what}");
+    }
+    publish(&edge, "a", &json!("still here"));
+    assert_eq!(good.hear()["data"], "still here");
+}
+
+#[test]
+fn whoever_closes_is_closed_with_the_same_code() {
+    let edge = start(&only_hub(live()));
+    let mut stream = open(edge.address);
+    let farewell = [&4321_u16.to_be_bytes()[..], b"bye"].concat();
+    stream.write_all(&masked(8, &farewell)).unwrap();
+    assert_eq!(hear(stream), (Vec::new(), Some(4321)));
+    // A ping is answered with its payload, also between the fragments of a message; what comes early is heard.
+    let mut stream = connect(edge.address);
+    let request = format!(
+        "GET /live HTTP/1.1\r\nHost: {}\r\n{HANDSHAKE}\r\n",
+        edge.address
+    );
+    let early = [
+        request.into_bytes(),
+        raw(0x01, br#"{"subscribe":["a"],"#),
+        masked(9, b"are you there"),
+        raw(0x80, br#""id":1}"#),
+    ];
+    stream.write_all(&early.concat()).unwrap();
+    read_until(&mut stream, "\r\n\r\n");
+    let mut reader = Reader::new(Role::Client, false);
+    let mut heard = Vec::new();
+    let mut byte = [0];
+    while heard.len() < 2 {
+        stream.read_exact(&mut byte).unwrap();
+        let (_, event) = reader.next(&mut byte, &Limits::default()).unwrap();
+        heard.extend(event.map(Event::into_owned));
+    }
+    assert_eq!(heard[0], Event::Pong(b"are you there"[..].into()));
+    assert!(
+        matches!(&heard[1], Event::Text(text) if text.starts_with(r#"{"id":1,"subscribed":"a","epoch":"#)),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn what_is_not_understood_is_told_and_floods_end() {
+    let edge = start(&only_hub(Hub {
+        subscriptions_max: 3,
+        commands: Rate {
+            per_second: 0.001,
+            burst: 5,
+        },
+        ..live()
+    }));
+    let mut stream = open(edge.address);
+    let say = |text: &str| masked(1, text.as_bytes());
+    let said = [
+        say("nonsense"),
+        say(r#"{"subscribe":["a","b","c","d","d"]}"#),
+        say(r#"{"subscribe":["a"]}"#),
+        say(&format!(r#"{{"subscribe":["{}"]}}"#, "x".repeat(300))),
+        say(r#"{"publish":{"channel":"a","data":1}}"#),
+    ];
+    let flood = say(r#"{"subscribe":["e"]}"#).repeat(150);
+    stream.write_all(&[said.concat(), flood].concat()).unwrap();
+    let (texts, code) = hear(stream);
+    for (text, expected) in texts.iter().zip([
+        "not a command: expected ident",
+        "as many subscriptions as there may be",
+        "as many subscriptions as there may be",
+        "as many subscriptions as there may be",
+        "as many subscriptions as there may be",
+        "clients may not publish",
+    ]) {
+        assert!(text.contains(expected), "{text} is not {expected}");
+    }
+    let too_often = texts.iter().filter(|text| text.contains("more often"));
+    assert_eq!((too_often.count(), code), (100, Some(1008)));
+    // Pings count, too.
+    let mut stream = open(edge.address);
+    stream.write_all(&masked(9, b"x").repeat(150)).unwrap();
+    assert_eq!(hear(stream), (Vec::new(), Some(1008)));
+}
+
+#[test]
+fn pages_of_other_origins_are_refused() {
+    let edge = start(&only_hub(Hub {
+        origins: vec!["https://a.example".to_owned()],
+        ..live()
+    }));
+    let address = edge.address;
+    let origin = |origin: &str, rest: &str| {
+        let request = format!(
+            "GET /live{rest} HTTP/1.1\r\nHost: {address}\r\nOrigin: {origin}\r\n{}\r\n",
+            if rest.is_empty() { HANDSHAKE } else { "" }
+        );
+        let mut stream = connect(address);
+        stream.write_all(request.as_bytes()).unwrap();
+        read_until(&mut stream, "\r\n\r\n")
+    };
+    for good in [format!("http://{address}"), "https://a.example".to_owned()] {
+        assert!(origin(&good, "").starts_with("HTTP/1.1 101 "), "{good}");
+        assert!(
+            origin(&good, "?channel=a").starts_with("HTTP/1.1 200 "),
+            "{good}"
+        );
+    }
+    let allowed = origin("https://a.example", "?channel=a");
+    assert!(allowed.contains("\r\nAccess-Control-Allow-Origin: https://a.example\r\n"));
+    for bad in [
+        "https://evil.example",
+        "null",
+        "https://a.example.evil.example",
+        "",
+        &format!("http://{address}\r\nOrigin: http://{address}"),
+    ] {
+        for rest in ["", "?channel=a"] {
+            let said = origin(bad, rest);
+            assert!(
+                said.starts_with("HTTP/1.1 403 Forbidden\r\n"),
+                "{bad}: {said}"
+            );
+            assert!(said.contains("X-Plimsoll: hub\r\n"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn requests_that_open_nothing_are_told_what_is_missing() {
+    let edge = start(&only_hub(live()));
+    let address = edge.address;
+    let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\n";
+    let key = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    let many = format!("GET /live?{}", "channel=a&".repeat(101));
+    for (line, headers, status, why) in [
+        ("GET /live", String::new(), 400, "?channel=game-1"),
+        ("GET /live?chanel=a", String::new(), 400, "?channel=game-1"),
+        (many.as_str(), String::new(), 400, "at most 100"),
+        (
+            "DELETE /live?channel=a",
+            String::new(),
+            405,
+            "asked with GET",
+        ),
+        (
+            "POST /live",
+            "Content-Length: 2\r\n".to_owned(),
+            400,
+            "takes no body",
+        ),
+        ("GET /live", format!("{upgrade}{key}"), 426, "version 13"),
+        (
+            "GET /live",
+            format!("{upgrade}Sec-WebSocket-Version: 8\r\n{key}"),
+            426,
+            "version 13",
+        ),
+        (
+            "GET /live",
+            format!("{upgrade}Sec-WebSocket-Version: 13\r\n"),
+            400,
+            "Sec-WebSocket-Key",
+        ),
+        (
+            "GET /live",
+            format!("Sec-WebSocket-Version: 13\r\n{key}"),
+            426,
+            "as it must",
+        ),
+    ] {
+        let said = ask(
+            address,
+            format!("{line} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n"),
+        );
+        let (answered, body) = parts(&said);
+        assert_eq!(answered, status, "{line} {headers}: {said}");
+        assert!(body.contains(why), "{line} {headers}: {said}");
+    }
+}

@@ -1,0 +1,129 @@
+//! Messages from a real Redis, which goes and comes back.
+
+use std::io::Write as _;
+use std::net::{SocketAddr, TcpStream};
+use std::process::{Child, Command, Stdio};
+
+use plimsoll_config::edge::{Hub, HubRedis};
+use plimsoll_testkit::port;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{Browser, live, only_hub};
+use crate::support::{Patience, Telling, connect, read_until};
+
+struct Redis {
+    process: Child,
+    address: SocketAddr,
+    _folder: TempDir,
+}
+
+impl Drop for Redis {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Redis {
+    fn start(address: SocketAddr) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let process = Command::new("redis-server")
+            .args(["--bind", "127.0.0.1", "--port", &address.port().to_string()])
+            .args([
+                "--save",
+                "",
+                "--appendonly",
+                "no",
+                "--requirepass",
+                "a-secret",
+            ])
+            .current_dir(folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("redis-server is installed: apt-get install redis-server");
+        let redis = Self {
+            process,
+            address,
+            _folder: folder,
+        };
+        let patience = Patience::start();
+        while TcpStream::connect(address).is_err() {
+            patience.check("Redis listens");
+        }
+        redis
+    }
+
+    /// Publishes; says how many heard it.
+    fn publish(&self, channel: &str, data: &str) -> String {
+        let mut stream = connect(self.address);
+        let (channel_len, len) = (channel.len(), data.len());
+        let said = format!(
+            "AUTH a-secret\r\n*3\r\n$7\r\nPUBLISH\r\n${channel_len}\r\n{channel}\r\n${len}\r\n{data}\r\n"
+        );
+        stream.write_all(said.as_bytes()).unwrap();
+        assert_eq!(read_until(&mut stream, "\r\n"), "+OK\r\n");
+        read_until(&mut stream, "\r\n")
+    }
+}
+
+fn listening(address: SocketAddr, password: &str) -> Hub {
+    Hub {
+        redis: Some(HubRedis {
+            host: address.ip().to_string(),
+            port: address.port(),
+            user: None,
+            password: Some(password.to_owned()),
+            patterns: vec!["game-*".to_owned(), "news".to_owned()],
+        }),
+        ..live()
+    }
+}
+
+#[test]
+fn what_is_published_at_redis_goes_to_the_hub() {
+    let redis = Redis::start(port::unused());
+    let address = redis.address;
+    let config = only_hub(listening(address, "a-secret"));
+    let telling = Telling::start(&config);
+    telling.told("messages of Redis at");
+    let mut client = Browser::open(telling.edge.address);
+    for channel in ["game-1", "news", "other"] {
+        client.subscribe(channel);
+    }
+    for (channel, data, expected) in [
+        ("game-1", r#"{"odds": [1.5]}"#, json!({ "odds": [1.5] })),
+        ("news", "no JSON \"at all\"", json!("no JSON \"at all\"")),
+        ("game-1", "2", json!(2)),
+    ] {
+        assert_eq!(redis.publish(channel, data), ":1\r\n");
+        let message = client.hear();
+        assert_eq!(
+            (&message["channel"], &message["data"]),
+            (&json!(channel), &expected)
+        );
+    }
+    assert_eq!(redis.publish("other", "3"), ":0\r\n");
+    // What cannot be sent is told of once.
+    redis.publish("game-1", &"x".repeat(70_000));
+    let told = telling.told("a message of Redis to the channel `game-1` is not sent");
+    assert!(told.contains("longer than 65536 bytes"), "{told}");
+    // A reload interrupts nothing; one that listens elsewhere does.
+    telling.reload(&config).unwrap();
+    assert_eq!(redis.publish("game-1", "4"), ":1\r\n");
+    assert_eq!(client.hear()["data"], 4);
+    drop(redis);
+    telling.told("is not there");
+    let redis = Redis::start(address);
+    telling.told("messages of Redis at");
+    redis.publish("game-1", "5");
+    assert_eq!(client.hear()["data"], 5);
+    telling
+        .reload(&only_hub(listening(address, "another")))
+        .unwrap();
+    let told = telling.told("is not there");
+    assert!(told.contains("WRONGPASS"), "{told}");
+    telling.reload(&only_hub(live())).unwrap();
+    super::publish(&telling.edge, "game-1", &json!("still here"));
+    assert_eq!(client.hear()["data"], "still here");
+}

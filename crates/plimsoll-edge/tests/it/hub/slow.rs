@@ -1,0 +1,107 @@
+//! Who reads slowly is treated as configured, takes bounded memory, and nobody else notices.
+
+use std::net::TcpStream;
+
+use plimsoll_config::edge::{Edge, Hub, HubSlow};
+use serde_json::json;
+use socket2::{Domain, Socket, Type};
+
+use super::{Browser, live, only_hub, publish};
+use crate::support::{PATIENCE, Patience, metric, start};
+
+/// Longer than all that a kernel holds for a connection.
+const LEN: usize = 60_000;
+const MESSAGES: usize = 150;
+
+fn config(slow: HubSlow) -> Edge {
+    let mut edge = only_hub(Hub {
+        slow,
+        waiting_max: 4,
+        ..live()
+    });
+    // Both are clients of one loop.
+    edge.cores = Some(1);
+    edge
+}
+
+/// A client whose kernel takes little for it.
+fn narrow(address: std::net::SocketAddr) -> Browser {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_recv_buffer_size(8192).unwrap();
+    socket.connect(&address.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let (socket, _) = tungstenite::client(format!("ws://{address}/live"), stream).unwrap();
+    Browser { socket }
+}
+
+#[test]
+fn the_newest_wins_for_who_reads_late() {
+    let edge = start(&config(HubSlow::Newest));
+    let (mut good, mut slow) = (Browser::open(edge.address), narrow(edge.address));
+    good.subscribe("a");
+    slow.subscribe("a");
+    let filling = "x".repeat(LEN);
+    for number in 0..MESSAGES {
+        publish(&edge, "a", &json!([number, filling]));
+        // Who reads gets all of them, at once.
+        assert_eq!(good.hear()["data"][0], number);
+    }
+    // The loop answers when it is done with what came before.
+    good.settle();
+    let dropped = metric(&edge, "plimsoll_edge_hub_dropped_total").unwrap();
+    assert!(dropped > 0.0 && dropped < MESSAGES as f64, "{dropped}");
+    // What it gets is in order, and ends with the newest; what it did not get is counted.
+    let mut offsets = Vec::new();
+    while offsets.last() != Some(&(MESSAGES as u64)) {
+        let message = slow.hear();
+        offsets.push(message["offset"].as_u64().unwrap());
+    }
+    assert!(offsets.is_sorted());
+    assert_eq!(offsets.len() as f64, MESSAGES as f64 - dropped);
+    // From then on it is as good as any other.
+    publish(&edge, "a", &json!("last"));
+    assert_eq!(slow.hear()["data"], "last");
+    assert_eq!(good.hear()["data"], "last");
+}
+
+#[test]
+fn who_is_too_slow_is_disconnected_and_may_return() {
+    let edge = start(&config(HubSlow::Disconnect));
+    let (mut good, mut slow) = (Browser::open(edge.address), narrow(edge.address));
+    good.subscribe("a");
+    let told = slow.subscribe("a");
+    let filling = json!("x".repeat(LEN));
+    let patience = Patience::start();
+    while metric(&edge, "plimsoll_edge_hub_disconnected_total") == Some(0.0) {
+        patience.check("somebody is too slow");
+        publish(&edge, "a", &filling);
+        good.hear();
+    }
+    drop(good);
+    // It reads what was on its way, and is told why that is all if it does so soon.
+    let mut last = told["offset"].as_u64().unwrap();
+    while let Ok(message) = slow.socket.read() {
+        if let tungstenite::Message::Text(text) = message {
+            let message: serde_json::Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(message["offset"].as_u64(), Some(last + 1));
+            last += 1;
+        }
+    }
+    super::wait_for_clients(&edge, 0.0);
+    let mut returned = Browser::open(edge.address);
+    let since = json!({ "channel": "a", "epoch": told["epoch"], "offset": last });
+    returned.say(&json!({ "subscribe": [since], "id": 1 }));
+    assert_eq!(returned.hear()["subscribed"], "a");
+}
+
+#[test]
+fn who_does_not_answer_is_gone() {
+    let mut edge = config(HubSlow::Newest);
+    edge.hub.as_mut().unwrap().ping = std::time::Duration::from_millis(50);
+    let edge = start(&edge);
+    // A client that neither reads nor answers pings, but whose connection stands.
+    let silent = narrow(edge.address);
+    super::wait_for_clients(&edge, 0.0);
+    drop(silent);
+}

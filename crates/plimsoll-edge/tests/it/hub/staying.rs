@@ -1,0 +1,91 @@
+//! Clients stay: over reloads that change everything but the hub, until the edge ends or has no hub any more.
+
+use std::time::{Duration, Instant};
+
+use plimsoll_config::edge::{Edge, HubRule};
+use serde_json::{Value, json};
+
+use super::{Browser, live, only_hub, publish, wait_for_clients, with};
+use crate::support::{PATIENCE, Telling, start};
+
+/// Clients at once.
+const CLIENTS: usize = 300;
+
+#[test]
+fn reloads_cut_nobody() {
+    let first = only_hub(live());
+    let telling = Telling::start(&first);
+    telling.told("the hub at /live lets everybody read every channel");
+    let mut clients: Vec<Browser> = (0..CLIENTS)
+        .map(|_| Browser::open(telling.edge.address))
+        .collect();
+    for client in &mut clients {
+        client.subscribe("a");
+    }
+    let mut offset = 0;
+    for turn in 0..5_u32 {
+        let mut next = first.clone();
+        next.hub = Some(with(HubRule {
+            history_max: 10 * turn,
+            ..HubRule::of("a")
+        }));
+        publish(&telling.edge, "a", &json!("before"));
+        telling.reload(&next).unwrap();
+        publish(&telling.edge, "a", &json!("after"));
+        offset += 2;
+    }
+    for client in &mut clients {
+        let mut heard: Vec<Value> = (0..offset).map(|_| client.hear()).collect();
+        assert_eq!(heard.pop().unwrap()["offset"], offset);
+        assert!(heard.is_sorted_by_key(|one| one["offset"].as_u64()));
+    }
+    wait_for_clients(&telling.edge, CLIENTS as f64);
+    // Rules hold from the reload on.
+    let mut limited = first.clone();
+    limited.hub = Some(with(HubRule {
+        data_len_max: 5,
+        ..HubRule::of("a")
+    }));
+    telling.reload(&limited).unwrap();
+    let long = json!({ "channel": "a", "data": "too long" }).to_string();
+    assert_eq!(super::publish_as(&telling.edge, None, &long).0, 413);
+    // Without a hub there is nothing to stay for.
+    let server = crate::support::Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let without = Edge {
+        hub: None,
+        cores: first.cores,
+        listen: first.listen.clone(),
+        admin: first.admin.clone(),
+        ..crate::support::plain(crate::support::pool(&[server.address]))
+    };
+    telling.reload(&without).unwrap();
+    for client in &mut clients {
+        assert_eq!(client.hear_close(), (1001, "the hub is closed".to_owned()));
+    }
+}
+
+#[test]
+fn who_stays_at_the_end_is_sent_away_in_time() {
+    let edge = start(&only_hub(live()));
+    let mut clients: Vec<Browser> = (0..20).map(|_| Browser::open(edge.address)).collect();
+    for client in &mut clients {
+        client.subscribe("a");
+    }
+    let begun = Instant::now();
+    // One of them says nothing more; it keeps nobody waiting for long.
+    let ending = edge.drain(PATIENCE);
+    for client in &mut clients[1..] {
+        assert_eq!(
+            client.hear_close(),
+            (1001, "the server is ending".to_owned())
+        );
+        // Reading on answers the close frame.
+        assert!(client.socket.read().is_err());
+    }
+    ending.join().unwrap();
+    assert!(
+        begun.elapsed() < PATIENCE - Duration::from_secs(1),
+        "it waited for the silent one"
+    );
+    assert_eq!(clients[0].hear_close().0, 1001);
+}
