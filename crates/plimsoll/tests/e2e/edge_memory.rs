@@ -224,6 +224,49 @@ fn an_idle_client_costs_two_kibibytes_at_most() {
     );
 }
 
+/// Opens a WebSocket at the hub, and subscribes to a channel.
+fn subscribe(stream: &mut TcpStream) {
+    let command = br#"{"subscribe":["all"],"id":1}"#;
+    let len = u8::try_from(command.len()).unwrap();
+    // A mask of zeros leaves it as it is.
+    let frame = [&[0x81, 0x80 | len, 0, 0, 0, 0][..], command].concat();
+    let handshake = b"GET /live HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+                      Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    stream
+        .write_all(&[&handshake[..], &frame].concat())
+        .unwrap();
+    let mut answer = Vec::new();
+    let mut piece = [0; 512];
+    while !answer.ends_with(b"\"offset\":0}") {
+        let count = stream.read(&mut piece).unwrap();
+        assert!(count > 0, "{:?}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&piece[..count]);
+    }
+}
+
+#[test]
+fn a_client_of_the_hub_costs_one_and_a_half_kibibytes_at_most() {
+    const CLIENTS: usize = 10_000;
+    let _alone = alone();
+    let place = Place::new();
+    let edge = Edge::start(
+        &place,
+        "listen: 127.0.0.1:0\ncores: 1\nadmin: 127.0.0.1:0\naccess_log: off\nhub: { path: /live, ping: 10m }\n\
+         limits: { head_timeout: 10m }\n",
+        None,
+    );
+    // Some come and go first: what is kept for later is not what clients cost.
+    let mut first: Vec<TcpStream> = (0..100).map(|_| edge.connect()).collect();
+    first.iter_mut().for_each(subscribe);
+    drop(first);
+    subscribe(&mut edge.connect());
+    let before = edge.memory();
+    let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| edge.connect()).collect();
+    clients.iter_mut().for_each(subscribe);
+    let each = edge.memory().saturating_sub(before) / CLIENTS as u64;
+    assert!(each <= 1536, "{each} bytes for each client");
+}
+
 /// Everything at once that makes a proxy hold memory, by more clients than it is to take: it may hold 64 MiB for them,
 /// and the process may have 300 MiB, of which threads and the allocator take their part.
 #[test]

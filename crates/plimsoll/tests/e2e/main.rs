@@ -9,6 +9,7 @@ mod edge_disk;
 mod edge_memory;
 mod edge_service;
 mod http2;
+mod hub;
 mod import;
 mod kill;
 mod limit;
