@@ -1,8 +1,8 @@
 //! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the time that passes.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use plimsoll_config::edge;

@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_redis_does_not_say_is_refused() {
-        let long = [b'+'; 70_000];
+        let long = vec![b'+'; 70_000];
         for bytes in [
             &b"HTTP/1.1 400\r\n"[..],
             b"*17\r\n",

@@ -36,11 +36,11 @@ fn raw(first: u8, payload: &[u8]) -> Vec<u8> {
     match u16::try_from(payload.len()) {
         Ok(len @ ..=125) => frame.push(0x80 | len.to_be_bytes()[1]),
         Ok(len) => {
-            frame.push(0x80 | 126);
+            frame.push(0x80 | 0x7e);
             frame.extend_from_slice(&len.to_be_bytes());
         }
         Err(_) => {
-            frame.push(0x80 | 127);
+            frame.push(0x80 | 0x7f);
             frame.extend_from_slice(&(payload.len() as u64).to_be_bytes());
         }
     }
