@@ -1,101 +1,19 @@
 //! `plimsoll run --ws` against servers on Node's `ws` that lose, double, swap, delay, refuse and die as planned.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
+mod server;
+
+use std::process::Command;
 
 use serde_json::{Value, json};
 
+use self::server::Server;
 use crate::support::{Place, Said, count, number};
-
-/// The folder of the servers with their library, installed once from its lock file.
-fn servers() -> &'static Path {
-    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/ws");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("websocket-servers");
-        std::fs::create_dir_all(&folder).unwrap();
-        let lock = std::fs::read(source.join("package-lock.json")).unwrap();
-        let is_there = folder.join("node_modules/ws/package.json").exists()
-            && std::fs::read(folder.join("package-lock.json")).is_ok_and(|have| have == lock);
-        for file in ["package.json", "package-lock.json", "server.mjs"] {
-            std::fs::copy(source.join(file), folder.join(file)).unwrap();
-        }
-        if !is_there {
-            let output = Command::new("npm")
-                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-                .current_dir(&folder)
-                .output()
-                .expect("npm is installed: apt-get install npm");
-            assert!(output.status.success(), "npm ci: {output:?}");
-        }
-        folder
-    })
-}
-
-/// A server that ends with this handle, or with this process.
-struct Server {
-    process: Child,
-    port: u16,
-}
-
-impl Server {
-    /// Starts one that waits for so many clients before it does what the plan says.
-    fn start(clients: u32, plan: &Value) -> Self {
-        Self::start_with(clients, plan, None)
-    }
-
-    /// The same over TLS, with a certificate and its key in a file.
-    fn start_with(clients: u32, plan: &Value, pem: Option<&Path>) -> Self {
-        let mut command = Command::new("node");
-        if let Some(pem) = pem {
-            command.env("SERVER_PEM", pem);
-        }
-        let mut process = command
-            .arg(servers().join("server.mjs"))
-            .args([clients.to_string(), plan.to_string()])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("node is installed: apt-get install nodejs");
-        let mut line = String::new();
-        let stdout = process.stdout.take().unwrap();
-        BufReader::new(stdout).read_line(&mut line).unwrap();
-        let port = line.trim().parse().unwrap();
-        Self { process, port }
-    }
-
-    fn url(&self, path: &str) -> String {
-        format!("ws://127.0.0.1:{}{path}", self.port)
-    }
-
-    /// What it says that it did.
-    fn counts(&self) -> Value {
-        let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
-        socket
-            .write_all(b"GET /counts HTTP/1.0\r\nHost: server\r\n\r\n")
-            .unwrap();
-        let mut answer = String::new();
-        socket.read_to_string(&mut answer).unwrap();
-        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
-        serde_json::from_str(body).unwrap()
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
 
 fn run(place: &Place, url: &str, more: &[&str]) -> Said {
     place.run(&[&["run", url, "--ws", "--json"][..], more].concat())
 }
 
-/// What the broadcasts of a plan come to: the object, with the share of a busy machine taken out where it says so.
+/// What the broadcasts of a plan come to; nothing was refused, closed or lost on the way but what was planted.
 fn broadcast(clients: u32, paths: &[&str], publish: &Value, more: &[&str]) -> Value {
     let server = Server::start(clients, &json!({ "publish": publish }));
     let place = Place::new();
