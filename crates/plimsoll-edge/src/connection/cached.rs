@@ -346,7 +346,7 @@ fn pool<'a>(request: &Admitted<'a>) -> Option<&'a Arc<Pool>> {
     let route = settings.routes.get(request.own.facts.route);
     match route.config.action {
         Action::Pool(pool) => Some(&settings.pools[pool]),
-        _ => None,
+        Action::Redirect { .. } => None,
     }
 }
 

@@ -179,7 +179,8 @@ impl Stream {
     pub(crate) fn end(&mut self) {
         if let Answer::Body(stream, _) = &mut self.answer {
             // Whoever is gone needs no end.
-            let _ = stream.send_data(Bytes::new(), true);
+            let nothing = Outbound::new(Vec::new(), &self.event_loop);
+            let _ = stream.send_data(nothing, true);
             self.answer = Answer::Complete;
         }
     }

@@ -164,10 +164,6 @@ fn redis_throws_away_what_is_asked_for() {
 }
 
 #[test]
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn redis_has_one_thread() {
     let redis = Redis::start("enable-debug-command yes");
     let webdis = Webdis::start(redis.address);
