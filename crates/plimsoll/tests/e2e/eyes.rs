@@ -168,12 +168,12 @@ fn redis_has_one_thread() {
     let redis = Redis::start("enable-debug-command yes");
     let webdis = Webdis::start(redis.address);
     let place = Place::new();
-    let fill = format!("http://{}/DEBUG/POPULATE/300000", webdis.address);
+    let fill = format!("http://{}/DEBUG/POPULATE/120000", webdis.address);
     let filled = place.run(&["run", &fill, "--connections", "1", "--for", "1s", "--json"]);
     assert_eq!(filled.json()["outcomes"]["wrong_status"], 0, "{filled:?}");
     let url = format!("http://{}/KEYS/nothing*", webdis.address);
     let watch = format!("redis: {}\n", redis.address);
-    let Some(found) = found(&Place::new(), &url, &watch, ["2/s:3s", "100/s:6s"], &[]) else {
+    let Some(found) = found(&Place::new(), &url, &watch, ["2/s:3s", "300/s:6s"], &[]) else {
         return;
     };
     let Some(thread) = found.iter().find(|finding| finding["rule"] == "K1") else {
