@@ -242,7 +242,7 @@ mod tests {
         let line = remedy(&missing, &packages(&missing));
         assert_eq!(
             line,
-            "missing: taskset, prlimit; install them, on Debian by `apt-get install util-linux` as root"
+            "missing: setpriv, taskset, prlimit; install them, on Debian by `apt-get install util-linux` as root"
         );
     }
 
