@@ -1,5 +1,6 @@
 //! The head of a copy: what of an answer is kept (RFC 9111, 3.1), and how it is sent again.
 
+use std::num::NonZeroU32;
 use std::time::{Duration, UNIX_EPOCH};
 
 use httparse::Header;
@@ -7,17 +8,17 @@ use httparse::Header;
 use crate::answer::Answer;
 use crate::date;
 use crate::etag::ETag;
-use crate::fields::{first, is, lines, members, only};
+use crate::fields::{is, lines, members, only};
 use crate::moment::Moment;
 use crate::storing::{Storable, Terms};
 
 /// The last second that an HTTP date can name.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// Where a value lies in a head.
+/// Where a value lies in a head; never at its beginning, where the first line is.
 #[derive(Clone, Copy, Debug)]
 struct Span {
-    start: u32,
+    start: NonZeroU32,
     end: u32,
 }
 
@@ -25,28 +26,29 @@ impl Span {
     /// `None` for one that no head has, which are bounded.
     fn new(start: usize, end: usize) -> Option<Self> {
         Some(Self {
-            start: u32::try_from(start).ok()?,
+            start: NonZeroU32::new(u32::try_from(start).ok()?)?,
             end: u32::try_from(end).ok()?,
         })
     }
 
     fn of(self, head: &[u8]) -> &[u8] {
-        &head[self.start as usize..self.end as usize]
+        &head[self.start.get() as usize..self.end as usize]
     }
 }
 
 /// A copy's head, as it is sent, and all that is needed to decide about it.
+///
+/// There are millions of them: what is seldom asked is read from the head when it is.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// First line and fields, each with its end; without what belongs to one connection or one sending.
-    head: Box<[u8]>,
-    /// Length of the first line.
-    line_len: usize,
+    /// First line and fields, each with its end; without what belongs to one connection or one sending. Behind them
+    /// what [`Self::with_tail`] put there.
+    text: Box<[u8]>,
+    /// Length of the head.
+    head_len: u32,
     status: u16,
     etag: Option<Span>,
     last_modified: Option<Span>,
-    modified: Option<i64>,
-    made: i64,
     terms: Terms,
 }
 
@@ -83,27 +85,22 @@ impl Stored {
                 "\r\n",
             ],
         );
-        let line_len = head.len();
-        let received = terms.received_at.seconds();
         let mut stored = Self {
-            head: Box::default(),
-            line_len,
+            text: Box::default(),
+            head_len: 0,
             status: answer.status,
             etag: None,
             last_modified: None,
-            modified: first(answer.headers, "last-modified")
-                .and_then(|line| date::parse(line, received)),
-            made: received,
             terms,
         };
         // Whoever keeps an answer without a date that can be read gives it one (RFC 9110, 6.6.1).
+        let received = terms.received_at.seconds();
         let made = only(answer.headers, "date").and_then(|line| date::parse(line, received));
-        match made {
-            Some(made) => stored.made = made,
-            None => put(
+        if made.is_none() {
+            put(
                 &mut head,
-                &["Date: ", &http_date(stored.terms.received_at), "\r\n"],
-            ),
+                &["Date: ", &http_date(terms.received_at), "\r\n"],
+            );
         }
         for header in answer.headers {
             let name = header.name;
@@ -122,14 +119,15 @@ impl Stored {
                 stored.last_modified = span;
             }
         }
-        stored.head = head.into_boxed_slice();
+        // Heads are bounded far below that.
+        stored.head_len = u32::try_from(head.len()).unwrap_or(u32::MAX);
+        stored.text = head.into_boxed_slice();
         stored
     }
 
     /// A copy's head as it was kept, with the terms it was stored on; `None` when no copy has such a head.
     pub fn of_parts(head: Box<[u8]>, terms: Terms) -> Option<Self> {
         let (line, fields) = split_line(&head)?;
-        let line_len = head.len() - fields.len();
         let status = line.strip_prefix(b"HTTP/1.1 ")?;
         let (status, reason) = status.split_at_checked(3)?;
         let is_reason = reason.starts_with(b" ") && std::str::from_utf8(reason).is_ok();
@@ -160,17 +158,29 @@ impl Stored {
             rest = after;
         }
         let [etag, last_modified, date] = spans;
-        let read = |span: Option<Span>| date::parse(span?.of(&head), received);
+        date::parse(date?.of(&head), received)?;
         Some(Self {
-            line_len,
+            head_len: u32::try_from(head.len()).ok()?,
             status: u16::try_from(status).ok()?,
             etag,
             last_modified,
-            modified: read(last_modified),
-            made: read(date)?,
             terms,
-            head,
+            text: head,
         })
+    }
+
+    /// The same, with some bytes in the same allocation: each of its own costs as much as they do when they are few.
+    #[must_use]
+    pub fn with_tail(&self, tail: &[u8]) -> Self {
+        Self {
+            text: [self.head(), tail].concat().into_boxed_slice(),
+            ..*self
+        }
+    }
+
+    /// What [`Self::with_tail`] put behind the head.
+    pub fn tail(&self) -> &[u8] {
+        &self.text[self.head_len as usize..]
     }
 
     /// Its status.
@@ -185,7 +195,7 @@ impl Stored {
 
     /// Its entity tag as it stands.
     pub fn etag(&self) -> Option<&[u8]> {
-        self.etag.map(|span| span.of(&self.head))
+        self.etag.map(|span| span.of(&self.text))
     }
 
     /// The language that it is in, where it says one.
@@ -200,7 +210,20 @@ impl Stored {
 
     /// Its `Last-Modified` as it stands.
     pub fn last_modified(&self) -> Option<&[u8]> {
-        self.last_modified.map(|span| span.of(&self.head))
+        self.last_modified.map(|span| span.of(&self.text))
+    }
+
+    /// When it was last modified, seconds since 1970, where it says so.
+    fn modified(&self) -> Option<i64> {
+        date::parse(self.last_modified()?, self.terms.received_at.seconds())
+    }
+
+    /// When it was made, seconds since 1970.
+    fn made(&self) -> i64 {
+        let received = self.terms.received_at.seconds();
+        let date = self.fields().find(|header| is(header.name, "date"));
+        date.and_then(|date| date::parse(date.value, received))
+            .unwrap_or(received)
     }
 
     /// Whether the origin can be asked if it has changed.
@@ -210,7 +233,7 @@ impl Stored {
 
     /// First line and fields as they are kept.
     pub fn head(&self) -> &[u8] {
-        &self.head
+        &self.text[..self.head_len as usize]
     }
 
     /// How old it is (RFC 9111, 4.2.3), whole seconds.
@@ -221,9 +244,9 @@ impl Stored {
             .saturating_add(u32::try_from(resident).unwrap_or(u32::MAX))
     }
 
-    /// Bytes that it takes, besides its body.
-    pub fn weight(&self) -> usize {
-        size_of::<Self>() + self.head.len()
+    /// Bytes that it takes elsewhere than where it lies itself.
+    pub fn heap_len(&self) -> usize {
+        self.text.len()
     }
 
     /// Writes the conditions under which the origin is asked for it anew (RFC 9111, 4.3.1).
@@ -246,7 +269,7 @@ impl Stored {
     pub fn write_head(&self, out: &mut Vec<u8>, shape: Shape, body_len: Option<u64>, now: Moment) {
         match shape {
             Shape::Whole => {
-                out.extend_from_slice(&self.head);
+                out.extend_from_slice(self.head());
                 if let Some(len) = body_len
                     && self.status != 204
                 {
@@ -296,7 +319,7 @@ impl Stored {
         else {
             return false;
         };
-        self.modified.unwrap_or(self.made) <= since
+        self.modified().unwrap_or_else(|| self.made()) <= since
     }
 
     /// Whether a range may be cut from this copy for a client that has a part of it (RFC 9110, 13.1.5).
@@ -307,23 +330,24 @@ impl Stored {
                 .is_some_and(|tag| ETag::of(tag).matches_strongly(&ETag::of(if_range)));
         }
         let received = self.terms.received_at.seconds();
-        match (self.modified, date::parse(if_range, received)) {
+        match (self.modified(), date::parse(if_range, received)) {
             // A date says which of two contents it is only when it lies a second before the answer (RFC 9110, 8.8.2.2).
-            (Some(modified), Some(asked)) => modified == asked && modified < self.made,
+            (Some(modified), Some(asked)) => modified == asked && modified < self.made(),
             _ => false,
         }
     }
 
     /// What the first line says after the status.
     pub(crate) fn reason(&self) -> &str {
-        let start = "HTTP/1.1 200 ".len();
-        let reason = self.head.get(start..self.line_len - 2);
-        std::str::from_utf8(reason.unwrap_or_default()).unwrap_or_default()
+        let line = split_line(self.head()).map_or(&[][..], |(line, _)| line);
+        let reason = line.get("HTTP/1.1 200 ".len()..).unwrap_or_default();
+        std::str::from_utf8(reason).unwrap_or_default()
     }
 
     /// The fields, as they are kept.
     pub(crate) fn fields(&self) -> impl Iterator<Item = Header<'_>> {
-        let lines = self.head[self.line_len..].split_inclusive(|&byte| byte == b'\n');
+        let fields = split_line(self.head()).map_or(&[][..], |(_, fields)| fields);
+        let lines = fields.split_inclusive(|&byte| byte == b'\n');
         lines.filter_map(|line| {
             let colon = line.iter().position(|&byte| byte == b':')?;
             Some(Header {

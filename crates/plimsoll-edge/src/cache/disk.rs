@@ -27,7 +27,6 @@ use plimsoll_cache::store::{How, Leader, Object, Store};
 use plimsoll_cache::{Moment, Seed, Terms};
 use plimsoll_config::edge::CacheDisk;
 
-use self::body::OnDisk;
 use self::counts::Counts;
 use self::folder::Folder;
 use self::index::{ENTRY_BYTES, Index, Name};
@@ -37,7 +36,7 @@ use crate::clock::{self, Clock};
 use crate::pool::chooser::mix;
 use crate::pool::lock;
 
-pub(crate) use body::{Body, Next, Reading};
+pub(crate) use body::{Body, BodyRef, Next, OnDisk, Reading, within};
 pub(crate) use counts::DiskView;
 pub(crate) use folder::{is_in_use, prepare, random_seed};
 pub(crate) use spool::Spool;
@@ -222,7 +221,7 @@ impl Disk {
         let told = &object.value().told;
         let inner = &self.inner;
         // Its body is there already. When there is no room for its head, it asks the server once more after a restart.
-        if matches!(object.value().body, Body::Disk(_)) {
+        if matches!(object.value().body(), BodyRef::Disk(_)) {
             if !inner.push(Write::Head(Arc::clone(object), purges)) {
                 inner.counts.skip();
             }

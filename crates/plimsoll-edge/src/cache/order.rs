@@ -328,7 +328,7 @@ fn view(page: &Page, now: Moment) -> Value {
         "stale_if_error": terms.stale_if_error,
         "varies_by": page.told.names(),
         "etag": stored.etag().map(|tag| String::from_utf8_lossy(tag).into_owned()),
-        "fragments": page.mosaic.as_ref().map_or_else(Vec::new, |mosaic| {
+        "fragments": page.mosaic().map_or_else(Vec::new, |mosaic| {
             mosaic.parts.wanted().map(|one| one.src.to_string()).collect()
         }),
     })

@@ -300,8 +300,8 @@ impl Connection {
         self.serve(&Served {
             early: &[],
             stored: &page.told.stored,
-            body: &page.body,
-            mosaic: page.mosaic.as_ref(),
+            body: page.body(),
+            mosaic: page.mosaic(),
             shape: serve.shape,
             status: CacheStatus {
                 ttl: Some(serve.ttl_ms.div_euclid(1000)),

@@ -273,7 +273,7 @@ impl Connection {
         let Some(here) = &route.cache else {
             return;
         };
-        let (space, len) = (here.space, told.len);
+        let (space, len) = (here.space, told.len());
         let is_own = following.pace.is_some();
         let event_loop = Rc::clone(&self.event_loop);
         let subject = &following.subject;
@@ -308,7 +308,7 @@ impl Connection {
         }
         let (at, end) = match shape {
             _ if own.facts.is_head => (0, Some(0)),
-            Shape::Whole => (0, told.len),
+            Shape::Whole => (0, told.len()),
             Shape::NotModified | Shape::Unsatisfiable => (0, Some(0)),
             Shape::Part { first, last } => (first, Some(last + 1)),
         };
@@ -326,7 +326,7 @@ impl Connection {
         };
         let head = &mut following.out.bytes;
         let now = self.event_loop.moment();
-        told.stored.write_head(head, shape, told.len, now);
+        told.stored.write_head(head, shape, told.len(), now);
         following.status.write(head);
         end_served_head(head, &own, after, following.pass.as_deref(), framing);
         following.reading = Some(Reading {

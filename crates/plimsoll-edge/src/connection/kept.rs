@@ -117,8 +117,8 @@ impl Connection {
         self.serve(&Served {
             early: early.left(),
             stored,
-            body: &page.body,
-            mosaic: page.mosaic.as_ref(),
+            body: page.body(),
+            mosaic: page.mosaic(),
             shape: shape.unwrap_or(Shape::Whole),
             status,
             own,

@@ -8,7 +8,7 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 
 use super::own_answer::{Own, after};
 use super::{After, Connection, Stage};
-use crate::cache::disk::{Body, Next, Reading};
+use crate::cache::disk::{BodyRef, Next, Reading, within};
 use crate::client::{Client, GATHERED_MAX, Outgoing};
 use crate::clock::{self, Nanoseconds};
 use crate::deadline::TICK_MS;
@@ -25,7 +25,7 @@ pub(super) struct Served<'a> {
     /// What is still to go out before it.
     pub(super) early: &'a [u8],
     pub(super) stored: &'a Stored,
-    pub(super) body: &'a Body,
+    pub(super) body: BodyRef<'a>,
     /// It may be put together from fragments.
     pub(super) mosaic: Option<&'a Arc<Mosaic>>,
     pub(super) shape: Shape,
@@ -109,7 +109,14 @@ impl Connection {
             Shape::NotModified | Shape::Unsatisfiable => (0, 0),
             Shape::Part { first, last } => (first, last + 1),
         };
-        let (mut body, rest) = served.body.part(from, to);
+        let is_inner = matches!(self.client, Client::Inner(_));
+        let (mut body, rest) = match served.body {
+            BodyRef::Short(bytes) if !is_inner => {
+                head.extend_from_slice(&bytes[within(bytes, from, to)]);
+                (Bytes::new(), None)
+            }
+            body => body.part(from, to),
+        };
         let sent = head.len() as u64 + body.len() as u64 + rest.as_ref().map_or(0, Reading::len);
         let status = status_of(shape, served.stored);
         self.tell_of_served(served, status, sent);

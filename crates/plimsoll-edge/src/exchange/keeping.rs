@@ -375,9 +375,7 @@ impl Exchange {
             ..
         } = *filling;
         let supersedes = |other: &Page| told.supersedes(&other.told);
-        let put = leader.store(&labels, supersedes, |body| {
-            Page::new(Arc::clone(&told), body)
-        });
+        let put = leader.store(&labels, supersedes, |body| Page::new(&told, body));
         cache.note_put(&put, spool, begun, side.event_loop.moment());
         if let Some((hash, variant)) = passes {
             cache

@@ -57,7 +57,6 @@ impl Exchange {
             }
             Ok(Renewed::Once(stored, refusal)) => {
                 let told = page.told.with_head(*stored);
-                let told = Arc::new(told);
                 cache.drop_key(&named);
                 if let Role::Lead(leader) = fetch.role {
                     leader.uncacheable(now);
@@ -66,7 +65,7 @@ impl Exchange {
                     detail: Some(refusal.word()),
                     ..status
                 };
-                Kept::Once(Arc::new(page.with_head(told)), status)
+                Kept::Once(Arc::new(page.with_head(&told)), status)
             }
             Ok(Renewed::Mismatch) | Err(_) => {
                 cache.drop_key(&named);
@@ -90,8 +89,8 @@ fn put_renewed(
     let (cache, begun) = (Arc::clone(&fetch.cache), fetch.begun);
     let (store, now) = (&cache.store, side.event_loop.clock.now());
     let is_fresh = is_fresh(parts, told.stored.terms());
-    let (told, tags) = (Arc::new(told), copy.object.tags());
-    let new = || copy.object.value().with_head(Arc::clone(&told));
+    let tags = copy.object.tags();
+    let new = || copy.object.value().with_head(&told);
     let supersedes = |other: &Page| told.supersedes(&other.told);
     let put = match fetch.role {
         Role::Lead(leader) if is_fresh => leader.store(tags, supersedes, |_| new()),
@@ -135,8 +134,7 @@ pub(super) fn compare(
             let told = page
                 .told
                 .renewed(*stored, &vary, parts.head.headers, policy);
-            let told = Arc::new(told);
-            let new = page.with_head(Arc::clone(&told));
+            let new = page.with_head(&told);
             let supersedes = |other: &Page| told.supersedes(&other.told);
             let put = store.put(
                 &parts.wanted,

@@ -1,6 +1,8 @@
 //! Memory that an object of 1 kB takes, and whether anything stands still while the cache grows.
 
-use anyhow::{Result, ensure};
+use std::thread;
+
+use anyhow::{Result, anyhow, ensure};
 
 use super::load::{Told, addresses};
 use super::origin::Origin;
@@ -19,13 +21,20 @@ const PEER_OBJECTS: u32 = 100_000;
 const AGAIN: u32 = 10_000;
 /// Objects that come before, so that what the program keeps once is not charged to the others.
 const FIRST: u32 = 1_000;
+/// How often one of those is asked for meanwhile: what it waits for is the cache alone, not the origin, which shares a
+/// core with two clients.
+pub(super) const HOT_PER_SECOND: u32 = 1_000;
 
 pub(super) struct Filled {
     pub(super) objects: u32,
     /// `None` where all memory is taken at the start, so that nothing grows.
     pub(super) bytes_per_object: Option<f64>,
+    /// What became of the new ones.
     pub(super) told: Told,
     pub(super) command: String,
+    /// What became of the one that was there.
+    pub(super) hot: Told,
+    pub(super) hot_command: String,
 }
 
 /// What became of each cache.
@@ -45,10 +54,10 @@ pub(super) fn run(
             let filled = one(ground, programs, cache, objects);
             match &filled {
                 Ok(filled) => println!(
-                    "  {:.0} bytes an object, p99.9 {} ms, max {} ms",
+                    "  {:.0} bytes an object, meanwhile p99.9 {} ms, max {} ms",
                     filled.bytes_per_object.unwrap_or(f64::NAN),
-                    filled.told.p999,
-                    filled.told.max
+                    filled.hot.p999,
+                    filled.hot.max
                 ),
                 Err(error) => println!("  failed: {error:#}"),
             }
@@ -90,13 +99,20 @@ fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Resu
     };
     fill("first", FIRST)?;
     let (before, fetched_before) = (running.memory()?, origin.fetches()?);
-    let (told, command) = fill("object", objects)?;
+    let seconds = objects / per_second;
+    let (new, hot) = thread::scope(|scope| {
+        let hot = scope.spawn(|| hot(ground, programs, &running.url(), seconds));
+        (fill("object", objects), hot.join())
+    });
+    let (told, command) = new?;
+    let (hot, hot_command) = hot.map_err(|_| anyhow!("the second client panicked"))??;
     let grown = running.memory()?.saturating_sub(before);
     let fetched = origin.fetches()? - fetched_before;
     // Each address once: whatever is asked a second time is answered from the cache or was lost.
     let (again, _) = fill("object", objects.min(AGAIN))?;
     let lost = origin.fetches()? - fetched_before - fetched;
     told.expect_pages()?;
+    hot.expect_pages()?;
     again.expect_pages()?;
     ensure!(
         lost * 100 < objects.min(AGAIN) as usize,
@@ -108,5 +124,15 @@ fn one(ground: &Ground, programs: &Programs, cache: Cache, objects: u32) -> Resu
         bytes_per_object: (cache != Cache::Haproxy).then_some(grown as f64 / fetched as f64),
         told,
         command,
+        hot,
+        hot_command,
     })
+}
+
+/// Asks for one page that is there, again and again.
+fn hot(ground: &Ground, programs: &Programs, url: &str, seconds: u32) -> Result<(Told, String)> {
+    let words =
+        format!("{url}first/0000000 --rate {HOT_PER_SECOND}/s --spacing even --for {seconds}s");
+    let (report, command) = generate(ground, &programs.plimsoll, &words, &[(url, "URL")])?;
+    Ok((Told::read(&report)?, command))
 }

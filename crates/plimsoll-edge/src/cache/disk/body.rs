@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 use std::sync::{Arc, Mutex, Weak};
 use std::task::{Context, Poll, Waker};
@@ -16,7 +17,7 @@ use crate::pool::lock;
 /// How many blocks are read at a time.
 const BLOCKS: u64 = 4;
 
-/// A copy's body.
+/// A copy's body, as it comes.
 #[derive(Clone, Debug)]
 pub(crate) enum Body {
     Memory(Bytes),
@@ -30,22 +31,43 @@ impl Body {
             Self::Disk(file) => file.start.body_len,
         }
     }
+}
+
+/// A copy's body, where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BodyRef<'a> {
+    /// With its head, since it is short.
+    Short(&'a [u8]),
+    Long(&'a Bytes),
+    Disk(&'a Arc<OnDisk>),
+}
+
+impl<'a> BodyRef<'a> {
+    pub(crate) fn len(self) -> u64 {
+        match self {
+            Self::Short(bytes) => bytes.len() as u64,
+            Self::Long(bytes) => bytes.len() as u64,
+            Self::Disk(file) => file.start.body_len,
+        }
+    }
 
     /// The whole of it, unless it is on disk.
-    pub(crate) fn in_memory(&self) -> Option<&Bytes> {
+    pub(crate) fn in_memory(self) -> Option<&'a [u8]> {
         match self {
-            Self::Memory(bytes) => Some(bytes),
+            Self::Short(bytes) => Some(bytes),
+            Self::Long(bytes) => Some(bytes),
             Self::Disk(_) => None,
         }
     }
 
     /// What of it is in memory, from one byte up to another, and how the rest is read.
-    pub(crate) fn part(&self, from: u64, to: u64) -> (Bytes, Option<Reading>) {
+    pub(crate) fn part(self, from: u64, to: u64) -> (Bytes, Option<Reading>) {
         match self {
-            Self::Memory(bytes) => {
-                let place = |at: u64| usize::try_from(at).unwrap_or(bytes.len()).min(bytes.len());
-                (bytes.slice(place(from)..place(to)), None)
-            }
+            Self::Short(bytes) => (
+                Bytes::copy_from_slice(&bytes[within(bytes, from, to)]),
+                None,
+            ),
+            Self::Long(bytes) => (bytes.slice(within(bytes, from, to)), None),
             Self::Disk(file) => {
                 let reading = Reading {
                     file: Arc::clone(file),
@@ -57,6 +79,12 @@ impl Body {
             }
         }
     }
+}
+
+/// The places from one byte up to another, as far as there are any.
+pub(crate) fn within(bytes: &[u8], from: u64, to: u64) -> Range<usize> {
+    let place = |at: u64| usize::try_from(at).unwrap_or(bytes.len()).min(bytes.len());
+    place(from)..place(to)
 }
 
 impl From<Bytes> for Body {
@@ -230,15 +258,5 @@ impl Reading {
         });
         self.piece = Some(Arc::clone(&piece));
         Some(piece)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_body_in_memory_costs_no_more_than_its_bytes() {
-        assert_eq!(size_of::<Body>(), size_of::<Bytes>());
     }
 }

@@ -140,12 +140,12 @@ impl Inner {
         }
         let len = body.len();
         let (key, tags) = (copy.key.clone(), copy.tags.clone());
-        let told = Arc::new(Told::of_copy(copy, len));
+        let told = Told::of_copy(copy, len);
         let named = Named {
             hash: name.hash,
             key: &key,
         };
-        let page = Page::new(Arc::clone(&told), body);
+        let page = Page::new(&told, body);
         let supersedes = |other: &Page| told.supersedes(&other.told);
         store.recall(&named, asked, &tags, purged, supersedes, page);
     }

@@ -11,7 +11,7 @@ use plimsoll_cache::disk::{BLOCK_LEN, START_LEN, Start, block_sum, meta_sum};
 use plimsoll_cache::store::{self, Named, Object, Put};
 
 use super::Inner;
-use super::body::{Body, OnDisk};
+use super::body::{Body, BodyRef, OnDisk};
 use super::index::{Name, taken};
 use super::jobs::{Described, ToWrite, Write};
 use crate::cache::{Page, Told};
@@ -212,7 +212,7 @@ fn write_whole(
     name: Name,
 ) -> io::Result<bool> {
     let page = object.value();
-    let Body::Memory(body) = &page.body else {
+    let Some(body) = page.body().in_memory() else {
         return Ok(false);
     };
     if body.len() as u64 > inner.body_len_max() || inner.counts.is_paused(inner.clock.now()) {
@@ -246,7 +246,7 @@ fn write_whole(
 /// stays: it was true, and is stale sooner.
 fn write_head(inner: &Inner, object: &Object<Page>, purges: u64) -> io::Result<bool> {
     let told = &object.value().told;
-    let Body::Disk(file) = &object.value().body else {
+    let BodyRef::Disk(file) = object.value().body() else {
         return Ok(false);
     };
     let name = file.name;
@@ -398,7 +398,7 @@ impl Opened {
             hash: self.name.hash,
             key: &key,
         };
-        let page = Page::new(Arc::clone(&told), Body::Disk(Arc::clone(&file)));
+        let page = Page::new(&told, Body::Disk(Arc::clone(&file)));
         let supersedes = |other: &Page| told.supersedes(&other.told);
         match store.put(&named, begun, &tags, supersedes, page) {
             Put::Stored(_) => inner.note_open(&file),

@@ -68,8 +68,8 @@ impl Connection {
         self.serve(&Served {
             early: &[],
             stored,
-            body: &page.body,
-            mosaic: page.mosaic.as_ref(),
+            body: page.body(),
+            mosaic: page.mosaic(),
             shape,
             status: CacheStatus {
                 forward: ill.map(|_| Forward::Stale),
