@@ -15,6 +15,7 @@ mod inbox;
 pub(crate) mod publish;
 pub(crate) mod redis;
 mod seats;
+pub(crate) mod shared;
 mod view;
 pub(crate) mod visitor;
 pub(crate) mod world;
@@ -37,7 +38,7 @@ use crate::clock::Clock;
 use crate::pool::lock;
 use crate::running::Control;
 use crate::settings::{Fault, ticks};
-pub(crate) use view::HubView;
+pub(crate) use view::{HubView, SharedView};
 use world::World;
 
 /// Most fragments of a client's message.
@@ -66,8 +67,9 @@ impl Hub {
             return Err(Fault::HubLoops(loops));
         }
         let world = match before {
-            Some(before) => Arc::clone(&before.world),
-            None => Arc::new(World::new(config, loops, clock)),
+            // Channels of one order mean nothing in another.
+            Some(before) if before.config.shared == config.shared => Arc::clone(&before.world),
+            _ => Arc::new(World::new(config, loops, clock)),
         };
         Ok(Self {
             config: config.clone(),
@@ -78,6 +80,12 @@ impl Hub {
     /// Lets all channels follow the rules.
     pub(crate) fn rule(&self) {
         self.world.follow(&self.config);
+    }
+
+    /// Whether clients can be let in: where channels are shared, something must be known of them.
+    pub(crate) fn is_open(&self) -> bool {
+        let shared = self.world.shared.as_ref();
+        shared.is_none_or(|shared| shared.is_known())
     }
 
     /// Whether a target is the hub's.

@@ -29,6 +29,13 @@ impl ClientId {
     }
 }
 
+/// A client for as long as it is here: no other is ever the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Visit {
+    client: ClientId,
+    number: u64,
+}
+
 /// Where a client's bytes go.
 pub trait Outlet {
     /// Writes what is taken at once and says how much that was: 0 if the client must be waited for, or is gone.
@@ -112,6 +119,8 @@ pub struct Audience {
     condemned: Vec<ClientId>,
     deflater: Option<Deflater>,
     counts: Counts,
+    /// Clients that have ever come.
+    visits: u64,
 }
 
 #[derive(Debug)]
@@ -120,6 +129,8 @@ struct Client {
     /// What waits to be written, if anything does.
     slot: Option<Box<Slot>>,
     commands: Bucket,
+    /// Which of all that ever came.
+    visit: u64,
     format: Format,
     is_condemned: bool,
 }
@@ -160,6 +171,7 @@ impl Audience {
             condemned: Vec::new(),
             deflater: None,
             counts: Counts::default(),
+            visits: 0,
         }
     }
 
@@ -170,8 +182,10 @@ impl Audience {
 
     /// A client has come.
     pub fn enter(&mut self, now_ms: u64, format: Format) -> ClientId {
+        self.visits += 1;
         let client = Client {
             subscriptions: Vec::new(),
+            visit: self.visits,
             slot: None,
             commands: Bucket::full(self.limits.commands, now_ms),
             format,
@@ -179,6 +193,21 @@ impl Audience {
         };
         let index = self.clients.insert(client);
         ClientId(u32::try_from(index).expect("a process has fewer sockets than 2^32"))
+    }
+
+    /// What tells a client from those who have its place later.
+    pub fn visit(&self, client: ClientId) -> Visit {
+        let place = self.clients.get(client.index());
+        Visit {
+            client,
+            number: place.map_or(0, |place| place.visit),
+        }
+    }
+
+    /// A client, and how it reads, if it is still here.
+    pub fn who(&self, visit: Visit) -> Option<(ClientId, Format)> {
+        let place = self.clients.get(visit.client.index())?;
+        (place.visit == visit.number).then_some((visit.client, place.format))
     }
 
     /// Clients that there are.
@@ -381,7 +410,9 @@ impl Audience {
         };
         let mut given = 0;
         for member in &mut self.channels[index as usize].members {
-            if message.offset() < member.next {
+            if message.is_notice() {
+                self.counts.unrecovered += 1;
+            } else if message.offset() < member.next {
                 continue;
             }
             member.next = message.offset() + 1;

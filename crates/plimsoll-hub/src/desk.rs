@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::audience::{Audience, ClientId, Left, Outlet};
+use crate::audience::{Audience, ClientId, Left, Outlet, Visit};
 use crate::channels::{ChannelRef, Channels, Position, Published, Refusal, Subscriber};
 use crate::message::{Format, text_frame};
 use crate::protocol::{self, Command, Publication, Wanted};
@@ -10,22 +10,71 @@ use crate::sse;
 
 /// All shards, wherever they are and whoever else uses them.
 pub trait Shards {
-    /// Uses the shard that holds channels of this name to publish, and hands what goes out to the loops before anybody
-    /// else uses it: a later message that came to a loop first would be taken for all there is.
+    /// Publishes what a client offers: with [`Offer::publish`] in the shard that holds its channel, and hands what goes
+    /// out to the loops before anybody else uses the shard, for a later message that came to a loop first would be taken
+    /// for all there is; or, where hubs share an order, examines it and asks for its place there.
     ///
     /// # Errors
     /// When it is not published.
-    fn publish(
-        &mut self,
-        name: &str,
-        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
-    ) -> Result<(), Refusal>;
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<Taken, Refusal>;
 
     /// Uses the shard that holds channels of this name.
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T;
 
     /// Uses the shard that a channel lives in.
     fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T;
+}
+
+/// What a client publishes.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    /// Who.
+    pub visit: Visit,
+    /// Where.
+    pub channel: &'a str,
+    /// JSON.
+    pub data: &'a str,
+    /// What the answer is to carry, as JSON.
+    pub id: Option<&'a str>,
+    /// ms.
+    pub now_ms: u64,
+}
+
+impl Offer<'_> {
+    fn check(&self, channels: &Channels) -> Result<(), Refusal> {
+        if channels.rule(self.channel).clients_publish {
+            Ok(())
+        } else {
+            Err(Refusal::NotAllowed)
+        }
+    }
+
+    /// Publishes it, where clients may.
+    ///
+    /// # Errors
+    /// When it may not be.
+    pub fn publish(&self, channels: &mut Channels) -> Result<Published, Refusal> {
+        self.check(channels)?;
+        channels.publish(self.now_ms, self.channel, self.data)
+    }
+
+    /// Whether it may be given to the order that hubs share.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn examine(&self, channels: &mut Channels) -> Result<(), Refusal> {
+        self.check(channels)?;
+        channels.examine(self.now_ms, self.channel, self.data)
+    }
+}
+
+/// What became of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is published.
+    Done,
+    /// Others are asked; [`Desk::answer`] tells the client.
+    Asked,
 }
 
 /// What a client may do. A channel's rule must allow it too.
@@ -172,18 +221,43 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         publication: &Publication<'_>,
         id: Option<&str>,
     ) {
-        let (name, now_ms) = (&*publication.channel, speaker.now_ms);
-        let is_allowed = rights.may_publish(name);
-        let published = self.shards.publish(name, |channels| {
-            if is_allowed && channels.rule(name).clients_publish {
-                channels.publish(now_ms, name, publication.data.get())
-            } else {
-                Err(Refusal::NotAllowed)
+        let name = &*publication.channel;
+        let visit = self.audience.visit(speaker.client);
+        let offer = Offer {
+            visit,
+            channel: name,
+            data: publication.data.get(),
+            id,
+            now_ms: speaker.now_ms,
+        };
+        let published = if rights.may_publish(name) {
+            self.shards.publish(&offer)
+        } else {
+            Err(Refusal::NotAllowed)
+        };
+        match published {
+            Ok(Taken::Done) => self.answer(visit, name, id, Ok(())),
+            Ok(Taken::Asked) => {}
+            Err(refusal) => self.answer(visit, name, id, Err(refusal)),
+        }
+    }
+
+    /// Tells a client what became of what it offered, if it is still here.
+    pub fn answer(
+        &mut self,
+        visit: Visit,
+        name: &str,
+        id: Option<&str>,
+        done: Result<(), Refusal>,
+    ) {
+        let Some((client, format)) = self.audience.who(visit) else {
+            return;
+        };
+        match (done, id) {
+            (Err(refusal), _) => {
+                self.tell(client, format, &protocol::refused(id, name, refusal));
             }
-        });
-        match (published, id) {
-            (Err(refusal), _) => self.say(speaker, &protocol::refused(id, name, refusal)),
-            (Ok(()), Some(id)) => self.say(speaker, &protocol::done(id)),
+            (Ok(()), Some(id)) => self.tell(client, format, &protocol::done(id)),
             (Ok(()), None) => {}
         }
     }
@@ -228,11 +302,15 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
 
     /// Tells a client something that only it is told.
     fn say(&mut self, speaker: &Speaker<'_>, text: &str) {
-        let bytes = match speaker.format {
+        self.tell(speaker.client, speaker.format, text);
+    }
+
+    fn tell(&mut self, client: ClientId, format: Format, text: &str) {
+        let bytes = match format {
             Format::WebSocket | Format::Deflated => text_frame(text),
             Format::Sse => Bytes::from(sse::event(None, text)),
         };
-        self.audience.say(speaker.client, bytes, self.outlet);
+        self.audience.say(client, bytes, self.outlet);
     }
 }
 

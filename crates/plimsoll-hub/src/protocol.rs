@@ -152,6 +152,14 @@ pub fn subscribed(id: Option<&str>, channel: &str, subscription: &Subscription) 
     ))
 }
 
+/// What everybody who subscribed to a channel is told when messages of it were missed.
+pub(crate) fn lost(channel: &str, position: Position) -> String {
+    let (channel, Position { epoch, offset }) = (quoted(channel), position);
+    format!(
+        r#"{{"subscribed":{channel},"epoch":{epoch},"offset":{offset},"recovered":false}}"#
+    )
+}
+
 /// What a client is told when something was done that it gave an id to.
 pub fn done(id: &str) -> String {
     format!(r#"{{"id":{id},"done":true}}"#)

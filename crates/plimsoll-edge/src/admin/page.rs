@@ -46,12 +46,18 @@ pub(super) fn figures(seen: &Overview) -> String {
         })
     });
     let hub = seen.hub.as_ref().map(|hub| {
+        let shared = hub.shared.map(|shared| {
+            json!({
+                "joined": shared.is_joined, "posted": shared.posted, "refused": shared.refused,
+                "read": shared.read, "losses": shared.lost,
+            })
+        });
         json!({
             "websockets": hub.sockets, "sse": hub.events, "channels": hub.channels,
             "history_bytes": hub.history_bytes, "published": hub.published, "conflated": hub.held,
             "messages": hub.messages, "deliveries": hub.delivered, "dropped": hub.dropped,
             "disconnected": hub.disconnected, "recovered": hub.recovered, "unrecovered": hub.unrecovered,
-            "lag_ms": quantiles(&hub.lag),
+            "lag_ms": quantiles(&hub.lag), "shared": shared,
         })
     });
     let alarms = seen.alarms.iter().filter(|alarm| alarm.is_alarmed);

@@ -78,6 +78,12 @@ impl Connection {
                 ..refused(503, "there is no room; come back in a second")
             });
         }
+        if !hub.is_open() {
+            return Err(Refused {
+                extra: "Retry-After: 1\r\n",
+                ..refused(503, "the hub waits for the Redis that it shares; come back in a second")
+            });
+        }
         if !hub.lets_in(head) {
             return Err(refused(
                 403,

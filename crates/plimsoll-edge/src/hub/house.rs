@@ -12,9 +12,9 @@ use plimsoll_wire::websocket::Limits as WireLimits;
 use plimsoll_wire::websocket::deflate::Inflater;
 
 use super::Hub;
-use super::inbox::Dated;
+use super::inbox::{Dated, Letter};
 use super::seats::{Seat, Seats};
-use super::world::World;
+use super::world::{FromLoop, World};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::figures::Figures;
@@ -113,12 +113,20 @@ impl House {
     /// A client is gone.
     pub(super) fn dismiss(&self, id: ClientId, format: Format) {
         let mut room = self.room.borrow_mut();
-        room.desk(&mut &*self.world)
+        room.desk(&mut self.shards())
             .dismiss(&self.speaker(id, format));
         room.seats.take(id);
         room.settle(&self.figures);
         drop(room);
         self.count_of(format).decrement();
+    }
+
+    /// All channels, for a client of this loop.
+    pub(super) fn shards(&self) -> FromLoop<'_> {
+        FromLoop {
+            world: &self.world,
+            event_loop: usize::from(self.number),
+        }
     }
 
     fn count_of(&self, format: Format) -> &crate::figures::Counter {
@@ -139,6 +147,22 @@ impl House {
         }
         room.settle(&self.figures);
     }
+
+    /// Tells clients what became of what they offered.
+    fn hand_letters(&self, letters: Vec<Letter>) {
+        let mut room = self.room.borrow_mut();
+        for letter in letters {
+            let Letter {
+                visit,
+                channel,
+                id,
+                done,
+            } = letter;
+            room.desk(&mut self.shards())
+                .answer(visit, &channel, id.as_deref(), done);
+        }
+        room.settle(&self.figures);
+    }
 }
 
 impl Drop for House {
@@ -155,8 +179,8 @@ impl Room {
     /// Where a client's words are taken.
     pub(super) fn desk<'a, 'w>(
         &'a mut self,
-        shards: &'a mut &'w World,
-    ) -> Desk<'a, &'w World, Seats> {
+        shards: &'a mut FromLoop<'w>,
+    ) -> Desk<'a, FromLoop<'w>, Seats> {
         Desk {
             shards,
             audience: &mut self.audience,
@@ -189,10 +213,15 @@ async fn deliver(house: Weak<House>, world: Arc<World>, number: usize) {
         inbox.ready.notified().await;
         loop {
             inbox.take(&mut batch);
-            let Some(house) = house.upgrade().filter(|_| !batch.is_empty()) else {
+            let letters = inbox.take_letters();
+            let has_any = !batch.is_empty() || !letters.is_empty();
+            let Some(house) = house.upgrade().filter(|_| has_any) else {
                 break;
             };
             house.hand_out(&mut batch);
+            if !letters.is_empty() {
+                house.hand_letters(letters);
+            }
             drop(house);
             // Requests, and clients that say something, have their turn.
             tokio::task::yield_now().await;

@@ -146,7 +146,7 @@ impl Visitor {
         let speaker = self.house.speaker(self.id, self.format);
         let head = Bytes::from(arrival.head);
         room.audience.say(self.id, head, &mut room.seats);
-        room.desk(&mut &*self.house.world)
+        room.desk(&mut self.house.shards())
             .attend(&speaker, &Open, arrival.channels, arrival.since);
         self.hear(&mut early, room, event_loop);
     }
@@ -175,7 +175,7 @@ impl Visitor {
     /// Says farewell: nothing follows but what is begun.
     fn end(&mut self, room: &mut Room, event_loop: &EventLoop, code: u16, why: &str) {
         let speaker = self.house.speaker(self.id, self.format);
-        room.desk(&mut &*self.house.world).retire(&speaker);
+        room.desk(&mut self.house.shards()).retire(&speaker);
         if self.closing.send() && self.format != Format::Sse {
             let payload = closing::payload(Some(code), why);
             self.say(room, Opcode::Close, &payload);
@@ -265,7 +265,7 @@ impl Visitor {
             Event::Close(close) => {
                 let is_owed = self.closing.receive();
                 let speaker = self.house.speaker(self.id, self.format);
-                room.desk(&mut &*self.house.world).retire(&speaker);
+                room.desk(&mut self.house.shards()).retire(&speaker);
                 if is_owed {
                     let payload = closing::payload(close.code, "");
                     self.say(room, Opcode::Close, &payload);
@@ -286,7 +286,7 @@ impl Visitor {
         }
         let speaker = self.house.speaker(self.id, self.format);
         let is_in_rate = room
-            .desk(&mut &*self.house.world)
+            .desk(&mut self.house.shards())
             .take(&speaker, &Open, text);
         if !is_in_rate {
             self.strike(room, event_loop);

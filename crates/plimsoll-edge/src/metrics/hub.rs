@@ -1,7 +1,7 @@
 //! What is told of the hub.
 
 use super::Page;
-use crate::hub::HubView;
+use crate::hub::{HubView, SharedView};
 
 /// Clients, channels, and what became of messages.
 pub(super) fn page(page: &mut Page, hub: &HubView) {
@@ -61,4 +61,39 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
     }
     let help = "From when a message goes out until a loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
+    if let Some(shared) = &hub.shared {
+        sharing(page, shared);
+    }
+}
+
+fn sharing(page: &mut Page, shared: &SharedView) {
+    let help = "Whether the Redis is there that edges share";
+    page.family("hub_shared_joined", "gauge", help);
+    page.line("hub_shared_joined", &[], u64::from(shared.is_joined));
+    let counters = [
+        (
+            "hub_shared_posted",
+            "Messages that were given their place among those of all edges",
+            shared.posted,
+        ),
+        (
+            "hub_shared_refused",
+            "Messages that were not, or of which nobody knows",
+            shared.refused,
+        ),
+        (
+            "hub_shared_read",
+            "Messages of all edges that were read",
+            shared.read,
+        ),
+        (
+            "hub_shared_losses",
+            "How often messages of other edges were missed, of which all clients were told",
+            shared.lost,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
+    }
 }

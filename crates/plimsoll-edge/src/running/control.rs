@@ -48,6 +48,8 @@ pub(crate) struct Control {
     pub(crate) hub_changed: Notify,
     /// It may listen elsewhere.
     pub(crate) redis_changed: Notify,
+    /// It may share another Redis.
+    pub(crate) shared_changed: Notify,
     pub(crate) challenges: Arc<Challenges>,
 }
 
@@ -81,6 +83,7 @@ impl Control {
             disk_changed: Notify::new(),
             hub_changed: Notify::new(),
             redis_changed: Notify::new(),
+            shared_changed: Notify::new(),
             challenges,
         }
     }
@@ -215,6 +218,7 @@ impl Control {
         self.disk_changed.notify_one();
         self.hub_changed.notify_one();
         self.redis_changed.notify_one();
+        self.shared_changed.notify_one();
         Ok(told)
     }
 

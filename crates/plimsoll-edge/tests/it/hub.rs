@@ -3,6 +3,7 @@
 mod abuse;
 mod events;
 mod redis;
+mod shared;
 mod slow;
 mod staying;
 

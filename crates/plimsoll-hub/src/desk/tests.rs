@@ -40,16 +40,12 @@ struct Shelf {
 }
 
 impl Shards for Shelf {
-    fn publish(
-        &mut self,
-        _name: &str,
-        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
-    ) -> Result<(), Refusal> {
-        if let Published::Sent(message, loops) = act(&mut self.channels)? {
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<Taken, Refusal> {
+        if let Published::Sent(message, loops) = offer.publish(&mut self.channels)? {
             assert!(loops <= 1);
             self.sent.push(message);
         }
-        Ok(())
+        Ok(Taken::Done)
     }
 
     fn by_name<T>(&mut self, _name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {

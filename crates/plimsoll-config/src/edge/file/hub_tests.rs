@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use super::read;
 use super::tests::{Folder, look_up};
-use crate::edge::{Edge, Hub, HubRedis, HubRule, HubSlow, Rate};
+use crate::edge::{Edge, Hub, HubRedis, HubRule, HubShared, HubSlow, Rate};
 
 fn read_text(text: &str) -> Result<Edge, String> {
     let folder = Folder(BTreeMap::new());
@@ -91,8 +91,54 @@ fn every_word_of_the_hub_has_its_meaning() {
 }
 
 #[test]
+fn edges_share_a_redis() {
+    let shared = |text: &str| {
+        let edge = read_text(&format!("hub: {{ path: /live, shared: {text} }}"));
+        edge.unwrap().hub.unwrap().shared.unwrap()
+    };
+    let plain = HubShared {
+        host: "::1".to_owned(),
+        port: 6379,
+        user: None,
+        password: None,
+        name: "plimsoll".to_owned(),
+        messages_max: 100_000,
+        bytes_max: 64 << 20,
+    };
+    assert_eq!(shared("'[::1]:6379'"), plain);
+    let all = "{ address: 'a:1', user: edge, password: secret, name: live-2, messages: 5, size: 1MiB }";
+    let expected = HubShared {
+        host: "a".to_owned(),
+        port: 1,
+        user: Some("edge".to_owned()),
+        password: Some("secret".to_owned()),
+        name: "live-2".to_owned(),
+        messages_max: 5,
+        bytes_max: 1 << 20,
+    };
+    assert_eq!(shared(all), expected);
+}
+
+#[test]
 fn what_makes_no_hub_is_named() {
     for (text, fault) in [
+        ("{ path: /live, shared: localhost }", "no address of Redis"),
+        (
+            "{ path: /live, shared: { name: a } }",
+            "`address` is missing",
+        ),
+        (
+            "{ path: /live, shared: { address: 'a:1', name: 'a b' } }",
+            "`a b` cannot begin a key",
+        ),
+        (
+            "{ path: /live, shared: { address: 'a:1', size: 1 } }",
+            "out of range",
+        ),
+        (
+            "{ path: /live, shared: 'a:1', redis: 'a:1' }",
+            "each of the edges that share would publish",
+        ),
         ("live", "`live` is not a path"),
         ("/live?x", "is not a path"),
         ("{ origins: '*' }", "`path` is missing"),

@@ -86,6 +86,11 @@ pub(crate) static HUB: Table = Table {
             Either(&[Text, Of(&HUB_REDIS)]),
             "A Redis whose published messages go to channels of the same name: its address, or more about it; none."
         ),
+        word!(
+            "shared",
+            Either(&[Text, Of(&HUB_SHARED)]),
+            "A Redis (6 or later) through which several edges share their channels: its address, or more about it; none."
+        ),
     ],
 };
 
@@ -164,6 +169,36 @@ pub(crate) static HUB_REDIS: Table = Table {
             "channels",
             OneOrMore(&Text),
             "Patterns of its channels, as `PSUBSCRIBE` takes them; `*`. What two of them mean comes twice."
+        ),
+    ],
+};
+
+/// A Redis that edges share.
+pub(crate) static HUB_SHARED: Table = Table {
+    name: "hub_shared",
+    meaning: "A Redis through which edges share their channels: what is published to one reaches the clients of all, and a client that comes to another recovers there. Needs no persistence: when Redis begins anew, all clients are told that they may have missed something.",
+    words: &[
+        word!("address", Text, "Host and port: `127.0.0.1:6379`."),
+        word!("user", Text, "Who asks, where Redis knows several users."),
+        word!(
+            "password",
+            Text,
+            "What it asks for: `{{ env('REDIS_PASSWORD') }}`."
+        ),
+        word!(
+            "name",
+            Text,
+            "What its keys begin with; edges of the same name share; `plimsoll`."
+        ),
+        word!(
+            "messages",
+            Count(1, 10_000_000),
+            "Messages of all channels that Redis holds, for edges that start or were cut off; 100000."
+        ),
+        word!(
+            "size",
+            Size,
+            "Bytes of them, 64KiB to 64GiB; 64MiB."
         ),
     ],
 };
