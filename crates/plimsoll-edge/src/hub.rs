@@ -10,12 +10,14 @@
 //! [`world::World`] is shared by all loops. Between it and a loop's [`house::House`] stands only an inbox, woken once for
 //! a batch. A client is a [`visitor::Visitor`]: a stage of its connection that holds no buffer.
 
+pub(crate) mod client;
 pub(crate) mod house;
 mod inbox;
 pub(crate) mod publish;
 pub(crate) mod redis;
 mod seats;
 pub(crate) mod shared;
+pub(crate) mod token;
 mod view;
 pub(crate) mod visitor;
 pub(crate) mod world;
@@ -38,6 +40,7 @@ use crate::clock::Clock;
 use crate::pool::lock;
 use crate::running::Control;
 use crate::settings::{Fault, ticks};
+use token::Gate;
 pub(crate) use view::{HubView, SharedView};
 use world::World;
 
@@ -49,6 +52,8 @@ const FRAGMENTS_MAX: u32 = 64;
 pub(crate) struct Hub {
     pub(crate) config: edge::Hub,
     pub(crate) world: Arc<World>,
+    /// `None` lets everybody read everything.
+    pub(crate) gate: Option<Arc<Gate>>,
 }
 
 impl Hub {
@@ -74,6 +79,10 @@ impl Hub {
         Ok(Self {
             config: config.clone(),
             world,
+            gate: config
+                .tokens
+                .as_ref()
+                .map(|tokens| Arc::new(Gate::new(tokens))),
         })
     }
 
@@ -93,6 +102,13 @@ impl Hub {
     pub(crate) fn takes(&self, target: &str) -> bool {
         let rest = target.strip_prefix(self.config.path.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+    }
+
+    /// The file that a target asks for, beside the hub: `/live/client.js`.
+    #[inline]
+    pub(crate) fn file(&self, target: &str) -> Option<&'static client::File> {
+        let rest = target.strip_prefix(self.config.path.as_str())?;
+        client::file(rest.strip_prefix('/')?)
     }
 
     /// Whether pages of the origin that asks may open the hub: those of its own host, and those that are listed.

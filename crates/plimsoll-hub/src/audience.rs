@@ -4,6 +4,7 @@ mod farewell;
 mod hand;
 mod missed;
 mod slot;
+mod visit;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::message::{Format, Message};
 use crate::rate::{Bucket, Rate};
 use hand::Hand;
 use slot::{Item, Slot};
+pub use visit::Visit;
 
 /// A client of this loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -27,13 +29,6 @@ impl ClientId {
     pub fn index(self) -> usize {
         self.0 as usize
     }
-}
-
-/// A client for as long as it is here: no other is ever the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Visit {
-    client: ClientId,
-    number: u64,
 }
 
 /// Where a client's bytes go.
@@ -195,21 +190,6 @@ impl Audience {
         ClientId(u32::try_from(index).expect("a process has fewer sockets than 2^32"))
     }
 
-    /// What tells a client from those who have its place later.
-    pub fn visit(&self, client: ClientId) -> Visit {
-        let place = self.clients.get(client.index());
-        Visit {
-            client,
-            number: place.map_or(0, |place| place.visit),
-        }
-    }
-
-    /// A client, and how it reads, if it is still here.
-    pub fn who(&self, visit: Visit) -> Option<(ClientId, Format)> {
-        let place = self.clients.get(visit.client.index())?;
-        (place.visit == visit.number).then_some((visit.client, place.format))
-    }
-
     /// Clients that there are.
     pub fn len(&self) -> usize {
         self.clients.len()
@@ -253,6 +233,14 @@ impl Audience {
             Some(client) if client.subscriptions.len() < self.limits.subscriptions_max => Ok(()),
             _ => Err(Refusal::TooManySubscriptions),
         }
+    }
+
+    /// What a client subscribed to.
+    pub fn channels_of(&self, client: ClientId) -> Vec<ChannelRef> {
+        let client = self.clients.get(client.index());
+        let places = client.map_or(&[][..], |client| &client.subscriptions);
+        let channels = places.iter().map(|place| place.channel as usize);
+        channels.map(|at| self.channels[at].channel).collect()
     }
 
     /// Whether a client subscribed to a channel.

@@ -84,6 +84,12 @@ pub trait Rights {
 
     /// Whether it may publish to a channel that takes messages of clients.
     fn may_publish(&self, channel: &str) -> bool;
+
+    /// It presents a token: what that lets it do, it may from now on, and nothing else.
+    ///
+    /// # Errors
+    /// In words, when the token is not good; then nothing has changed.
+    fn present(&mut self, token: &str) -> Result<(), &'static str>;
 }
 
 /// Everybody may do everything that a channel's rule allows.
@@ -97,6 +103,10 @@ impl Rights for Open {
 
     fn may_publish(&self, _channel: &str) -> bool {
         true
+    }
+
+    fn present(&mut self, _token: &str) -> Result<(), &'static str> {
+        Err("this hub asks for no tokens")
     }
 }
 
@@ -126,7 +136,7 @@ pub struct Desk<'a, S, O> {
 
 impl<S: Shards, O: Outlet> Desk<'_, S, O> {
     /// Does what a client says, and answers it; whether it was not said too often.
-    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &impl Rights, text: &str) -> bool {
+    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &mut impl Rights, text: &str) -> bool {
         if !self.audience.may_command(speaker.now_ms, speaker.client) {
             self.say(
                 speaker,
@@ -141,6 +151,13 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
                 return true;
             }
         };
+        if let Some(token) = &command.token {
+            if let Err(why) = rights.present(token) {
+                self.say(speaker, &protocol::unwelcome(command.id, why));
+                return true;
+            }
+            self.revise(speaker, rights);
+        }
         for wanted in &command.subscribe {
             if let Err(refusal) = self.subscribe(speaker, rights, wanted, command.id) {
                 self.say(
@@ -162,6 +179,23 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
             self.say(speaker, &protocol::done(id));
         }
         true
+    }
+
+    /// A client may do something else than before: it loses what it may not read any more, and is told.
+    fn revise(&mut self, speaker: &Speaker<'_>, rights: &impl Rights) {
+        for channel in self.audience.channels_of(speaker.client) {
+            let name = self.shards.by_channel(channel, |channels| {
+                channels.name(channel).map(str::to_owned)
+            });
+            let Some(name) = name.filter(|name| !rights.may_subscribe(name)) else {
+                continue;
+            };
+            self.unsubscribe(speaker, &name);
+            self.say(
+                speaker,
+                &protocol::refused(None, &name, Refusal::NotReadable),
+            );
+        }
     }
 
     /// Subscribes a client, tells it what there is to be told, and gives it what it missed.

@@ -2,7 +2,8 @@
 //!
 //! A client says `{"subscribe":["game-1"]}`, or from where it knows everything,
 //! `{"subscribe":[{"channel":"game-1","epoch":7,"offset":5}]}`; `{"unsubscribe":["game-1"]}`; and where it may,
-//! `{"publish":{"channel":"game-1","data":…}}`. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
+//! `{"publish":{"channel":"game-1","data":…}}`; where tokens are asked for, `{"token":"…"}`, alone or with any of these,
+//! says what it may do from then on. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
 //! Who adds an `id`, a number or a string, gets an answer with it; without one only bad news come.
 
 use serde::Deserialize;
@@ -27,6 +28,8 @@ pub struct Command<'a> {
     pub unsubscribe: Vec<String>,
     /// What it publishes: a channel and JSON.
     pub publish: Option<Publication<'a>>,
+    /// What says what it may do from now on.
+    pub token: Option<String>,
     /// What the answer is to carry, as JSON.
     pub id: Option<&'a str>,
 }
@@ -74,6 +77,7 @@ struct Said<'a> {
     unsubscribe: Vec<String>,
     #[serde(borrow)]
     publish: Option<Publication<'a>>,
+    token: Option<String>,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
 }
@@ -129,6 +133,7 @@ impl<'a> Command<'a> {
             subscribe: subscribe.collect(),
             unsubscribe: said.unsubscribe,
             publish: said.publish,
+            token: said.token,
             id,
         })
     }
@@ -155,9 +160,7 @@ pub fn subscribed(id: Option<&str>, channel: &str, subscription: &Subscription) 
 /// What everybody who subscribed to a channel is told when messages of it were missed.
 pub(crate) fn lost(channel: &str, position: Position) -> String {
     let (channel, Position { epoch, offset }) = (quoted(channel), position);
-    format!(
-        r#"{{"subscribed":{channel},"epoch":{epoch},"offset":{offset},"recovered":false}}"#
-    )
+    format!(r#"{{"subscribed":{channel},"epoch":{epoch},"offset":{offset},"recovered":false}}"#)
 }
 
 /// What a client is told when something was done that it gave an id to.
@@ -169,6 +172,11 @@ pub fn done(id: &str) -> String {
 pub fn refused(id: Option<&str>, channel: &str, refusal: Refusal) -> String {
     let (id, channel, error) = (member(id), quoted(channel), quoted(&refusal.to_string()));
     format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
+}
+
+/// What a client is told when its token lets it do nothing.
+pub fn unwelcome(id: Option<&str>, why: &str) -> String {
+    format!(r#"{{{}"error":{}}}"#, member(id), quoted(why))
 }
 
 /// What a client is told when it was not understood, or says too much.
@@ -200,6 +208,8 @@ mod tests {
         assert_eq!(command.id, Some("3"));
         let command = Command::read(r#"{"publish":{"channel":"a","data":{"b": [1]}}}"#).unwrap();
         assert_eq!(command.publish.unwrap().data.get(), r#"{"b": [1]}"#);
+        let command = Command::read(r#"{"token":"a.b.c","subscribe":["a"]}"#).unwrap();
+        assert_eq!(command.token.as_deref(), Some("a.b.c"));
         let command = Command::read(r#"{"unsubscribe":["a"],"id":"x"}"#).unwrap();
         assert_eq!(
             (command.unsubscribe, command.id),

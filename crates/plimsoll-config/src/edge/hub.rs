@@ -1,5 +1,7 @@
 //! The hub: channels that clients subscribe to.
 
+mod tokens;
+
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use super::words::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::{Kind, Node};
 use crate::units;
+pub use tokens::{HubKey, HubTokens};
 
 /// Most rules for channels.
 const RULES_MAX: usize = 1000;
@@ -21,6 +24,8 @@ pub struct Hub {
     pub path: String,
     /// What whoever publishes at the admin address must know; `None` is what that address itself asks for.
     pub publish_token: Option<String>,
+    /// What tells clients what they may do; without, everybody may read every channel.
+    pub tokens: Option<HubTokens>,
     /// Pages of these origins may open it besides those of the host that is asked; `*` is all.
     pub origins: Vec<String>,
     /// Rules; the first whose pattern means a channel's name.
@@ -135,6 +140,7 @@ impl Hub {
         is_path.then(|| Self {
             path: path.to_owned(),
             publish_token: None,
+            tokens: None,
             origins: Vec::new(),
             channels: Vec::new(),
             slow: HubSlow::default(),
@@ -244,8 +250,11 @@ pub(super) fn hub(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
     said.map(|_| hub)
 }
 
-/// Reads where messages come from besides publishers, and who else has them.
+/// Reads who may do what, where messages come from besides publishers, and who else has them.
 fn others(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
+    hub.tokens = fields
+        .get("tokens")
+        .and_then(|node| tokens::tokens(desk, node));
     hub.redis = fields.get("redis").and_then(|node| redis(desk, node));
     hub.shared = fields.get("shared").and_then(|node| shared(desk, node));
     if let (Some(node), true) = (fields.get("redis"), hub.shared.is_some()) {

@@ -13,7 +13,7 @@ use crate::plan::words::Shape::{
 use crate::plan::words::{Table, word};
 pub(crate) use caching::{CACHE, CACHE_QUERY, DISK, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
-pub(crate) use hub::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED};
+pub(crate) use hub::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED, HUB_TOKENS};
 
 /// The whole file.
 pub(crate) static EDGE: Table = Table {
@@ -529,6 +529,7 @@ pub(crate) static TABLES: [&Table; 34] = [
     &HUB_CHANNELS,
     &HUB_REDIS,
     &HUB_SHARED,
+    &HUB_TOKENS,
     &ACCESS,
     &COUNTRIES,
     &ALARM,

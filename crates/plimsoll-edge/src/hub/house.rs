@@ -14,6 +14,7 @@ use plimsoll_wire::websocket::deflate::Inflater;
 use super::Hub;
 use super::inbox::{Dated, Letter};
 use super::seats::{Seat, Seats};
+use super::token::Gate;
 use super::world::{FromLoop, World};
 use crate::client::Client;
 use crate::clock::Clock;
@@ -29,6 +30,8 @@ pub(crate) struct House {
     /// What a client's messages may be.
     pub(super) wire_limits: Cell<WireLimits>,
     pub(super) ping_ticks: Cell<u64>,
+    /// Who asks clients for tokens.
+    pub(super) gate: RefCell<Option<Arc<Gate>>>,
     /// Whether the configuration still has it.
     pub(super) is_open: Cell<bool>,
     pub(super) room: RefCell<Room>,
@@ -55,6 +58,7 @@ impl House {
             figures: Arc::clone(figures),
             wire_limits: Cell::new(hub.wire_limits()),
             ping_ticks: Cell::new(hub.ping_ticks()),
+            gate: RefCell::new(hub.gate.clone()),
             is_open: Cell::new(true),
             room: RefCell::new(Room {
                 audience: Audience::new(hub.audience_limits()),
@@ -78,6 +82,7 @@ impl House {
     pub(crate) fn follow(&self, hub: &Hub) {
         self.wire_limits.set(hub.wire_limits());
         self.ping_ticks.set(hub.ping_ticks());
+        self.gate.borrow_mut().clone_from(&hub.gate);
         self.room
             .borrow_mut()
             .audience

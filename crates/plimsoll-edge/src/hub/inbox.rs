@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use plimsoll_hub::Message;
 use plimsoll_hub::audience::Visit;
 use plimsoll_hub::channels::Refusal;
-use plimsoll_hub::Message;
 use tokio::sync::Notify;
 
 use crate::clock::Nanoseconds;

@@ -1,8 +1,8 @@
 //! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the time that passes.
 
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge;
@@ -73,7 +73,10 @@ impl World {
             inboxes: (0..loops).map(|_| Inbox::default()).collect(),
             due: AtomicU64::new(u64::MAX),
             sooner: Notify::new(),
-            shared: config.shared.clone().map(|shared| Arc::new(Shared::new(shared))),
+            shared: config
+                .shared
+                .clone()
+                .map(|shared| Arc::new(Shared::new(shared))),
             counts: Counts::default(),
         }
     }

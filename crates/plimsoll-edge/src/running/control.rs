@@ -118,7 +118,7 @@ impl Control {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
             (self.hooks.tell)(&tls::insecure(&pool.name));
         }
-        if let Some(hub) = &edge.hub {
+        if let Some(hub) = edge.hub.as_ref().filter(|hub| hub.tokens.is_none()) {
             let told = format!("the hub at {} lets everybody read every channel", hub.path);
             (self.hooks.tell)(&told);
         }

@@ -6,6 +6,7 @@ mod redis;
 mod shared;
 mod slow;
 mod staying;
+mod tokens;
 
 use std::net::{SocketAddr, TcpStream};
 

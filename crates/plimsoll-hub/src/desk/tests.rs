@@ -31,6 +31,15 @@ impl Rights for Prefix {
     fn may_publish(&self, channel: &str) -> bool {
         channel.starts_with(self.0)
     }
+
+    fn present(&mut self, token: &str) -> Result<(), &'static str> {
+        self.0 = match token {
+            "a" => "a",
+            "b" => "b",
+            _ => return Err("the token is not one"),
+        };
+        Ok(())
+    }
 }
 
 /// One shard that is all of them, and what goes out of it.
@@ -100,10 +109,10 @@ impl Room {
 
     /// Says something, delivers what comes of it, and returns what the client reads.
     fn says(&mut self, text: &str) -> Vec<String> {
-        self.says_with(&Open, text)
+        self.says_with(&mut Open, text)
     }
 
-    fn says_with(&mut self, rights: &impl Rights, text: &str) -> Vec<String> {
+    fn says_with(&mut self, rights: &mut impl Rights, text: &str) -> Vec<String> {
         let mut outlet = Everything::default();
         let mut desk = Desk {
             shards: &mut self.shelf,
@@ -196,17 +205,43 @@ fn clients_publish_where_they_may() {
     };
     let publish = |channel| format!(r#"{{"publish":{{"channel":"{channel}","data":1}}}}"#);
     assert_eq!(room.says(&publish("game-1")), [refused("game-1")]);
-    let rights = Prefix("chat-2");
+    let mut rights = Prefix("chat-2");
     assert_eq!(
-        room.says_with(&rights, &publish("chat-1")),
+        room.says_with(&mut rights, &publish("chat-1")),
         [refused("chat-1")]
     );
-    let told = room.says_with(&rights, r#"{"subscribe":["chat-9"]}"#);
+    let told = room.says_with(&mut rights, r#"{"subscribe":["chat-9"]}"#);
     assert_eq!(
         told,
         [r#"{"channel":"chat-9","error":"this channel may not be read"}"#]
     );
     assert_eq!(room.shelf.channels.find("chat-9"), None);
+}
+
+#[test]
+fn a_token_says_what_may_be_done_from_then_on() {
+    let mut room = Room::new();
+    let mut rights = Prefix("-");
+    let refused =
+        |name: &str| format!(r#"{{"channel":"{name}","error":"this channel may not be read"}}"#);
+    let subscribe = r#"{"subscribe":["a-1"]}"#;
+    assert_eq!(room.says_with(&mut rights, subscribe), [refused("a-1")]);
+    let both = r#"{"token":"a","subscribe":["a-1","a-2","b-1"],"id":1}"#;
+    let told = room.says_with(&mut rights, both);
+    assert_eq!(told.len(), 3);
+    assert!(told[2].contains("may not be read"), "{}", told[2]);
+    // Neither a token that is none, nor the same once more, changes anything.
+    let told = room.says_with(&mut rights, r#"{"token":"x","subscribe":["a-3"],"id":2}"#);
+    assert_eq!(told, [r#"{"id":2,"error":"the token is not one"}"#]);
+    let told = room.says_with(&mut rights, r#"{"token":"a","id":3}"#);
+    assert_eq!(told, [r#"{"id":3,"done":true}"#]);
+    assert_eq!(room.is_published("a-1", "1").len(), 1);
+    let mut told = room.says_with(&mut rights, r#"{"token":"b"}"#);
+    told.sort();
+    assert_eq!(told, [refused("a-1"), refused("a-2")]);
+    assert!(room.is_published("a-1", "2").is_empty());
+    let told = room.says_with(&mut Open, r#"{"token":"b"}"#);
+    assert_eq!(told, [r#"{"error":"this hub asks for no tokens"}"#]);
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use plimsoll_testkit::program::Redis;
@@ -205,13 +205,24 @@ fn check(readers: &[Reader], certain: &[usize]) {
                 assert_ne!(event["recovered"], false, "{event}");
             }
             let offsets = reader.heard.iter().map(|event| event["offset"].as_u64());
-            assert!(offsets.is_sorted_by(|one, next| one < next), "in order, once");
-            let data = reader.heard.iter().filter_map(|event| event["data"].as_u64());
+            assert!(
+                offsets.is_sorted_by(|one, next| one < next),
+                "in order, once"
+            );
+            let data = reader
+                .heard
+                .iter()
+                .filter_map(|event| event["data"].as_u64());
             data.collect()
         };
         let first = numbers(all.next().unwrap());
         for reader in all {
-            assert_eq!(numbers(reader), first, "{name}, returned {}", reader.returned);
+            assert_eq!(
+                numbers(reader),
+                first,
+                "{name}, returned {}",
+                reader.returned
+            );
         }
         for &one in certain.iter().filter(|&&one| channel(one / 2) == name) {
             assert!(first.contains(&(one as u64)), "{one} of {name} is lost");

@@ -22,6 +22,11 @@ pub(crate) static HUB: Table = Table {
             "What whoever publishes at the admin address must know, as `Authorization: Bearer TOKEN`; without it, the admin address's own."
         ),
         word!(
+            "tokens",
+            Of(&HUB_TOKENS),
+            "Signed tokens that say what a client may do; without this, everybody may read every channel."
+        ),
+        word!(
             "origins",
             OneOrMore(&Text),
             "Pages of these origins (`https://a.example`) may open it besides those of the host that is asked; `*` is all."
@@ -173,6 +178,30 @@ pub(crate) static HUB_REDIS: Table = Table {
     ],
 };
 
+/// Signed tokens of clients.
+pub(crate) static HUB_TOKENS: Table = Table {
+    name: "hub_tokens",
+    meaning: "Signed tokens (JWT) of clients: `exp` in seconds, and `subscribe` and `publish` as lists of patterns such as game-*. They come as `Authorization: Bearer`, in the query as `token=`, or as a first message `{\"token\":\"…\"}`, which later ones replace.",
+    words: &[
+        word!(
+            "secret",
+            Text,
+            "What signs and checks them (HS256), at least 32 bytes: `{{ env('HUB_SECRET') }}`."
+        ),
+        word!(
+            "key",
+            Text,
+            "Or a file with the public key that checks them, in PEM: RSA (RS256) or P-256 (ES256)."
+        ),
+        word!("audience", Text, "What they must say in `aud`; anything."),
+        word!(
+            "public",
+            OneOrMore(&Text),
+            "Channels that may be read without a token, as patterns; none."
+        ),
+    ],
+};
+
 /// A Redis that edges share.
 pub(crate) static HUB_SHARED: Table = Table {
     name: "hub_shared",
@@ -195,10 +224,6 @@ pub(crate) static HUB_SHARED: Table = Table {
             Count(1, 10_000_000),
             "Messages of all channels that Redis holds, for edges that start or were cut off; 100000."
         ),
-        word!(
-            "size",
-            Size,
-            "Bytes of them, 64KiB to 64GiB; 64MiB."
-        ),
+        word!("size", Size, "Bytes of them, 64KiB to 64GiB; 64MiB."),
     ],
 };

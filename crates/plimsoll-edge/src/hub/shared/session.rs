@@ -54,11 +54,7 @@ pub(crate) async fn keep_sharing(control: &Control) {
 }
 
 /// Joins the order, and again whenever Redis was gone.
-async fn share(
-    world: &World,
-    shared: &Shared,
-    tell: &(dyn Fn(&str) + Send + Sync),
-) -> Infallible {
+async fn share(world: &World, shared: &Shared, tell: &(dyn Fn(&str) + Send + Sync)) -> Infallible {
     let address = format!("{}:{}", shared.config.host, shared.config.port);
     let mut session = Session {
         world,
@@ -108,10 +104,7 @@ impl Shared {
     /// The keys in Redis: what is known of the order, and the order. They are of one slot of a cluster.
     fn keys(&self) -> [String; 2] {
         let name = &self.config.name;
-        [
-            format!("{{{name}}}:order"),
-            format!("{{{name}}}:messages"),
-        ]
+        [format!("{{{name}}}:order"), format!("{{{name}}}:messages")]
     }
 }
 

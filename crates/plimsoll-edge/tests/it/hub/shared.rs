@@ -79,7 +79,10 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
         let place = publish(edge, ["game", "chat"][number % 3 % 2], &json!(number));
         let (one, other) = (here.hear(), there.hear());
         assert_eq!(one, other);
-        assert_eq!((&one["data"], &one["offset"]), (&json!(number), &place["offset"]));
+        assert_eq!(
+            (&one["data"], &one["offset"]),
+            (&json!(number), &place["offset"])
+        );
         assert_eq!(one["epoch"], place["epoch"]);
         last = one;
     }
@@ -94,9 +97,19 @@ fn what_is_published_to_one_edge_reaches_the_clients_of_all() {
     assert!(here.hear()["error"].as_str().unwrap().contains("may not"));
     let long = json!({ "channel": "game", "data": "x".repeat(70_000) });
     assert_eq!(publish_as(&first, None, &long.to_string()).0, 413);
-    let (status, said) = publish_as(&second, None, r#"[{"channel":"game","data":1},{"channel":"game","data":2}]"#);
-    assert_eq!((status, said["published"].as_array().unwrap().len()), (200, 2));
-    assert_eq!(metric(&first, "plimsoll_edge_hub_shared_read_total"), metric(&second, "plimsoll_edge_hub_shared_read_total"));
+    let (status, said) = publish_as(
+        &second,
+        None,
+        r#"[{"channel":"game","data":1},{"channel":"game","data":2}]"#,
+    );
+    assert_eq!(
+        (status, said["published"].as_array().unwrap().len()),
+        (200, 2)
+    );
+    assert_eq!(
+        metric(&first, "plimsoll_edge_hub_shared_read_total"),
+        metric(&second, "plimsoll_edge_hub_shared_read_total")
+    );
     // Its own edge is gone: at the other one, and at one that has only just come, it gets what it missed.
     drop((here, first));
     let third = start(rule(), redis.address);
@@ -127,7 +140,10 @@ fn redis_goes_and_comes_back() {
         let said = get(telling.edge.address, "/live?channel=a");
         (parts(&said).0, said)
     };
-    assert!(status == 503 && said.contains("Retry-After: 1\r\n"), "{said}");
+    assert!(
+        status == 503 && said.contains("Retry-After: 1\r\n"),
+        "{said}"
+    );
     let body = r#"{"channel":"a","data":1}"#;
     assert_eq!(publish_as(&telling.edge, None, body).0, 503);
     let redis = redis_at(address);
