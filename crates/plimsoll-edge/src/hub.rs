@@ -193,7 +193,7 @@ fn rule(config: &HubRule) -> Rule {
         subscribers_max: config.subscribers_max,
         clients_publish: config.clients_publish,
         replayed: config.replay as usize,
-        has_presence: false,
+        has_presence: config.presence,
     }
 }
 

@@ -235,6 +235,12 @@ impl Audience {
         }
     }
 
+    /// Whether a client subscribed to anything.
+    pub fn has_any(&self, client: ClientId) -> bool {
+        let client = self.clients.get(client.index());
+        client.is_some_and(|client| !client.subscriptions.is_empty())
+    }
+
     /// What a client subscribed to.
     pub fn channels_of(&self, client: ClientId) -> Vec<ChannelRef> {
         let client = self.clients.get(client.index());

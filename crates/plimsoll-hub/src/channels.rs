@@ -1,6 +1,7 @@
 //! A part of all channels: names, numbers, histories, what is held back, and who listens.
 
 mod channel;
+mod presence;
 mod refusal;
 mod shared;
 
@@ -19,6 +20,7 @@ use crate::message::Message;
 use crate::pattern::check_name;
 use crate::rules::{Rule, Rules};
 use channel::Channel;
+pub use presence::{Presence, Seen};
 pub use refusal::Refusal;
 use shared::Order;
 
@@ -288,6 +290,8 @@ impl Channels {
             None => (channel.epoch, before + 1, None),
         };
         channel.offset = offset;
+        channel.messages += 1;
+        channel.deliveries += u64::from(channel.subscribers);
         let position = Position { epoch, offset };
         let message = Message::new(reference, &channel.name, position, after, data);
         let message = Arc::new(message);

@@ -8,6 +8,9 @@ use crate::message::{Format, text_frame};
 use crate::protocol::{self, Command, Publication, Wanted};
 use crate::sse;
 
+/// Most users of a channel that a client is told.
+const USERS_MAX: usize = 1000;
+
 /// All shards, wherever they are and whoever else uses them.
 pub trait Shards {
     /// Publishes what a client offers: with [`Offer::publish`] in the shard that holds its channel, and hands what goes
@@ -84,6 +87,11 @@ pub trait Rights {
 
     /// Whether it may publish to a channel that takes messages of clients.
     fn may_publish(&self, channel: &str) -> bool;
+
+    /// Who it is, where presence is kept.
+    fn user(&self) -> Option<&str> {
+        None
+    }
 
     /// It presents a token: what that lets it do, it may from now on, and nothing else.
     ///
@@ -172,13 +180,35 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         if let Some(publication) = &command.publish {
             self.publish(speaker, rights, publication, command.id);
         }
-        if let Some(id) = command
-            .id
-            .filter(|_| command.subscribe.is_empty() && command.publish.is_none())
-        {
+        for name in &command.presence {
+            self.tell_presence(speaker, rights, name, command.id);
+        }
+        let is_answered = !command.subscribe.is_empty()
+            || command.publish.is_some()
+            || !command.presence.is_empty();
+        if let Some(id) = command.id.filter(|_| !is_answered) {
             self.say(speaker, &protocol::done(id));
         }
         true
+    }
+
+    /// Says who is in a channel, to who may read it.
+    fn tell_presence(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        name: &str,
+        id: Option<&str>,
+    ) {
+        let told = if rights.may_subscribe(name) {
+            let seen = self
+                .shards
+                .by_name(name, |channels| channels.presence(name, USERS_MAX));
+            protocol::present(id, name, &seen)
+        } else {
+            protocol::refused(id, name, Refusal::NotReadable)
+        };
+        self.say(speaker, &told);
     }
 
     /// A client may do something else than before: it loses what it may not read any more, and is told.
@@ -214,7 +244,16 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
             return Err(Refusal::NotReadable);
         }
         self.audience.may_subscribe(speaker.client)?;
-        let (now_ms, subscriber) = (speaker.now_ms, speaker.subscriber);
+        let now_ms = speaker.now_ms;
+        // The same command may have said who it is.
+        let subscriber = Subscriber {
+            user: rights.user(),
+            ..speaker.subscriber
+        };
+        let speaker = &Speaker {
+            subscriber,
+            ..*speaker
+        };
         let subscription = self.shards.by_name(name, |channels| {
             channels.subscribe(now_ms, name, wanted.since, subscriber)
         })?;

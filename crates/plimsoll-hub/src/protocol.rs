@@ -3,14 +3,14 @@
 //! A client says `{"subscribe":["game-1"]}`, or from where it knows everything,
 //! `{"subscribe":[{"channel":"game-1","epoch":7,"offset":5}]}`; `{"unsubscribe":["game-1"]}`; and where it may,
 //! `{"publish":{"channel":"game-1","data":…}}`; where tokens are asked for, `{"token":"…"}`, alone or with any of these,
-//! says what it may do from then on. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
+//! says what it may do from then on; `{"presence":["game-1"]}` asks who is there. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
 //! Who adds an `id`, a number or a string, gets an answer with it; without one only bad news come.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::channels::{Position, Refusal, Subscription};
+use crate::channels::{Position, Presence, Refusal, Subscription};
 use crate::message::quoted;
 
 /// Most channels in one command.
@@ -28,6 +28,8 @@ pub struct Command<'a> {
     pub unsubscribe: Vec<String>,
     /// What it publishes: a channel and JSON.
     pub publish: Option<Publication<'a>>,
+    /// Channels of which it wants to know who is there.
+    pub presence: Vec<String>,
     /// What says what it may do from now on.
     pub token: Option<String>,
     /// What the answer is to carry, as JSON.
@@ -77,6 +79,8 @@ struct Said<'a> {
     unsubscribe: Vec<String>,
     #[serde(borrow)]
     publish: Option<Publication<'a>>,
+    #[serde(default)]
+    presence: Vec<String>,
     token: Option<String>,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
@@ -104,7 +108,8 @@ impl<'a> Command<'a> {
     pub fn read(text: &'a str) -> Result<Self, CommandFault> {
         let said: Said<'a> =
             serde_json::from_str(text).map_err(|error| CommandFault::Form(error.to_string()))?;
-        if said.subscribe.len().max(said.unsubscribe.len()) > CHANNELS_MAX {
+        let named = [&said.unsubscribe, &said.presence].map(Vec::len);
+        if named.into_iter().max() > Some(CHANNELS_MAX) || said.subscribe.len() > CHANNELS_MAX {
             return Err(CommandFault::TooMany);
         }
         let id = said.id.map(RawValue::get);
@@ -133,6 +138,7 @@ impl<'a> Command<'a> {
             subscribe: subscribe.collect(),
             unsubscribe: said.unsubscribe,
             publish: said.publish,
+            presence: said.presence,
             token: said.token,
             id,
         })
@@ -172,6 +178,19 @@ pub fn done(id: &str) -> String {
 pub fn refused(id: Option<&str>, channel: &str, refusal: Refusal) -> String {
     let (id, channel, error) = (member(id), quoted(channel), quoted(&refusal.to_string()));
     format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
+}
+
+/// What a client is told of who subscribes to a channel: how many, and where that is kept, who and how often each.
+pub fn present(id: Option<&str>, channel: &str, seen: &Presence) -> String {
+    let (id, channel, subscribers) = (member(id), quoted(channel), seen.subscribers);
+    let users = seen.users.as_ref().map(|users| {
+        let users = users.iter();
+        let users = users.map(|(user, count)| format!("{}:{count}", quoted(user)));
+        let users = users.collect::<Vec<_>>().join(",");
+        format!(r#","users":{{{users}}},"all":{}"#, seen.is_whole)
+    });
+    let users = users.unwrap_or_default();
+    format!(r#"{{{id}"presence":{channel},"subscribers":{subscribers}{users}}}"#)
 }
 
 /// What a client is told when its token lets it do nothing.

@@ -115,6 +115,8 @@ pub struct HubRule {
     pub clients_publish: bool,
     /// Newest messages that a new subscriber is given.
     pub replay: u32,
+    /// Whether it is kept who is there.
+    pub presence: bool,
 }
 
 /// What becomes of a client that does not read as fast as it is written to.
@@ -177,6 +179,7 @@ impl HubRule {
             subscribers_max: 1_000_000,
             clients_publish: false,
             replay: 0,
+            presence: false,
         }
     }
 }
@@ -426,6 +429,10 @@ fn rule(desk: &Desk<'_>, node: &Node) -> Option<HubRule> {
     put(
         &mut rule.clients_publish,
         fields.get("publish").and_then(|node| desk.switch(node)),
+    );
+    put(
+        &mut rule.presence,
+        fields.get("presence").and_then(|node| desk.switch(node)),
     );
     put(
         &mut rule.replay,

@@ -52,12 +52,19 @@ pub(super) fn figures(seen: &Overview) -> String {
                 "read": shared.read, "losses": shared.lost,
             })
         });
+        let largest = hub.largest.iter().map(|channel| {
+            json!({
+                "channel": channel.name, "subscribers": channel.subscribers, "messages": channel.messages,
+                "deliveries": channel.deliveries, "history_bytes": channel.history_bytes,
+            })
+        });
         json!({
             "websockets": hub.sockets, "sse": hub.events, "channels": hub.channels,
             "history_bytes": hub.history_bytes, "published": hub.published, "conflated": hub.held,
             "messages": hub.messages, "deliveries": hub.delivered, "dropped": hub.dropped,
             "disconnected": hub.disconnected, "recovered": hub.recovered, "unrecovered": hub.unrecovered,
             "lag_ms": quantiles(&hub.lag), "shared": shared,
+            "largest": largest.collect::<Vec<_>>(),
         })
     });
     let alarms = seen.alarms.iter().filter(|alarm| alarm.is_alarmed);

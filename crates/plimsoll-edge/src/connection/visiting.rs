@@ -286,6 +286,7 @@ fn may_read(hub: &Hub, grant: &mut Option<Box<Grant>>, channels: &[String]) -> R
     let access = Access {
         gate: hub.gate.as_deref(),
         grant,
+        is_known: false,
         now_s: clock::unix_s(),
     };
     if channels.iter().all(|channel| access.may_subscribe(channel)) {

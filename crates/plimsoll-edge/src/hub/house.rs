@@ -94,13 +94,18 @@ impl House {
         self.is_open.set(false);
     }
 
-    pub(super) fn speaker(&self, client: ClientId, format: Format) -> Speaker<'static> {
+    pub(super) fn speaker<'a>(
+        &self,
+        client: ClientId,
+        format: Format,
+        user: Option<&'a str>,
+    ) -> Speaker<'a> {
         Speaker {
             client,
             format,
             subscriber: Subscriber {
                 event_loop: self.number,
-                user: None,
+                user,
             },
             now_ms: self.world.now_ms(),
         }
@@ -116,10 +121,10 @@ impl House {
     }
 
     /// A client is gone.
-    pub(super) fn dismiss(&self, id: ClientId, format: Format) {
+    pub(super) fn dismiss(&self, id: ClientId, format: Format, user: Option<&str>) {
         let mut room = self.room.borrow_mut();
         room.desk(&mut self.shards())
-            .dismiss(&self.speaker(id, format));
+            .dismiss(&self.speaker(id, format, user));
         room.seats.take(id);
         room.settle(&self.figures);
         drop(room);

@@ -3,6 +3,7 @@
 //! The key decides the algorithm; what a token says of it must agree and decides nothing.
 
 use std::fmt;
+use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -16,6 +17,8 @@ use serde::Deserialize;
 const LEN_MAX: usize = 8192;
 /// Most patterns of one kind in a token.
 const PATTERNS_MAX: usize = 100;
+/// Longest name of a user, bytes.
+const USER_LEN_MAX: usize = 200;
 /// How far a signer's clock may be ahead, s.
 const AHEAD_S: f64 = 30.0;
 
@@ -37,6 +40,8 @@ enum Key {
 pub(crate) struct Grant {
     subscribe: Vec<Pattern>,
     publish: Vec<Pattern>,
+    /// Who it is.
+    user: Option<Rc<str>>,
     /// Its end, s since 1970.
     until_s: f64,
 }
@@ -53,6 +58,7 @@ struct Claims {
     exp: Option<f64>,
     nbf: Option<f64>,
     aud: Option<Audience>,
+    sub: Option<String>,
     #[serde(default)]
     subscribe: Vec<String>,
     #[serde(default)]
@@ -127,6 +133,13 @@ impl Gate {
         {
             return Err("the token is for another audience");
         }
+        if claims
+            .sub
+            .as_ref()
+            .is_some_and(|user| user.len() > USER_LEN_MAX)
+        {
+            return Err("the token has a sub of more than 200 bytes");
+        }
         if claims.subscribe.len().max(claims.publish.len()) > PATTERNS_MAX {
             return Err("the token has more than 100 patterns of one kind");
         }
@@ -134,6 +147,7 @@ impl Gate {
         Ok(Grant {
             subscribe: patterns(claims.subscribe),
             publish: patterns(claims.publish),
+            user: claims.sub.map(Rc::from),
             until_s,
         })
     }
@@ -183,6 +197,11 @@ impl fmt::Debug for Gate {
 }
 
 impl Grant {
+    /// Who it is.
+    pub(super) fn user(&self) -> Option<Rc<str>> {
+        self.user.clone()
+    }
+
     /// How long it lasts, s; `None` when it is over.
     pub(super) fn left_s(&self, now_s: f64) -> Option<f64> {
         (self.until_s > now_s).then(|| self.until_s - now_s)
@@ -194,6 +213,8 @@ pub(crate) struct Access<'a> {
     /// `None` lets everybody read everything.
     pub(crate) gate: Option<&'a Gate>,
     pub(crate) grant: &'a mut Option<Box<Grant>>,
+    /// It is known by its name, or by none, in channels that it subscribed to.
+    pub(crate) is_known: bool,
     pub(crate) now_s: f64,
 }
 
@@ -217,9 +238,17 @@ impl Rights for Access<'_> {
         self.gate.is_none() || self.has(|grant| &grant.publish, channel)
     }
 
+    fn user(&self) -> Option<&str> {
+        self.grant.as_ref()?.user.as_deref()
+    }
+
     fn present(&mut self, token: &str) -> Result<(), &'static str> {
         let gate = self.gate.ok_or("this hub asks for no tokens")?;
-        *self.grant = Some(Box::new(gate.admit(token, self.now_s)?));
+        let grant = gate.admit(token, self.now_s)?;
+        if self.is_known && self.user() != grant.user.as_deref() {
+            return Err("the token has another sub than the subscriptions that there are");
+        }
+        *self.grant = Some(Box::new(grant));
         Ok(())
     }
 }

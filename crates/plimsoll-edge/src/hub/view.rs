@@ -2,8 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
+use plimsoll_hub::channels::Seen;
+
 use super::Hub;
 use crate::figures::{Figures, TimesSum};
+
+/// Channels that are told of one by one.
+const LARGEST: usize = 10;
 
 /// The hub at one moment. Counts are since the start.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +38,8 @@ pub(crate) struct HubView {
     pub(crate) lag: TimesSum,
     /// What it shares with other edges.
     pub(crate) shared: Option<SharedView>,
+    /// The channels with most subscribers.
+    pub(crate) largest: Vec<Seen>,
 }
 
 /// What a hub shares with those of other edges.
@@ -58,6 +65,7 @@ impl Hub {
             channels: channels as u64,
             history_bytes: history_bytes as u64,
             published: counts.published.load(Ordering::Relaxed),
+            largest: self.world.largest(LARGEST),
             held: counts.held.load(Ordering::Relaxed),
             messages: counts.messages.load(Ordering::Relaxed),
             ..HubView::default()

@@ -111,6 +111,11 @@ impl Visitor {
         left_s.map_or(ping, |left_s| ping.min(ticks_of(left_s)))
     }
 
+    /// Who it is.
+    fn user(&self) -> Option<Rc<str>> {
+        self.grant.as_ref()?.user()
+    }
+
     /// Whether its token is over.
     fn is_spent(&self) -> bool {
         let grant = self.grant.as_ref();
@@ -168,11 +173,16 @@ impl Visitor {
         room: &mut Room,
         event_loop: &Rc<EventLoop>,
     ) {
-        let speaker = self.house.speaker(self.id, self.format);
+        let user = self.user();
+        let speaker = self.house.speaker(self.id, self.format, user.as_deref());
         let head = Bytes::from(arrival.head);
         room.audience.say(self.id, head, &mut room.seats);
         let gate = self.house.gate.borrow().clone();
-        let access = access(gate.as_deref(), &mut self.grant);
+        let access = access(
+            gate.as_deref(),
+            &mut self.grant,
+            room.audience.has_any(self.id),
+        );
         room.desk(&mut self.house.shards()).attend(
             &speaker,
             &access,
@@ -207,7 +217,8 @@ impl Visitor {
 
     /// Says farewell: nothing follows but what is begun.
     fn end(&mut self, room: &mut Room, event_loop: &EventLoop, code: u16, why: &str) {
-        let speaker = self.house.speaker(self.id, self.format);
+        let user = self.user();
+        let speaker = self.house.speaker(self.id, self.format, user.as_deref());
         room.desk(&mut self.house.shards()).retire(&speaker);
         if self.closing.send() && self.format != Format::Sse {
             let payload = closing::payload(Some(code), why);
@@ -297,7 +308,8 @@ impl Visitor {
             Event::Pong(_) => {}
             Event::Close(close) => {
                 let is_owed = self.closing.receive();
-                let speaker = self.house.speaker(self.id, self.format);
+                let user = self.user();
+                let speaker = self.house.speaker(self.id, self.format, user.as_deref());
                 room.desk(&mut self.house.shards()).retire(&speaker);
                 if is_owed {
                     let payload = closing::payload(close.code, "");
@@ -317,9 +329,14 @@ impl Visitor {
         if !self.closing.may_send() {
             return;
         }
-        let speaker = self.house.speaker(self.id, self.format);
+        let user = self.user();
+        let speaker = self.house.speaker(self.id, self.format, user.as_deref());
         let gate = self.house.gate.borrow().clone();
-        let mut access = access(gate.as_deref(), &mut self.grant);
+        let mut access = access(
+            gate.as_deref(),
+            &mut self.grant,
+            room.audience.has_any(self.id),
+        );
         let is_in_rate = room
             .desk(&mut self.house.shards())
             .take(&speaker, &mut access, text);
@@ -412,10 +429,15 @@ impl Visitor {
 }
 
 /// What a client may do now.
-fn access<'a>(gate: Option<&'a Gate>, grant: &'a mut Option<Box<Grant>>) -> Access<'a> {
+fn access<'a>(
+    gate: Option<&'a Gate>,
+    grant: &'a mut Option<Box<Grant>>,
+    is_known: bool,
+) -> Access<'a> {
     Access {
         gate,
         grant,
+        is_known,
         now_s: clock::unix_s(),
     }
 }
@@ -432,6 +454,7 @@ fn ticks_of(seconds: f64) -> u64 {
 
 impl Drop for Visitor {
     fn drop(&mut self) {
-        self.house.dismiss(self.id, self.format);
+        let user = self.user();
+        self.house.dismiss(self.id, self.format, user.as_deref());
     }
 }

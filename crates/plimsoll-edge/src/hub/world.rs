@@ -1,12 +1,13 @@
 //! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the time that passes.
 
+use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge;
-use plimsoll_hub::channels::{ChannelRef, Channels, Limits, Position, Published, Refusal};
+use plimsoll_hub::channels::{ChannelRef, Channels, Limits, Position, Published, Refusal, Seen};
 use plimsoll_hub::desk::{Offer, Shards, Taken};
 use tokio::sync::{Notify, oneshot};
 
@@ -102,6 +103,20 @@ impl World {
             let shard = lock(shard);
             (count + shard.len(), bytes + shard.history_bytes())
         })
+    }
+
+    /// The channels with most subscribers, at most so many.
+    pub(super) fn largest(&self, count: usize) -> Vec<Seen> {
+        let shards = self.shards.iter();
+        let mut all: Vec<Seen> = shards
+            .flat_map(|shard| lock(shard).largest(count))
+            .collect();
+        all.sort_by(|one, other| {
+            let one = (Reverse(one.subscribers), &one.name);
+            one.cmp(&(Reverse(other.subscribers), &other.name))
+        });
+        all.truncate(count);
+        all
     }
 
     fn shard(&self, name: &str) -> &Mutex<Channels> {

@@ -61,8 +61,36 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
     }
     let help = "From when a message goes out until a loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
+    channels(page, hub);
     if let Some(shared) = &hub.shared {
         sharing(page, shared);
+    }
+}
+
+/// The largest channels, by name.
+fn channels(page: &mut Page, hub: &HubView) {
+    let help = "Subscribers of the channels that have most";
+    page.family("hub_channel_subscribers", "gauge", help);
+    for channel in &hub.largest {
+        let count = u64::from(channel.subscribers);
+        page.line(
+            "hub_channel_subscribers",
+            &[("channel", &channel.name)],
+            count,
+        );
+    }
+    let help = "Messages of the channels that have most subscribers";
+    page.family("hub_channel_messages", "counter", help);
+    for channel in &hub.largest {
+        let labels = [("channel", channel.name.as_str())];
+        page.line("hub_channel_messages_total", &labels, channel.messages);
+    }
+    let help =
+        "Deliveries of the channels that have most subscribers, counted when messages went out";
+    page.family("hub_channel_deliveries", "counter", help);
+    for channel in &hub.largest {
+        let labels = [("channel", channel.name.as_str())];
+        page.line("hub_channel_deliveries_total", &labels, channel.deliveries);
     }
 }
 

@@ -23,6 +23,9 @@ pub(super) struct Channel {
     /// Loops that have subscribers, a bit for each.
     loops: u64,
     pub(super) subscribers: u32,
+    /// Messages that went out, and to how many subscribers they did.
+    pub(super) messages: u64,
+    pub(super) deliveries: u64,
     pub(super) rule: u16,
     /// Whether it stands among what is due, to be ended.
     pub(super) is_end_expected: bool,
@@ -67,6 +70,8 @@ impl Channel {
             extras: None,
             loops: 0,
             subscribers: 0,
+            messages: 0,
+            deliveries: 0,
             rule,
             is_end_expected: false,
         }

@@ -83,7 +83,12 @@ impl Room {
             channels_max: 100,
             history_bytes_max: 1 << 20,
         };
-        let rules = Rules::new(vec![rule], Rule::default());
+        let kept = Rule {
+            pattern: Pattern::new("kept"),
+            has_presence: true,
+            ..Rule::default()
+        };
+        let rules = Rules::new(vec![rule, kept], Rule::default());
         let mut audience = Audience::new(AudienceLimits {
             subscriptions_max: 3,
             ..AudienceLimits::default()
@@ -242,6 +247,63 @@ fn a_token_says_what_may_be_done_from_then_on() {
     assert!(room.is_published("a-1", "2").is_empty());
     let told = room.says_with(&mut Open, r#"{"token":"b"}"#);
     assert_eq!(told, [r#"{"error":"this hub asks for no tokens"}"#]);
+}
+
+/// Everybody is the same one.
+struct Named(Option<&'static str>);
+
+impl Rights for Named {
+    fn may_subscribe(&self, channel: &str) -> bool {
+        channel != "secret"
+    }
+
+    fn may_publish(&self, _channel: &str) -> bool {
+        false
+    }
+
+    fn user(&self) -> Option<&str> {
+        self.0
+    }
+
+    fn present(&mut self, _token: &str) -> Result<(), &'static str> {
+        self.0 = Some("adam \"a\"");
+        Ok(())
+    }
+}
+
+#[test]
+fn who_may_read_a_channel_may_know_who_is_there() {
+    let mut room = Room::new();
+    let mut rights = Named(None);
+    let ask = r#"{"presence":["kept","plain","secret"],"id":1}"#;
+    let told = room.says_with(&mut rights, ask);
+    assert_eq!(
+        told,
+        [
+            r#"{"id":1,"presence":"kept","subscribers":0,"users":{},"all":true}"#,
+            r#"{"id":1,"presence":"plain","subscribers":0}"#,
+            r#"{"id":1,"channel":"secret","error":"this channel may not be read"}"#,
+        ]
+    );
+    assert!(room.shelf.channels.is_empty(), "asking makes no channel");
+    // The name comes with the command that subscribes, once though it asks twice.
+    let both = r#"{"token":"x","subscribe":["kept","plain","kept"]}"#;
+    assert_eq!(room.says_with(&mut rights, both).len(), 1);
+    let told = room.says_with(&mut rights, r#"{"presence":["kept","plain"]}"#);
+    assert_eq!(
+        told,
+        [
+            r#"{"presence":"kept","subscribers":1,"users":{"adam \"a\"":1},"all":true}"#,
+            r#"{"presence":"plain","subscribers":1}"#,
+        ]
+    );
+    room.speaker.subscriber.user = Some("adam \"a\"");
+    room.says_with(&mut rights, r#"{"unsubscribe":["kept"]}"#);
+    let told = room.says_with(&mut rights, r#"{"presence":["kept"]}"#);
+    assert_eq!(
+        told,
+        [r#"{"presence":"kept","subscribers":0,"users":{},"all":true}"#]
+    );
 }
 
 #[test]

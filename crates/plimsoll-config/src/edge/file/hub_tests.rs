@@ -100,7 +100,7 @@ fn every_word_of_the_hub_has_its_meaning() {
            redis: { address: 'redis.internal:6379', user: edge, password: secret, channels: game-* }\n  \
            channels:\n  \
            - { match: game-*, interval: 3s, conflate: merge, history: 0, history_age: 5s, history_size: 1KiB }\n  \
-           - { match: chat, publish: true, rate: 20/s, replay: 10, subscribers: 300, data: 500 }\n",
+           - { match: chat, publish: true, presence: true, rate: 20/s, replay: 10, subscribers: 300, data: 500 }\n",
     );
     let hub = edge.unwrap().hub.unwrap();
     let game = HubRule {
@@ -113,6 +113,7 @@ fn every_word_of_the_hub_has_its_meaning() {
     };
     let chat = HubRule {
         clients_publish: true,
+        presence: true,
         rate: Some(20.0),
         replay: 10,
         subscribers_max: 300,

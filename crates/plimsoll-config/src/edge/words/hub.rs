@@ -147,6 +147,11 @@ pub(crate) static HUB_CHANNELS: Table = Table {
         ),
         word!("publish", Switch, "Clients may publish; false."),
         word!(
+            "presence",
+            Switch,
+            "Who subscribes may ask who is there (`{\"presence\":[\"chat\"]}`), by the `sub` of their tokens; false."
+        ),
+        word!(
             "replay",
             Count(0, 100_000),
             "Newest messages that a new subscriber is given; 0."

@@ -94,6 +94,7 @@ fn a_token_lets_its_bearer_do_what_it_says() {
     let mut access = Access {
         gate: Some(&gate),
         grant: &mut grant,
+        is_known: false,
         now_s: 1000.0,
     };
     assert!(access.may_subscribe("news") && !access.may_subscribe("game-1"));
@@ -109,6 +110,24 @@ fn a_token_lets_its_bearer_do_what_it_says() {
     }
     // A token that is not good changes nothing.
     assert!(access.present("x").is_err() && access.may_subscribe("game-1"));
+    // Who is known in channels stays who it is.
+    access.is_known = true;
+    let other = json!({ "exp": 2000, "sub": "eve" });
+    assert!(
+        access
+            .present(&signed(&other))
+            .unwrap_err()
+            .contains("another sub")
+    );
+    access.is_known = false;
+    access.present(&signed(&other)).unwrap();
+    assert_eq!(access.user(), Some("eve"));
+    access.is_known = true;
+    access
+        .present(&signed(&json!({ "exp": 2001, "sub": "eve" })))
+        .unwrap();
+    access.is_known = false;
+    access.present(&signed(&claims)).unwrap();
     access.now_s = 1010.5;
     assert!(!access.may_subscribe("game-1") && !access.may_publish("chat"));
     assert!(access.may_subscribe("news"));
@@ -116,6 +135,7 @@ fn a_token_lets_its_bearer_do_what_it_says() {
     let mut open = Access {
         gate: None,
         grant: &mut none,
+        is_known: false,
         now_s: 0.0,
     };
     assert!(open.may_subscribe("a") && open.may_publish("a"));

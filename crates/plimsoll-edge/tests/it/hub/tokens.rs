@@ -11,7 +11,7 @@ use ring::hmac;
 use serde_json::{Value, json};
 
 use super::{Browser, live, only_hub, publish, with};
-use crate::support::{Telling, ask, connect, parts, read_until, start};
+use crate::support::{Telling, ask, connect, metric, parts, read_until, start, wait_for};
 
 const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -148,6 +148,56 @@ fn who_stays_longer_than_its_token_is_sent_away() {
     let mut late = Browser::open(edge.address);
     late.say(&json!({ "token": token(-1.0), "subscribe": ["news"] }));
     assert_eq!(late.hear(), json!({ "error": "the token has expired" }));
+}
+
+#[test]
+fn tokens_say_who_is_there() {
+    let chat = with(HubRule {
+        presence: true,
+        ..HubRule::of("chat")
+    });
+    let edge = start(&asking(HubKey::Secret(SECRET.to_owned()), chat));
+    let enter = |user: &str| {
+        let mut client = Browser::open(edge.address);
+        let claims = json!({ "exp": in_s(600.0), "sub": user, "subscribe": ["*"] });
+        client.say(&json!({ "token": signed(&claims), "subscribe": ["chat"], "id": 1 }));
+        assert_eq!(client.hear()["subscribed"], "chat");
+        client
+    };
+    let (mut adam, eve, _other) = (enter("adam"), enter("eve"), enter("eve"));
+    let ask = |client: &mut Browser| {
+        client.say(&json!({ "presence": ["chat"], "id": 2 }));
+        client.hear()
+    };
+    let told = |users: Value, count: u32| json!({ "id": 2, "presence": "chat", "subscribers": count, "users": users, "all": true });
+    assert_eq!(ask(&mut adam), told(json!({ "adam": 1, "eve": 2 }), 3));
+    drop(eve);
+    wait_for(
+        &edge,
+        "plimsoll_edge_hub_connections{kind=\"websocket\"}",
+        2.0,
+    );
+    assert_eq!(ask(&mut adam), told(json!({ "adam": 1, "eve": 1 }), 2));
+    // Nobody becomes somebody else in a channel.
+    let claims = json!({ "exp": in_s(600.0), "sub": "eve", "subscribe": ["*"] });
+    adam.say(&json!({ "token": signed(&claims) }));
+    assert!(
+        adam.hear()["error"]
+            .as_str()
+            .unwrap()
+            .contains("another sub")
+    );
+    publish(&edge, "chat", &json!(1));
+    adam.hear();
+    let line = |name: &str| {
+        metric(
+            &edge,
+            &format!("plimsoll_edge_hub_channel_{name}{{channel=\"chat\"}}"),
+        )
+    };
+    assert_eq!(line("subscribers"), Some(2.0));
+    assert_eq!(line("messages_total"), Some(1.0));
+    assert_eq!(line("deliveries_total"), Some(2.0));
 }
 
 #[test]
