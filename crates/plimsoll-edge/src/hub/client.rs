@@ -36,9 +36,8 @@ pub(crate) fn file(name: &str) -> Option<&'static File> {
 
 fn tag(content: &str) -> String {
     let digest = digest::digest(&digest::SHA256, content.as_bytes());
-    let start = digest.as_ref().iter().take(8);
-    let hex: String = start.map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{hex}\"")
+    let start = digest.as_ref().first_chunk().copied().unwrap_or_default();
+    format!("\"{:016x}\"", u64::from_be_bytes(start))
 }
 
 #[cfg(test)]

@@ -204,7 +204,7 @@ impl Grant {
 
     /// How long it lasts, s; `None` when it is over.
     pub(super) fn left_s(&self, now_s: f64) -> Option<f64> {
-        (self.until_s > now_s).then(|| self.until_s - now_s)
+        (self.until_s > now_s).then_some(self.until_s - now_s)
     }
 }
 

@@ -164,10 +164,9 @@ impl Session<'_> {
 
     async fn join(&mut self, link: &mut Link) -> Result<Joined, String> {
         let told = link.ask(&["INFO", "server"]).await?;
-        let lines = told.text().unwrap_or_default().lines();
+        let mut lines = told.text().unwrap_or_default().lines();
         let process = lines
-            .filter_map(|line| line.strip_prefix("run_id:"))
-            .next()
+            .find_map(|line| line.strip_prefix("run_id:"))
             .ok_or("it does not say which process it is")?;
         let [known, messages] = self.shared.keys();
         let words = ["EVAL", OPEN, "2", &known, &messages, process];
