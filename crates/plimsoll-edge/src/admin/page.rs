@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::figures::TimesSum;
 use crate::hub::HubView;
 use crate::overview::Overview;
 use crate::own::Reason;
@@ -16,13 +17,6 @@ pub(super) fn figures(seen: &Overview) -> String {
         .zip(seen.own)
         .map(|(reason, count)| (reason.name().to_owned(), count.into()))
         .collect();
-    let quantiles = |times: &crate::figures::TimesSum| {
-        json!({
-            "p50": times.quantile_ms(0.5),
-            "p95": times.quantile_ms(0.95),
-            "p99": times.quantile_ms(0.99),
-        })
-    };
     let pools = seen.pools.iter().map(|pool| {
         let servers = pool.servers.iter().map(|server| {
             json!({
@@ -68,6 +62,15 @@ pub(super) fn figures(seen: &Overview) -> String {
         "pools": pools.collect::<Vec<_>>(),
     })
     .to_string()
+}
+
+/// Half, 95 and 99 of a hundred, ms.
+fn quantiles(times: &TimesSum) -> Value {
+    json!({
+        "p50": times.quantile_ms(0.5),
+        "p95": times.quantile_ms(0.95),
+        "p99": times.quantile_ms(0.99),
+    })
 }
 
 /// The hub, as JSON.
