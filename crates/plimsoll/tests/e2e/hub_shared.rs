@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use plimsoll_testkit::program::Redis;
@@ -108,25 +109,8 @@ fn channel(number: usize) -> String {
     format!("game-{}", number % CHANNELS)
 }
 
-#[test]
-fn nothing_is_lost_or_doubled_when_an_edge_is_killed() {
-    let place = Place::new();
-    let redis = Redis::start("appendonly no");
-    let text = format!(
-        "hub:\n  path: /live\n  shared: '{}'\n  waiting: 10000\n  \
-         waiting_size: 16MiB\n  channels:\n  - {{ match: '*', history: 10000, history_size: 16MiB }}\n",
-        redis.address
-    );
-    std::fs::write(place.path().join("edge.yaml"), text).unwrap();
-    let start = || {
-        let edge = Edge::start(&place, &["--config", "edge.yaml"]);
-        let begun = Instant::now();
-        while !publish(edge.admin, "warm", &json!(0)) {
-            assert!(begun.elapsed() < PATIENCE, "it does not find Redis");
-        }
-        edge
-    };
-    let (killed, left) = (start(), start());
+/// Clients of both edges, who all hear what is published.
+fn begin_reading(killed: &Edge, left: &Edge) -> Vec<JoinHandle<Reader>> {
     let (sender, begun) = sync_channel(CLIENTS);
     let readers: Vec<_> = (0..CLIENTS)
         .map(|number| {
@@ -152,6 +136,29 @@ fn nothing_is_lost_or_doubled_when_an_edge_is_killed() {
         let heard = begun.recv_timeout(Duration::from_millis(20));
         waiting -= usize::from(heard.is_ok()) + begun.try_iter().count();
     }
+    readers
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_an_edge_is_killed() {
+    let place = Place::new();
+    let redis = Redis::start("appendonly no");
+    let text = format!(
+        "hub:\n  path: /live\n  shared: '{}'\n  waiting: 10000\n  \
+         waiting_size: 16MiB\n  channels:\n  - {{ match: '*', history: 10000, history_size: 16MiB }}\n",
+        redis.address
+    );
+    std::fs::write(place.path().join("edge.yaml"), text).unwrap();
+    let start = || {
+        let edge = Edge::start(&place, &["--config", "edge.yaml"]);
+        let begun = Instant::now();
+        while !publish(edge.admin, "warm", &json!(0)) {
+            assert!(begun.elapsed() < PATIENCE, "it does not find Redis");
+        }
+        edge
+    };
+    let (killed, left) = (start(), start());
+    let readers = begin_reading(&killed, &left);
     let (told, done) = sync_channel(CLIENTS);
     let is_over = Arc::new(AtomicBool::new(false));
     let doomed = killed.admin;
