@@ -129,7 +129,7 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/publish") => match json(request, publish::ORDER_LEN_MAX).await {
-            Ok(body) => publish(desk, &body),
+            Ok(body) => publish(desk, &body).await,
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/why") => match order(request).await {
@@ -164,11 +164,11 @@ fn told(done: Result<String, String>) -> Answer {
 }
 
 /// What became of something published.
-fn publish(desk: &Desk, body: &[u8]) -> Answer {
+async fn publish(desk: &Desk, body: &[u8]) -> Answer {
     let Some(hub) = desk.control.hub() else {
         return told(Err("there is no hub; start with --hub /live".to_owned()));
     };
-    let (status, said) = publish::order(&hub, body);
+    let (status, said) = publish::order(&hub, body).await;
     let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     text(status, "application/json", said.to_string())
 }

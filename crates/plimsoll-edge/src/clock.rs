@@ -36,6 +36,12 @@ pub(crate) fn wall() -> SystemTime {
     SystemTime::now()
 }
 
+/// The time of day in seconds since 1970.
+pub(crate) fn unix_s() -> f64 {
+    let since = wall().duration_since(SystemTime::UNIX_EPOCH);
+    since.unwrap_or_default().as_secs_f64()
+}
+
 /// The time of day, as copies count it.
 pub(crate) fn moment() -> Moment {
     let since = wall()

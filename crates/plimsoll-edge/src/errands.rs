@@ -1,6 +1,6 @@
 //! What the edge does besides requests, on a thread of its own: asks servers whether they are well, fetches fallbacks,
-//! watches rates, takes over a folder of copies, lets time pass for the hub and listens to Redis for it, and hands spans
-//! to the collector.
+//! watches rates, takes over a folder of copies, lets time pass for the hub, listens to Redis for it and
+//! shares one with other edges, and hands spans to the collector.
 
 mod rates;
 mod shells;
@@ -73,6 +73,7 @@ pub(crate) fn run(
             () = rates::keep_watching(watch, errands, tell) => {}
             () = hub::keep_time(control) => {}
             () = hub::redis::keep_listening(control) => {}
+            () = hub::shared::keep_sharing(control) => {}
             _ = end => {}
         }
         ending.send_replace(true);

@@ -10,11 +10,14 @@
 //! [`world::World`] is shared by all loops. Between it and a loop's [`house::House`] stands only an inbox, woken once for
 //! a batch. A client is a [`visitor::Visitor`]: a stage of its connection that holds no buffer.
 
+pub(crate) mod client;
 pub(crate) mod house;
 mod inbox;
 pub(crate) mod publish;
 pub(crate) mod redis;
 mod seats;
+pub(crate) mod shared;
+pub(crate) mod token;
 mod view;
 pub(crate) mod visitor;
 pub(crate) mod world;
@@ -37,7 +40,8 @@ use crate::clock::Clock;
 use crate::pool::lock;
 use crate::running::Control;
 use crate::settings::{Fault, ticks};
-pub(crate) use view::HubView;
+use token::Gate;
+pub(crate) use view::{HubView, SharedView};
 use world::World;
 
 /// Most fragments of a client's message.
@@ -48,6 +52,8 @@ const FRAGMENTS_MAX: u32 = 64;
 pub(crate) struct Hub {
     pub(crate) config: edge::Hub,
     pub(crate) world: Arc<World>,
+    /// `None` lets everybody read everything.
+    pub(crate) gate: Option<Arc<Gate>>,
 }
 
 impl Hub {
@@ -66,12 +72,17 @@ impl Hub {
             return Err(Fault::HubLoops(loops));
         }
         let world = match before {
-            Some(before) => Arc::clone(&before.world),
-            None => Arc::new(World::new(config, loops, clock)),
+            // Channels of one order mean nothing in another.
+            Some(before) if before.config.shared == config.shared => Arc::clone(&before.world),
+            _ => Arc::new(World::new(config, loops, clock)),
         };
         Ok(Self {
             config: config.clone(),
             world,
+            gate: config
+                .tokens
+                .as_ref()
+                .map(|tokens| Arc::new(Gate::new(tokens))),
         })
     }
 
@@ -80,11 +91,24 @@ impl Hub {
         self.world.follow(&self.config);
     }
 
+    /// Whether clients can be let in: where channels are shared, something must be known of them.
+    pub(crate) fn is_open(&self) -> bool {
+        let shared = self.world.shared.as_ref();
+        shared.is_none_or(|shared| shared.is_known())
+    }
+
     /// Whether a target is the hub's.
     #[inline]
     pub(crate) fn takes(&self, target: &str) -> bool {
         let rest = target.strip_prefix(self.config.path.as_str());
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+    }
+
+    /// The file that a target asks for, beside the hub: `/live/client.js`.
+    #[inline]
+    pub(crate) fn file(&self, target: &str) -> Option<&'static client::File> {
+        let rest = target.strip_prefix(self.config.path.as_str())?;
+        client::file(rest.strip_prefix('/')?)
     }
 
     /// Whether pages of the origin that asks may open the hub: those of its own host, and those that are listed.
@@ -169,7 +193,7 @@ fn rule(config: &HubRule) -> Rule {
         subscribers_max: config.subscribers_max,
         clients_publish: config.clients_publish,
         replayed: config.replay as usize,
-        has_presence: false,
+        has_presence: config.presence,
     }
 }
 

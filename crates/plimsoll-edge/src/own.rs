@@ -3,6 +3,7 @@
 use plimsoll_config::edge::{Coding, Compress};
 
 use crate::compress;
+use crate::hub::client::File;
 use crate::waiting::WaitingPage;
 
 /// Why the edge answered itself; each answer says it in `X-Plimsoll`.
@@ -244,6 +245,36 @@ pub(crate) fn explained(
     if !manner.head_only {
         out.extend_from_slice(why.as_bytes());
         out.push(b'\n');
+    }
+}
+
+/// Writes a file that everybody may have and keep for an hour; only its head if the asker has it already.
+pub(crate) fn file(out: &mut Vec<u8>, file: &File, is_known: bool, manner: Manner<'_>) {
+    let File {
+        media_type,
+        content,
+        tag,
+    } = file;
+    let head = if is_known {
+        "HTTP/1.1 304 Not Modified\r\n".to_owned()
+    } else {
+        format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Length: {}\r\n",
+            content.len()
+        )
+    };
+    out.extend_from_slice(head.as_bytes());
+    for part in [
+        "ETag: ",
+        tag,
+        "\r\nCache-Control: public, max-age=3600\r\nAccess-Control-Allow-Origin: *\r\n\
+         X-Content-Type-Options: nosniff\r\n",
+    ] {
+        out.extend_from_slice(part.as_bytes());
+    }
+    end_head(out, manner);
+    if !manner.head_only && !is_known {
+        out.extend_from_slice(content.as_bytes());
     }
 }
 

@@ -4,6 +4,7 @@ mod farewell;
 mod hand;
 mod missed;
 mod slot;
+mod visit;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::message::{Format, Message};
 use crate::rate::{Bucket, Rate};
 use hand::Hand;
 use slot::{Item, Slot};
+pub use visit::Visit;
 
 /// A client of this loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,6 +114,8 @@ pub struct Audience {
     condemned: Vec<ClientId>,
     deflater: Option<Deflater>,
     counts: Counts,
+    /// Clients that have ever come.
+    visits: u64,
 }
 
 #[derive(Debug)]
@@ -120,6 +124,8 @@ struct Client {
     /// What waits to be written, if anything does.
     slot: Option<Box<Slot>>,
     commands: Bucket,
+    /// Which of all that ever came.
+    visit: u64,
     format: Format,
     is_condemned: bool,
 }
@@ -160,6 +166,7 @@ impl Audience {
             condemned: Vec::new(),
             deflater: None,
             counts: Counts::default(),
+            visits: 0,
         }
     }
 
@@ -170,8 +177,10 @@ impl Audience {
 
     /// A client has come.
     pub fn enter(&mut self, now_ms: u64, format: Format) -> ClientId {
+        self.visits += 1;
         let client = Client {
             subscriptions: Vec::new(),
+            visit: self.visits,
             slot: None,
             commands: Bucket::full(self.limits.commands, now_ms),
             format,
@@ -224,6 +233,20 @@ impl Audience {
             Some(client) if client.subscriptions.len() < self.limits.subscriptions_max => Ok(()),
             _ => Err(Refusal::TooManySubscriptions),
         }
+    }
+
+    /// Whether a client subscribed to anything.
+    pub fn has_any(&self, client: ClientId) -> bool {
+        let client = self.clients.get(client.index());
+        client.is_some_and(|client| !client.subscriptions.is_empty())
+    }
+
+    /// What a client subscribed to.
+    pub fn channels_of(&self, client: ClientId) -> Vec<ChannelRef> {
+        let client = self.clients.get(client.index());
+        let places = client.map_or(&[][..], |client| &client.subscriptions);
+        let channels = places.iter().map(|place| place.channel as usize);
+        channels.map(|at| self.channels[at].channel).collect()
     }
 
     /// Whether a client subscribed to a channel.
@@ -381,7 +404,9 @@ impl Audience {
         };
         let mut given = 0;
         for member in &mut self.channels[index as usize].members {
-            if message.offset() < member.next {
+            if message.is_notice() {
+                self.counts.unrecovered += 1;
+            } else if message.offset() < member.next {
                 continue;
             }
             member.next = message.offset() + 1;

@@ -1,6 +1,9 @@
 //! A part of all channels: names, numbers, histories, what is held back, and who listens.
 
 mod channel;
+mod presence;
+mod refusal;
+mod shared;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,12 +14,15 @@ use hashbrown::HashTable;
 use serde_json::value::RawValue;
 use siphasher::sip::SipHasher13;
 use slab::Slab;
-use thiserror::Error;
 
+use crate::history::History;
 use crate::message::Message;
-use crate::pattern::{NameFault, check_name};
+use crate::pattern::check_name;
 use crate::rules::{Rule, Rules};
 use channel::Channel;
+pub use presence::{Presence, Seen};
+pub use refusal::Refusal;
+use shared::Order;
 
 /// Most loops: each has a bit in a channel.
 pub const LOOPS_MAX: u8 = 64;
@@ -64,44 +70,6 @@ pub enum Published {
     Unheard,
 }
 
-/// Why something was not done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
-    /// No channel may have this name.
-    #[error(transparent)]
-    Name(#[from] NameFault),
-    /// There are as many channels as may be.
-    #[error("there are as many channels as there may be")]
-    TooManyChannels,
-    /// The channel has as many subscribers as it may have.
-    #[error("the channel has as many subscribers as it may have")]
-    TooManySubscribers,
-    /// The client has as many subscriptions as it may have.
-    #[error("there are as many subscriptions as there may be")]
-    TooManySubscriptions,
-    /// The client already has this subscription.
-    #[error("the channel is already subscribed to")]
-    Subscribed,
-    /// Data is longer than the channel allows.
-    #[error("the data is longer than {0} bytes")]
-    DataTooLong(usize),
-    /// Data is not JSON.
-    #[error("the data is not JSON")]
-    NotJson,
-    /// More often than the channel allows.
-    #[error("published more often than the channel allows")]
-    TooOften,
-    /// The client may not read the channel.
-    #[error("this channel may not be read")]
-    NotReadable,
-    /// Clients may not publish here.
-    #[error("clients may not publish to this channel")]
-    NotAllowed,
-    /// What was published before has not reached the clients' loops.
-    #[error("messages are published faster than they are handed out; try again later")]
-    Behind,
-}
-
 /// What a new subscriber is told and given.
 #[derive(Debug)]
 pub struct Subscription {
@@ -137,6 +105,10 @@ pub struct Channels {
     history_bytes: usize,
     /// When something is due: a message that is held, or the end of a channel that nobody uses.
     due: BinaryHeap<Reverse<(u64, u32, u64)>>,
+    /// The order of the messages of all hubs, where there are several.
+    order: Option<Order>,
+    /// The first slot whose subscribers have not been told that messages were missed.
+    untold: usize,
 }
 
 impl Channels {
@@ -160,6 +132,8 @@ impl Channels {
             by_name: HashTable::new(),
             history_bytes: 0,
             due: BinaryHeap::new(),
+            order: None,
+            untold: usize::MAX,
         }
     }
 
@@ -248,57 +222,87 @@ impl Channels {
     /// # Errors
     /// When the name, the data or the rate is not one that may be; then nothing has changed.
     pub fn publish(&mut self, now_ms: u64, name: &str, data: &str) -> Result<Published, Refusal> {
-        check_name(name)?;
-        let rule = self.rules.of(name);
-        if data.len() > rule.data_len_max {
-            return Err(Refusal::DataTooLong(rule.data_len_max));
-        }
-        if serde_json::from_str::<&RawValue>(data).is_err() {
-            return Err(Refusal::NotJson);
-        }
-        let is_remembered = rule.history.messages_max > 0;
-        let channel = match self.find(name) {
-            Some(channel) => channel,
-            None if !is_remembered => return Ok(Published::Unheard),
-            None => self.create(name)?,
+        self.check(name, data)?;
+        let Some(slot) = self.place(name)? else {
+            return Ok(Published::Unheard);
         };
-        let slot = channel.slot;
+        self.keep_rate(now_ms, slot)?;
+        Ok(self.put(now_ms, slot, data.trim(), 0))
+    }
+
+    /// Whether a name and data may be.
+    fn check(&self, name: &str, data: &str) -> Result<(), Refusal> {
+        check_name(name)?;
+        let len_max = self.rules.of(name).data_len_max;
+        if data.len() > len_max {
+            return Err(Refusal::DataTooLong(len_max));
+        }
+        check_json(data)
+    }
+
+    /// Where a channel's messages go; `None` if nobody listens and nothing is remembered.
+    fn place(&mut self, name: &str) -> Result<Option<u32>, Refusal> {
+        let is_remembered = self.rules.of(name).history.messages_max > 0;
+        match self.find(name) {
+            Some(channel) => Ok(Some(channel.slot)),
+            None if !is_remembered => Ok(None),
+            None => Ok(Some(self.create(name)?.slot)),
+        }
+    }
+
+    fn keep_rate(&mut self, now_ms: u64, slot: u32) -> Result<(), Refusal> {
+        let place = &mut self.slots[slot as usize];
+        if place.may_publish(now_ms, self.rules.get(place.rule)) {
+            return Ok(());
+        }
+        self.expect_end(slot);
+        Err(Refusal::TooOften)
+    }
+
+    /// Lets data go out, or holds it. `at` is its place in the order, where there is one.
+    fn put(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Published {
         let place = &mut self.slots[slot as usize];
         let rule = self.rules.get(place.rule);
-        if !place.may_publish(now_ms, rule) {
-            self.expect_end(slot);
-            return Err(Refusal::TooOften);
-        }
-        let data = data.trim();
         let Some(conflation) = rule.conflation else {
-            return Ok(self.send(now_ms, slot, data));
+            return self.send(now_ms, slot, data, at);
         };
-        match place.conflate(now_ms, conflation, rule.data_len_max, data) {
-            channel::Conflated::Now => Ok(self.send(now_ms, slot, data)),
+        let epoch = place.epoch;
+        match place.conflate(now_ms, conflation, rule.data_len_max, (data, at)) {
+            channel::Conflated::Now => self.send(now_ms, slot, data, at),
             channel::Conflated::Held { due } => {
                 if let Some(due) = due {
-                    self.due.push(Reverse((due, slot, channel.epoch)));
+                    self.due.push(Reverse((due, slot, epoch)));
                 }
-                Ok(Published::Held)
+                Published::Held
             }
-            channel::Conflated::Overflown(text) => Ok(self.send(now_ms, slot, &text)),
+            channel::Conflated::Overflown(text, at) => self.send(now_ms, slot, &text, at),
         }
     }
 
     /// Numbers data, remembers it, and hands it to the loops.
-    fn send(&mut self, now_ms: u64, slot: u32, data: &str) -> Published {
+    fn send(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Published {
         let reference = self.reference(slot);
         let channel = &mut self.slots[slot as usize];
         let limits = self.rules.get(channel.rule).history;
-        channel.offset += 1;
-        let message = Message::new(reference, &channel.name, channel.offset, data);
+        let before = channel.offset;
+        let (epoch, offset, after) = match &self.order {
+            Some(order) => (order.epoch, at, Some(before)),
+            None => (channel.epoch, before + 1, None),
+        };
+        channel.offset = offset;
+        channel.messages += 1;
+        channel.deliveries += u64::from(channel.subscribers);
+        let position = Position { epoch, offset };
+        let message = Message::new(reference, &channel.name, position, after, data);
         let message = Arc::new(message);
         if limits.messages_max > 0 {
             let room = self
                 .limits
                 .history_bytes_max
                 .saturating_sub(self.history_bytes);
-            let history = channel.history.get_or_insert_default();
+            let history = channel
+                .history
+                .get_or_insert_with(|| Box::new(History::after_offset(before)));
             self.history_bytes -= history.bytes();
             history.push(now_ms, &message, &limits, room);
             self.history_bytes += history.bytes();
@@ -327,8 +331,8 @@ impl Channels {
             }
             let place = &mut self.slots[slot as usize];
             let rule = self.rules.get(place.rule);
-            if let Some(text) = place.take_due(now_ms, rule) {
-                return Some(self.send(now_ms, slot, &text));
+            if let Some((text, at)) = place.take_due(now_ms, rule) {
+                return Some(self.send(now_ms, slot, &text, at));
             }
             self.end_if_unused(now_ms, slot);
         }
@@ -357,14 +361,17 @@ impl Channels {
             return Err(Refusal::TooManySubscribers);
         }
         channel.join(subscriber, rule);
+        let order = self.order.as_ref();
         self.history_bytes -= channel.history_bytes();
-        let (missed, is_recovered) = channel.missed(now_ms, rule, since);
+        let (missed, is_recovered) = channel.missed(now_ms, rule, since, order);
         self.history_bytes += channel.history_bytes();
+        let ahead = since.filter(|_| is_recovered == Some(true));
+        let ahead = ahead.map_or(0, |since| since.offset);
         Ok(Subscription {
             channel: reference,
             position: Position {
-                epoch: reference.epoch,
-                offset: channel.offset,
+                epoch: order.map_or(reference.epoch, |order| order.epoch),
+                offset: channel.standing(order).max(ahead),
             },
             missed,
             is_recovered,
@@ -396,7 +403,9 @@ impl Channels {
         let (epoch, step) = self.epochs;
         self.epochs.0 = epoch + step;
         let rule = self.rules.index(name);
-        let slot = self.slots.insert(Channel::new(name, epoch, rule));
+        let mut channel = Channel::new(name, epoch, rule);
+        channel.offset = self.order.as_ref().map_or(0, |order| order.forgotten);
+        let slot = self.slots.insert(channel);
         let slot = u32::try_from(slot).map_err(|_| Refusal::TooManyChannels)?;
         let (seed, channels) = (self.seed, &self.slots);
         self.by_name.insert_unique(hash(seed, name), slot, |&slot| {
@@ -435,12 +444,22 @@ impl Channels {
             }
         }
         let channel = self.slots.remove(slot as usize);
+        if let Some(order) = &mut self.order {
+            order.forget(channel.offset);
+        }
         let entry = self
             .by_name
             .find_entry(hash(self.seed, &channel.name), |&other| other == slot);
         if let Ok(entry) = entry {
             entry.remove();
         }
+    }
+}
+
+fn check_json(data: &str) -> Result<(), Refusal> {
+    match serde_json::from_str::<&RawValue>(data) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Refusal::NotJson),
     }
 }
 

@@ -2,30 +2,82 @@
 
 use bytes::Bytes;
 
-use crate::audience::{Audience, ClientId, Left, Outlet};
+use crate::audience::{Audience, ClientId, Left, Outlet, Visit};
 use crate::channels::{ChannelRef, Channels, Position, Published, Refusal, Subscriber};
 use crate::message::{Format, text_frame};
 use crate::protocol::{self, Command, Publication, Wanted};
 use crate::sse;
 
+/// Most users of a channel that a client is told.
+const USERS_MAX: usize = 1000;
+
 /// All shards, wherever they are and whoever else uses them.
 pub trait Shards {
-    /// Uses the shard that holds channels of this name to publish, and hands what goes out to the loops before anybody
-    /// else uses it: a later message that came to a loop first would be taken for all there is.
+    /// Publishes what a client offers: with [`Offer::publish`] in the shard that holds its channel, and hands what goes
+    /// out to the loops before anybody else uses the shard, for a later message that came to a loop first would be taken
+    /// for all there is; or, where hubs share an order, examines it and asks for its place there.
     ///
     /// # Errors
     /// When it is not published.
-    fn publish(
-        &mut self,
-        name: &str,
-        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
-    ) -> Result<(), Refusal>;
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<Taken, Refusal>;
 
     /// Uses the shard that holds channels of this name.
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T;
 
     /// Uses the shard that a channel lives in.
     fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T;
+}
+
+/// What a client publishes.
+#[derive(Clone, Copy, Debug)]
+pub struct Offer<'a> {
+    /// Who.
+    pub visit: Visit,
+    /// Where.
+    pub channel: &'a str,
+    /// JSON.
+    pub data: &'a str,
+    /// What the answer is to carry, as JSON.
+    pub id: Option<&'a str>,
+    /// ms.
+    pub now_ms: u64,
+}
+
+impl Offer<'_> {
+    fn check(&self, channels: &Channels) -> Result<(), Refusal> {
+        if channels.rule(self.channel).clients_publish {
+            Ok(())
+        } else {
+            Err(Refusal::NotAllowed)
+        }
+    }
+
+    /// Publishes it, where clients may.
+    ///
+    /// # Errors
+    /// When it may not be.
+    pub fn publish(&self, channels: &mut Channels) -> Result<Published, Refusal> {
+        self.check(channels)?;
+        channels.publish(self.now_ms, self.channel, self.data)
+    }
+
+    /// Whether it may be given to the order that hubs share.
+    ///
+    /// # Errors
+    /// When it may not.
+    pub fn examine(&self, channels: &mut Channels) -> Result<(), Refusal> {
+        self.check(channels)?;
+        channels.examine(self.now_ms, self.channel, self.data)
+    }
+}
+
+/// What became of an offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It is published.
+    Done,
+    /// Others are asked; [`Desk::answer`] tells the client.
+    Asked,
 }
 
 /// What a client may do. A channel's rule must allow it too.
@@ -35,6 +87,17 @@ pub trait Rights {
 
     /// Whether it may publish to a channel that takes messages of clients.
     fn may_publish(&self, channel: &str) -> bool;
+
+    /// Who it is, where presence is kept.
+    fn user(&self) -> Option<&str> {
+        None
+    }
+
+    /// It presents a token: what that lets it do, it may from now on, and nothing else.
+    ///
+    /// # Errors
+    /// In words, when the token is not good; then nothing has changed.
+    fn present(&mut self, token: &str) -> Result<(), &'static str>;
 }
 
 /// Everybody may do everything that a channel's rule allows.
@@ -48,6 +111,10 @@ impl Rights for Open {
 
     fn may_publish(&self, _channel: &str) -> bool {
         true
+    }
+
+    fn present(&mut self, _token: &str) -> Result<(), &'static str> {
+        Err("this hub asks for no tokens")
     }
 }
 
@@ -77,7 +144,7 @@ pub struct Desk<'a, S, O> {
 
 impl<S: Shards, O: Outlet> Desk<'_, S, O> {
     /// Does what a client says, and answers it; whether it was not said too often.
-    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &impl Rights, text: &str) -> bool {
+    pub fn take(&mut self, speaker: &Speaker<'_>, rights: &mut impl Rights, text: &str) -> bool {
         if !self.audience.may_command(speaker.now_ms, speaker.client) {
             self.say(
                 speaker,
@@ -92,6 +159,13 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
                 return true;
             }
         };
+        if let Some(token) = &command.token {
+            if let Err(why) = rights.present(token) {
+                self.say(speaker, &protocol::unwelcome(command.id, why));
+                return true;
+            }
+            self.revise(speaker, rights);
+        }
         for wanted in &command.subscribe {
             if let Err(refusal) = self.subscribe(speaker, rights, wanted, command.id) {
                 self.say(
@@ -106,13 +180,52 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         if let Some(publication) = &command.publish {
             self.publish(speaker, rights, publication, command.id);
         }
-        if let Some(id) = command
-            .id
-            .filter(|_| command.subscribe.is_empty() && command.publish.is_none())
-        {
+        for name in &command.presence {
+            self.tell_presence(speaker, rights, name, command.id);
+        }
+        let is_answered = !command.subscribe.is_empty()
+            || command.publish.is_some()
+            || !command.presence.is_empty();
+        if let Some(id) = command.id.filter(|_| !is_answered) {
             self.say(speaker, &protocol::done(id));
         }
         true
+    }
+
+    /// Says who is in a channel, to who may read it.
+    fn tell_presence(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        name: &str,
+        id: Option<&str>,
+    ) {
+        let told = if rights.may_subscribe(name) {
+            let seen = self
+                .shards
+                .by_name(name, |channels| channels.presence(name, USERS_MAX));
+            protocol::present(id, name, &seen)
+        } else {
+            protocol::refused(id, name, Refusal::NotReadable)
+        };
+        self.say(speaker, &told);
+    }
+
+    /// A client may do something else than before: it loses what it may not read any more, and is told.
+    fn revise(&mut self, speaker: &Speaker<'_>, rights: &impl Rights) {
+        for channel in self.audience.channels_of(speaker.client) {
+            let name = self.shards.by_channel(channel, |channels| {
+                channels.name(channel).map(str::to_owned)
+            });
+            let Some(name) = name.filter(|name| !rights.may_subscribe(name)) else {
+                continue;
+            };
+            self.unsubscribe(speaker, &name);
+            self.say(
+                speaker,
+                &protocol::refused(None, &name, Refusal::NotReadable),
+            );
+        }
     }
 
     /// Subscribes a client, tells it what there is to be told, and gives it what it missed.
@@ -131,7 +244,16 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
             return Err(Refusal::NotReadable);
         }
         self.audience.may_subscribe(speaker.client)?;
-        let (now_ms, subscriber) = (speaker.now_ms, speaker.subscriber);
+        let now_ms = speaker.now_ms;
+        // The same command may have said who it is.
+        let subscriber = Subscriber {
+            user: rights.user(),
+            ..speaker.subscriber
+        };
+        let speaker = &Speaker {
+            subscriber,
+            ..*speaker
+        };
         let subscription = self.shards.by_name(name, |channels| {
             channels.subscribe(now_ms, name, wanted.since, subscriber)
         })?;
@@ -172,18 +294,43 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         publication: &Publication<'_>,
         id: Option<&str>,
     ) {
-        let (name, now_ms) = (&*publication.channel, speaker.now_ms);
-        let is_allowed = rights.may_publish(name);
-        let published = self.shards.publish(name, |channels| {
-            if is_allowed && channels.rule(name).clients_publish {
-                channels.publish(now_ms, name, publication.data.get())
-            } else {
-                Err(Refusal::NotAllowed)
+        let name = &*publication.channel;
+        let visit = self.audience.visit(speaker.client);
+        let offer = Offer {
+            visit,
+            channel: name,
+            data: publication.data.get(),
+            id,
+            now_ms: speaker.now_ms,
+        };
+        let published = if rights.may_publish(name) {
+            self.shards.publish(&offer)
+        } else {
+            Err(Refusal::NotAllowed)
+        };
+        match published {
+            Ok(Taken::Done) => self.answer(visit, name, id, Ok(())),
+            Ok(Taken::Asked) => {}
+            Err(refusal) => self.answer(visit, name, id, Err(refusal)),
+        }
+    }
+
+    /// Tells a client what became of what it offered, if it is still here.
+    pub fn answer(
+        &mut self,
+        visit: Visit,
+        name: &str,
+        id: Option<&str>,
+        done: Result<(), Refusal>,
+    ) {
+        let Some((client, format)) = self.audience.who(visit) else {
+            return;
+        };
+        match (done, id) {
+            (Err(refusal), _) => {
+                self.tell(client, format, &protocol::refused(id, name, refusal));
             }
-        });
-        match (published, id) {
-            (Err(refusal), _) => self.say(speaker, &protocol::refused(id, name, refusal)),
-            (Ok(()), Some(id)) => self.say(speaker, &protocol::done(id)),
+            (Ok(()), Some(id)) => self.tell(client, format, &protocol::done(id)),
             (Ok(()), None) => {}
         }
     }
@@ -228,11 +375,15 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
 
     /// Tells a client something that only it is told.
     fn say(&mut self, speaker: &Speaker<'_>, text: &str) {
-        let bytes = match speaker.format {
+        self.tell(speaker.client, speaker.format, text);
+    }
+
+    fn tell(&mut self, client: ClientId, format: Format, text: &str) {
+        let bytes = match format {
             Format::WebSocket | Format::Deflated => text_frame(text),
             Format::Sse => Bytes::from(sse::event(None, text)),
         };
-        self.audience.say(speaker.client, bytes, self.outlet);
+        self.audience.say(client, bytes, self.outlet);
     }
 }
 

@@ -6,14 +6,25 @@ use std::sync::Arc;
 use crate::message::Message;
 use crate::rules::HistoryLimits;
 
-/// Messages with offsets that follow each other, up to the channel's newest.
-#[derive(Debug, Default)]
+/// Messages of a channel in order, up to its newest.
+#[derive(Debug)]
 pub(crate) struct History {
+    /// Everything after this offset is here.
+    forgotten: u64,
     messages: VecDeque<(u64, Arc<Message>)>,
     bytes: usize,
 }
 
 impl History {
+    /// Remembers what comes after an offset.
+    pub(crate) fn after_offset(forgotten: u64) -> Self {
+        Self {
+            forgotten,
+            messages: VecDeque::new(),
+            bytes: 0,
+        }
+    }
+
     /// Bytes that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -43,6 +54,7 @@ impl History {
         if limits.messages_max == 0 || len > bytes_max {
             self.messages = VecDeque::new();
             self.bytes = 0;
+            self.forgotten = message.offset();
             return;
         }
         self.prune(now_ms, limits);
@@ -68,15 +80,17 @@ impl History {
     fn forget_oldest(&mut self) {
         if let Some((_, message)) = self.messages.pop_front() {
             self.bytes -= message.size();
+            self.forgotten = message.offset();
         }
     }
 
     /// Everything after `offset`, if that is known.
     pub(crate) fn after(&self, offset: u64) -> Option<Vec<Arc<Message>>> {
-        let (_, oldest) = self.messages.front()?;
-        let skipped = (offset + 1).checked_sub(oldest.offset())?;
-        let skipped = usize::try_from(skipped).ok()?;
-        Some(self.take_from(skipped))
+        let skipped = || {
+            self.messages
+                .partition_point(|(_, message)| message.offset() <= offset)
+        };
+        (offset >= self.forgotten).then(|| self.take_from(skipped()))
     }
 
     /// The newest `count`.

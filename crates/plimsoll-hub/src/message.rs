@@ -7,8 +7,8 @@ use plimsoll_wire::websocket::Opcode;
 use plimsoll_wire::websocket::deflate::Deflater;
 use plimsoll_wire::websocket::frame::{Frame, write};
 
-use crate::channels::ChannelRef;
-use crate::sse;
+use crate::channels::{ChannelRef, Position};
+use crate::{protocol, sse};
 
 /// Shortest message worth compressing, bytes.
 const DEFLATED_LEN_MIN: usize = 128;
@@ -28,7 +28,8 @@ pub enum Format {
 #[derive(Debug)]
 pub struct Message {
     channel: ChannelRef,
-    offset: u64,
+    position: Position,
+    is_notice: bool,
     /// The frame of WebSocket, whose end is the text.
     frame: Bytes,
     text_at: usize,
@@ -37,17 +38,36 @@ pub struct Message {
 }
 
 impl Message {
-    /// The message of a channel under this offset. `data` is JSON and stays as it is.
-    pub(crate) fn new(channel: ChannelRef, name: &str, offset: u64, data: &str) -> Self {
-        let epoch = channel.epoch;
+    /// The message of a channel at this position. `data` is JSON and stays as it is. Where offsets leave numbers out, it
+    /// says which one it comes `after`.
+    pub(crate) fn new(
+        channel: ChannelRef,
+        name: &str,
+        position: Position,
+        after: Option<u64>,
+        data: &str,
+    ) -> Self {
+        let Position { epoch, offset } = position;
+        let after = after.map_or_else(String::new, |after| format!(r#""after":{after},"#));
         let text = format!(
-            r#"{{"channel":{},"offset":{offset},"epoch":{epoch},"data":{data}}}"#,
+            r#"{{"channel":{},"offset":{offset},"epoch":{epoch},{after}"data":{data}}}"#,
             quoted(name)
         );
-        let frame = text_frame(&text);
+        Self::of(channel, position, false, &text)
+    }
+
+    /// What everybody is told who subscribed to a channel of which messages were missed: they begin anew at `position`.
+    pub(crate) fn notice(channel: ChannelRef, name: &str, position: Position) -> Self {
+        let text = protocol::lost(name, position);
+        Self::of(channel, position, true, &text)
+    }
+
+    fn of(channel: ChannelRef, position: Position, is_notice: bool, text: &str) -> Self {
+        let frame = text_frame(text);
         Self {
             channel,
-            offset,
+            position,
+            is_notice,
             text_at: frame.len() - text.len(),
             frame,
             sse: OnceLock::new(),
@@ -62,7 +82,17 @@ impl Message {
 
     /// Its number in the epoch, from 1.
     pub fn offset(&self) -> u64 {
-        self.offset
+        self.position.offset
+    }
+
+    /// Where it stands, as clients are told.
+    pub fn position(&self) -> Position {
+        self.position
+    }
+
+    /// Whether it says that messages before it were missed, and is none itself.
+    pub fn is_notice(&self) -> bool {
+        self.is_notice
     }
 
     /// What a client reads.
@@ -82,7 +112,7 @@ impl Message {
         match format {
             Format::WebSocket => &self.frame,
             Format::Sse => self.sse.get_or_init(|| {
-                let id = (self.channel.epoch, self.offset);
+                let id = (self.position.epoch, self.position.offset);
                 sse::event(Some(id), &String::from_utf8_lossy(self.text())).into()
             }),
             Format::Deflated => self.deflated.get_or_init(|| self.deflate(deflater)),
@@ -134,11 +164,16 @@ mod tests {
 
     use super::*;
 
-    const CHANNEL: ChannelRef = ChannelRef { slot: 3, epoch: 7 };
+    const CHANNEL: ChannelRef = ChannelRef { slot: 3, epoch: 9 };
+
+    /// A message at an offset.
+    fn message(name: &str, offset: u64, data: &str) -> Message {
+        Message::new(CHANNEL, name, Position { epoch: 7, offset }, None, data)
+    }
 
     #[test]
     fn a_message_is_what_the_surface_says() {
-        let message = Message::new(CHANNEL, "game-\"1\"", 5, r#"{"odds":[1, 2]}"#);
+        let message = message("game-\"1\"", 5, r#"{"odds":[1, 2]}"#);
         assert_eq!(
             message.bytes(Format::WebSocket, &mut None)[2..],
             br#"{"channel":"game-\"1\"","offset":5,"epoch":7,"data":{"odds":[1, 2]}}"#[..]
@@ -154,7 +189,7 @@ mod tests {
         let mut deflater = None;
         let data = format!("[{}1]", "1,".repeat(100));
         for offset in 1..4 {
-            let message = Message::new(CHANNEL, "a", offset, &data);
+            let message = message("a", offset, &data);
             let mut bytes = message.bytes(Format::Deflated, &mut deflater).to_vec();
             assert!(bytes.len() < message.text().len() / 2);
             let mut reader = Reader::new(Role::Client, true);
@@ -170,7 +205,7 @@ mod tests {
 
     #[test]
     fn what_is_short_is_not_compressed() {
-        let message = Message::new(CHANNEL, "a", 1, "1");
+        let message = message("a", 1, "1");
         let mut deflater = None;
         assert_eq!(
             message.bytes(Format::Deflated, &mut deflater),

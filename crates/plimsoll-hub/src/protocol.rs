@@ -2,14 +2,15 @@
 //!
 //! A client says `{"subscribe":["game-1"]}`, or from where it knows everything,
 //! `{"subscribe":[{"channel":"game-1","epoch":7,"offset":5}]}`; `{"unsubscribe":["game-1"]}`; and where it may,
-//! `{"publish":{"channel":"game-1","data":…}}`. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
+//! `{"publish":{"channel":"game-1","data":…}}`; where tokens are asked for, `{"token":"…"}`, alone or with any of these,
+//! says what it may do from then on; `{"presence":["game-1"]}` asks who is there. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
 //! Who adds an `id`, a number or a string, gets an answer with it; without one only bad news come.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::channels::{Position, Refusal, Subscription};
+use crate::channels::{Position, Presence, Refusal, Subscription};
 use crate::message::quoted;
 
 /// Most channels in one command.
@@ -27,6 +28,10 @@ pub struct Command<'a> {
     pub unsubscribe: Vec<String>,
     /// What it publishes: a channel and JSON.
     pub publish: Option<Publication<'a>>,
+    /// Channels of which it wants to know who is there.
+    pub presence: Vec<String>,
+    /// What says what it may do from now on.
+    pub token: Option<String>,
     /// What the answer is to carry, as JSON.
     pub id: Option<&'a str>,
 }
@@ -74,6 +79,9 @@ struct Said<'a> {
     unsubscribe: Vec<String>,
     #[serde(borrow)]
     publish: Option<Publication<'a>>,
+    #[serde(default)]
+    presence: Vec<String>,
+    token: Option<String>,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
 }
@@ -100,7 +108,8 @@ impl<'a> Command<'a> {
     pub fn read(text: &'a str) -> Result<Self, CommandFault> {
         let said: Said<'a> =
             serde_json::from_str(text).map_err(|error| CommandFault::Form(error.to_string()))?;
-        if said.subscribe.len().max(said.unsubscribe.len()) > CHANNELS_MAX {
+        let named = [&said.unsubscribe, &said.presence].map(Vec::len);
+        if named.into_iter().max() > Some(CHANNELS_MAX) || said.subscribe.len() > CHANNELS_MAX {
             return Err(CommandFault::TooMany);
         }
         let id = said.id.map(RawValue::get);
@@ -129,6 +138,8 @@ impl<'a> Command<'a> {
             subscribe: subscribe.collect(),
             unsubscribe: said.unsubscribe,
             publish: said.publish,
+            presence: said.presence,
+            token: said.token,
             id,
         })
     }
@@ -152,6 +163,12 @@ pub fn subscribed(id: Option<&str>, channel: &str, subscription: &Subscription) 
     ))
 }
 
+/// What everybody who subscribed to a channel is told when messages of it were missed.
+pub(crate) fn lost(channel: &str, position: Position) -> String {
+    let (channel, Position { epoch, offset }) = (quoted(channel), position);
+    format!(r#"{{"subscribed":{channel},"epoch":{epoch},"offset":{offset},"recovered":false}}"#)
+}
+
 /// What a client is told when something was done that it gave an id to.
 pub fn done(id: &str) -> String {
     format!(r#"{{"id":{id},"done":true}}"#)
@@ -161,6 +178,24 @@ pub fn done(id: &str) -> String {
 pub fn refused(id: Option<&str>, channel: &str, refusal: Refusal) -> String {
     let (id, channel, error) = (member(id), quoted(channel), quoted(&refusal.to_string()));
     format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
+}
+
+/// What a client is told of who subscribes to a channel: how many, and where that is kept, who and how often each.
+pub fn present(id: Option<&str>, channel: &str, seen: &Presence) -> String {
+    let (id, channel, subscribers) = (member(id), quoted(channel), seen.subscribers);
+    let users = seen.users.as_ref().map(|users| {
+        let users = users.iter();
+        let users = users.map(|(user, count)| format!("{}:{count}", quoted(user)));
+        let users = users.collect::<Vec<_>>().join(",");
+        format!(r#","users":{{{users}}},"all":{}"#, seen.is_whole)
+    });
+    let users = users.unwrap_or_default();
+    format!(r#"{{{id}"presence":{channel},"subscribers":{subscribers}{users}}}"#)
+}
+
+/// What a client is told when its token lets it do nothing.
+pub fn unwelcome(id: Option<&str>, why: &str) -> String {
+    format!(r#"{{{}"error":{}}}"#, member(id), quoted(why))
 }
 
 /// What a client is told when it was not understood, or says too much.
@@ -192,6 +227,8 @@ mod tests {
         assert_eq!(command.id, Some("3"));
         let command = Command::read(r#"{"publish":{"channel":"a","data":{"b": [1]}}}"#).unwrap();
         assert_eq!(command.publish.unwrap().data.get(), r#"{"b": [1]}"#);
+        let command = Command::read(r#"{"token":"a.b.c","subscribe":["a"]}"#).unwrap();
+        assert_eq!(command.token.as_deref(), Some("a.b.c"));
         let command = Command::read(r#"{"unsubscribe":["a"],"id":"x"}"#).unwrap();
         assert_eq!(
             (command.unsubscribe, command.id),

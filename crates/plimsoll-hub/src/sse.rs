@@ -41,6 +41,12 @@ pub fn channels(query: &str) -> Vec<String> {
         .collect()
 }
 
+/// The token of a query (`token=…`), and where its value stands.
+pub fn token(query: &str) -> Option<&str> {
+    let mut pairs = query.split('&');
+    pairs.find_map(|pair| pair.strip_prefix("token="))
+}
+
 /// A value of a query as it was before it was written so (`application/x-www-form-urlencoded`). What is no escape
 /// stays.
 fn decoded(value: &str) -> String {

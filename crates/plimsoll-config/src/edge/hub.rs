@@ -1,15 +1,18 @@
 //! The hub: channels that clients subscribe to.
 
+mod tokens;
+
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::Rate;
 use super::file::{required, token};
 use super::routes::rate;
-use super::words::{HUB, HUB_CHANNELS, HUB_REDIS};
+use super::words::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::{Kind, Node};
 use crate::units;
+pub use tokens::{HubKey, HubTokens};
 
 /// Most rules for channels.
 const RULES_MAX: usize = 1000;
@@ -21,6 +24,8 @@ pub struct Hub {
     pub path: String,
     /// What whoever publishes at the admin address must know; `None` is what that address itself asks for.
     pub publish_token: Option<String>,
+    /// What tells clients what they may do; without, everybody may read every channel.
+    pub tokens: Option<HubTokens>,
     /// Pages of these origins may open it besides those of the host that is asked; `*` is all.
     pub origins: Vec<String>,
     /// Rules; the first whose pattern means a channel's name.
@@ -47,6 +52,27 @@ pub struct Hub {
     pub history_bytes_max: u64,
     /// A Redis whose messages go to channels of the same name.
     pub redis: Option<HubRedis>,
+    /// A Redis through which several edges share their channels.
+    pub shared: Option<HubShared>,
+}
+
+/// A Redis through which several edges share their channels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubShared {
+    /// Its name or number.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Who asks, where Redis knows several users.
+    pub user: Option<String>,
+    /// What Redis asks for.
+    pub password: Option<String>,
+    /// What its keys begin with: edges of one name share.
+    pub name: String,
+    /// Most messages that it holds for edges that come or return.
+    pub messages_max: u64,
+    /// Most bytes of them.
+    pub bytes_max: u64,
 }
 
 /// A Redis that is listened to.
@@ -89,6 +115,8 @@ pub struct HubRule {
     pub clients_publish: bool,
     /// Newest messages that a new subscriber is given.
     pub replay: u32,
+    /// Whether it is kept who is there.
+    pub presence: bool,
 }
 
 /// What becomes of a client that does not read as fast as it is written to.
@@ -114,6 +142,7 @@ impl Hub {
         is_path.then(|| Self {
             path: path.to_owned(),
             publish_token: None,
+            tokens: None,
             origins: Vec::new(),
             channels: Vec::new(),
             slow: HubSlow::default(),
@@ -130,6 +159,7 @@ impl Hub {
             channels_max: 1_000_000,
             history_bytes_max: 64 << 20,
             redis: None,
+            shared: None,
         })
     }
 }
@@ -149,6 +179,7 @@ impl HubRule {
             subscribers_max: 1_000_000,
             clients_publish: false,
             replay: 0,
+            presence: false,
         }
     }
 }
@@ -218,8 +249,22 @@ pub(super) fn hub(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
         &mut hub.history_bytes_max,
         size(desk, &fields, "history_size", 64 << 10..=64 << 30),
     );
-    hub.redis = fields.get("redis").and_then(|node| redis(desk, node));
+    others(desk, &fields, &mut hub);
     said.map(|_| hub)
+}
+
+/// Reads who may do what, where messages come from besides publishers, and who else has them.
+fn others(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
+    hub.tokens = fields
+        .get("tokens")
+        .and_then(|node| tokens::tokens(desk, node));
+    hub.redis = fields.get("redis").and_then(|node| redis(desk, node));
+    hub.shared = fields.get("shared").and_then(|node| shared(desk, node));
+    if let (Some(node), true) = (fields.get("redis"), hub.shared.is_some()) {
+        let valid = "one of the two: publish to any of the edges over HTTP";
+        let fault = "each of the edges that share would publish what it hears from `redis`";
+        desk.fault(node, fault, valid);
+    }
 }
 
 fn at(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
@@ -233,17 +278,10 @@ fn at(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
 
 /// Reads `redis:`, an address or more about it.
 fn redis(desk: &Desk<'_>, node: &Node) -> Option<HubRedis> {
-    let valid = "a host and a port, such as 127.0.0.1:6379";
     let at = |node: &Node| {
-        let text = desk.word(node, valid)?;
-        let parts = text.rsplit_once(':');
-        let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
-        let Some((host, port)) = parts.filter(|(host, _)| !host.is_empty()) else {
-            desk.fault(node, format!("`{text}` is no address of Redis"), valid);
-            return None;
-        };
+        let (host, port) = redis_address(desk, node)?;
         Some(HubRedis {
-            host: host.trim_matches(['[', ']']).to_owned(),
+            host,
             port,
             user: None,
             password: None,
@@ -254,11 +292,7 @@ fn redis(desk: &Desk<'_>, node: &Node) -> Option<HubRedis> {
         return at(node);
     }
     let fields = desk.fields(node, &HUB_REDIS)?;
-    let word = |word: &str, valid: &str| fields.get(word).and_then(|node| desk.word(node, valid));
-    let (user, password) = (word("user", "a name"), word("password", "a password"));
-    if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
-        desk.fault(node, "a user has a password", "`password: …` beside it");
-    }
+    let (user, password) = credentials(desk, &fields);
     let patterns = fields.get("channels").map(|node| {
         let items = desk.one_or_more(node).iter();
         let items = items.filter_map(|node| desk.word(node, "a pattern such as game-*"));
@@ -271,6 +305,72 @@ fn redis(desk: &Desk<'_>, node: &Node) -> Option<HubRedis> {
         patterns: patterns.unwrap_or(redis.patterns),
         ..redis
     })
+}
+
+/// Reads `shared:`, an address or more about it.
+fn shared(desk: &Desk<'_>, node: &Node) -> Option<HubShared> {
+    let at = |node: &Node| {
+        let (host, port) = redis_address(desk, node)?;
+        Some(HubShared {
+            host,
+            port,
+            user: None,
+            password: None,
+            name: "plimsoll".to_owned(),
+            messages_max: 100_000,
+            bytes_max: 64 << 20,
+        })
+    };
+    if matches!(node.kind, Kind::Scalar { .. }) {
+        return at(node);
+    }
+    let fields = desk.fields(node, &HUB_SHARED)?;
+    let (user, password) = credentials(desk, &fields);
+    let valid = "1 to 100 letters, digits, `-`, `_`, `.` and `:`";
+    let name = fields
+        .get("name")
+        .and_then(|node| Some((node, desk.word(node, valid)?)));
+    let name = name.and_then(|(node, name)| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
+        let is_name = (1..=100).contains(&name.len()) && name.bytes().all(is_plain);
+        if !is_name {
+            desk.fault(node, format!("`{name}` cannot begin a key"), valid);
+        }
+        is_name.then_some(name)
+    });
+    let messages = count(desk, &fields, "messages", 1..=10_000_000);
+    let bytes = size(desk, &fields, "size", 64 << 10..=64 << 30);
+    let mut shared = required(desk, &fields, "address").and_then(at)?;
+    put(&mut shared.name, name);
+    put(&mut shared.messages_max, messages.map(u64::from));
+    put(&mut shared.bytes_max, bytes);
+    Some(HubShared {
+        user,
+        password,
+        ..shared
+    })
+}
+
+/// Where a Redis is.
+fn redis_address(desk: &Desk<'_>, node: &Node) -> Option<(String, u16)> {
+    let valid = "a host and a port, such as 127.0.0.1:6379";
+    let text = desk.word(node, valid)?;
+    let parts = text.rsplit_once(':');
+    let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
+    let Some((host, port)) = parts.filter(|(host, _)| !host.is_empty()) else {
+        desk.fault(node, format!("`{text}` is no address of Redis"), valid);
+        return None;
+    };
+    Some((host.trim_matches(['[', ']']).to_owned(), port))
+}
+
+/// Who asks Redis.
+fn credentials(desk: &Desk<'_>, fields: &Fields<'_>) -> (Option<String>, Option<String>) {
+    let word = |word: &str, valid: &str| fields.get(word).and_then(|node| desk.word(node, valid));
+    if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
+        desk.fault(node, "a user has a password", "`password: …` beside it");
+    }
+    (word("user", "a name"), word("password", "a password"))
 }
 
 fn origins(desk: &Desk<'_>, node: &Node) -> Vec<String> {
@@ -329,6 +429,10 @@ fn rule(desk: &Desk<'_>, node: &Node) -> Option<HubRule> {
     put(
         &mut rule.clients_publish,
         fields.get("publish").and_then(|node| desk.switch(node)),
+    );
+    put(
+        &mut rule.presence,
+        fields.get("presence").and_then(|node| desk.switch(node)),
     );
     put(
         &mut rule.replay,

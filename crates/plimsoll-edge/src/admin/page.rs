@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::figures::TimesSum;
+use crate::hub::HubView;
 use crate::overview::Overview;
 use crate::own::Reason;
 
@@ -15,13 +17,6 @@ pub(super) fn figures(seen: &Overview) -> String {
         .zip(seen.own)
         .map(|(reason, count)| (reason.name().to_owned(), count.into()))
         .collect();
-    let quantiles = |times: &crate::figures::TimesSum| {
-        json!({
-            "p50": times.quantile_ms(0.5),
-            "p95": times.quantile_ms(0.95),
-            "p99": times.quantile_ms(0.99),
-        })
-    };
     let pools = seen.pools.iter().map(|pool| {
         let servers = pool.servers.iter().map(|server| {
             json!({
@@ -45,15 +40,7 @@ pub(super) fn figures(seen: &Overview) -> String {
             "size": held.size, "bytes": held.bytes, "objects": held.objects, "evicted": held.evicted,
         })
     });
-    let hub = seen.hub.as_ref().map(|hub| {
-        json!({
-            "websockets": hub.sockets, "sse": hub.events, "channels": hub.channels,
-            "history_bytes": hub.history_bytes, "published": hub.published, "conflated": hub.held,
-            "messages": hub.messages, "deliveries": hub.delivered, "dropped": hub.dropped,
-            "disconnected": hub.disconnected, "recovered": hub.recovered, "unrecovered": hub.unrecovered,
-            "lag_ms": quantiles(&hub.lag),
-        })
-    });
+    let hub = seen.hub.as_ref().map(hub);
     let alarms = seen.alarms.iter().filter(|alarm| alarm.is_alarmed);
     let alarms = alarms.map(|alarm| json!({ "kind": alarm.kind, "name": alarm.name }));
     json!({
@@ -75,6 +62,39 @@ pub(super) fn figures(seen: &Overview) -> String {
         "pools": pools.collect::<Vec<_>>(),
     })
     .to_string()
+}
+
+/// Half, 95 and 99 of a hundred, ms.
+fn quantiles(times: &TimesSum) -> Value {
+    json!({
+        "p50": times.quantile_ms(0.5),
+        "p95": times.quantile_ms(0.95),
+        "p99": times.quantile_ms(0.99),
+    })
+}
+
+/// The hub, as JSON.
+fn hub(hub: &HubView) -> Value {
+    let shared = hub.shared.map(|shared| {
+        json!({
+            "joined": shared.is_joined, "posted": shared.posted, "refused": shared.refused,
+            "read": shared.read, "losses": shared.lost,
+        })
+    });
+    let largest = hub.largest.iter().map(|channel| {
+            json!({
+                "channel": channel.name, "subscribers": channel.subscribers, "messages": channel.messages,
+                "deliveries": channel.deliveries, "history_bytes": channel.history_bytes,
+            })
+        });
+    json!({
+        "websockets": hub.sockets, "sse": hub.events, "channels": hub.channels,
+        "history_bytes": hub.history_bytes, "published": hub.published, "conflated": hub.held,
+        "messages": hub.messages, "deliveries": hub.delivered, "dropped": hub.dropped,
+        "disconnected": hub.disconnected, "recovered": hub.recovered, "unrecovered": hub.unrecovered,
+        "lag_ms": quantiles(&hub.lag), "shared": shared,
+        "largest": largest.collect::<Vec<_>>(),
+    })
 }
 
 #[cfg(test)]

@@ -88,9 +88,9 @@ impl Connection {
             return self.refuse_head(&head, client, &own, 403, Reason::Blocked);
         }
         if let Some(hub) = &settings.hub
-            && hub.takes(head.target)
+            && self.goes_to_hub(&head, client, &own, hub)
         {
-            return self.visit(&head, client, &own, hub);
+            return;
         }
         let random = event_loop.random();
         let index = match settings.routes.find(&head, unit(random)) {

@@ -10,6 +10,7 @@ use crate::client::Client;
 use crate::clock::{self, Nanoseconds};
 use crate::exchange::{End, Exchange, Facts, Moments};
 use crate::fragments::pipe::Report;
+use crate::hub::client::File;
 use crate::own::{self, Manner, Reason};
 use crate::record::{self, Outcome};
 use crate::settings::Settings;
@@ -174,6 +175,17 @@ impl Connection {
         own::explained(&mut bytes, status, reason, why, manner(own, after, &date));
         drop(date);
         self.send_own(bytes, after, own, status, reason, line);
+    }
+
+    /// A file of the hub's.
+    pub(super) fn answer_file(&mut self, own: &Own, file: &File, is_known: bool, line: &[u8]) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        own::file(&mut bytes, file, is_known, manner(own, after, &date));
+        drop(date);
+        let status = if is_known { 304 } else { 200 };
+        self.send_own(bytes, after, own, status, Reason::Hub, line);
     }
 
     fn send_own(

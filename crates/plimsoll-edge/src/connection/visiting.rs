@@ -1,10 +1,12 @@
 //! Requests at the hub's path: clients that come to stay.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use plimsoll_hub::channels::Position;
+use plimsoll_hub::desk::Rights as _;
 use plimsoll_hub::{Format, sse};
 use plimsoll_wire::request_head::RequestHead;
 use plimsoll_wire::websocket::handshake::{answer, read_request};
@@ -14,6 +16,8 @@ use super::{Connection, Stage};
 use crate::client::Client;
 use crate::clock;
 use crate::hub::Hub;
+use crate::hub::client::File;
+use crate::hub::token::{Access, Grant};
 use crate::hub::visitor::{Arrival, Visitor};
 use crate::own::Reason;
 use crate::record::Outcome;
@@ -36,8 +40,27 @@ fn refused(status: u16, why: &'static str) -> Refused {
 }
 
 impl Connection {
+    /// Answers what is asked of the hub; whether it is that.
+    #[inline]
+    pub(super) fn goes_to_hub(
+        &mut self,
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: &Own,
+        hub: &Arc<Hub>,
+    ) -> bool {
+        if hub.takes(head.target) {
+            self.visit(head, client, own, hub);
+        } else if let Some(file) = hub.file(head.target) {
+            self.give_file(head, client, own, file);
+        } else {
+            return false;
+        }
+        true
+    }
+
     /// Lets a client into the hub, or says why not.
-    pub(super) fn visit(
+    fn visit(
         &mut self,
         head: &RequestHead<'_, '_>,
         client: Option<IpAddr>,
@@ -45,7 +68,14 @@ impl Connection {
         hub: &Arc<Hub>,
     ) {
         let mut line = Vec::new();
-        self.begin_line(&mut line, head, client);
+        // A token is written nowhere.
+        let shown = without_token(head.target);
+        let head_shown = RequestHead {
+            target: &shown,
+            ..*head
+        };
+        self.begin_line(&mut line, &head_shown, client);
+        self.show_target(&shown);
         match self.arrival(head, own, hub) {
             Ok((status, arrival)) => {
                 self.tell_of_visit(own, status, &line);
@@ -55,6 +85,27 @@ impl Connection {
                 self.answer_explained(own, status, Reason::Hub, (why, extra), &line);
             }
         }
+    }
+
+    /// Gives a browser the hub's client.
+    fn give_file(
+        &mut self,
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: &Own,
+        file: &File,
+    ) {
+        let mut line = Vec::new();
+        self.begin_line(&mut line, head, client);
+        if !matches!(head.method, "GET" | "HEAD") {
+            let why = ("a file is asked for with GET", "Allow: GET, HEAD\r\n");
+            return self.answer_explained(own, 405, Reason::Hub, why, &line);
+        }
+        let is_known = head.headers.iter().any(|header| {
+            header.name.eq_ignore_ascii_case("if-none-match")
+                && header.value.trim_ascii() == file.tag.as_bytes()
+        });
+        self.answer_file(own, file, is_known, &line);
     }
 
     fn arrival(
@@ -78,6 +129,15 @@ impl Connection {
                 ..refused(503, "there is no room; come back in a second")
             });
         }
+        if !hub.is_open() {
+            return Err(Refused {
+                extra: "Retry-After: 1\r\n",
+                ..refused(
+                    503,
+                    "the hub waits for the Redis that it shares; come back in a second",
+                )
+            });
+        }
         if !hub.lets_in(head) {
             return Err(refused(
                 403,
@@ -88,11 +148,16 @@ impl Connection {
             header.name.eq_ignore_ascii_case("sec-websocket-key")
                 || header.name.eq_ignore_ascii_case("sec-websocket-version")
         });
-        if is_socket || head.upgrade {
-            socket(head, hub).map(|arrival| (101, arrival))
+        let mut grant = grant(head, hub)?;
+        let (status, mut arrival) = if is_socket || head.upgrade {
+            (101, socket(head, hub)?)
         } else {
-            self.events(head, hub).map(|arrival| (200, arrival))
-        }
+            let arrival = self.events(head, hub)?;
+            may_read(hub, &mut grant, &arrival.channels)?;
+            (200, arrival)
+        };
+        arrival.grant = grant;
+        Ok((status, arrival))
     }
 
     /// A reader of Server-Sent Events.
@@ -142,6 +207,7 @@ impl Connection {
             head: answer,
             channels,
             since: since.map(|(epoch, offset)| Position { epoch, offset }),
+            grant: None,
         })
     }
 
@@ -187,6 +253,65 @@ impl Connection {
     }
 }
 
+/// What whoever asks may do, by the token of the request: `Authorization: Bearer …`, or `token=…` in the query, for
+/// browsers can say nothing else when they open a stream.
+fn grant(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<Option<Box<Grant>>, Refused> {
+    let Some(gate) = &hub.gate else {
+        return Ok(None);
+    };
+    let mut said = head.headers.iter();
+    let said = said.find(|header| header.name.eq_ignore_ascii_case("authorization"));
+    let said = said.and_then(|header| std::str::from_utf8(header.value).ok());
+    let bearer = said.and_then(|said| said.trim().strip_prefix("Bearer "));
+    let query = head.target.split_once('?').map_or("", |(_, query)| query);
+    let Some(token) = bearer.or_else(|| sse::token(query)) else {
+        return Ok(None);
+    };
+    match gate.admit(token.trim(), clock::unix_s()) {
+        Ok(grant) => Ok(Some(Box::new(grant))),
+        Err(why) => Err(unauthorized(why)),
+    }
+}
+
+fn unauthorized(why: &'static str) -> Refused {
+    Refused {
+        extra: "WWW-Authenticate: Bearer\r\n",
+        ..refused(401, why)
+    }
+}
+
+/// A reader of events has no other way to learn that it may not read: browsers ask again for a stream that ends.
+fn may_read(hub: &Hub, grant: &mut Option<Box<Grant>>, channels: &[String]) -> Result<(), Refused> {
+    let has_token = grant.is_some();
+    let access = Access {
+        gate: hub.gate.as_deref(),
+        grant,
+        is_known: false,
+        now_s: clock::unix_s(),
+    };
+    if channels.iter().all(|channel| access.may_subscribe(channel)) {
+        Ok(())
+    } else if has_token {
+        Err(refused(
+            403,
+            "the token does not let its bearer read this channel",
+        ))
+    } else {
+        Err(unauthorized(
+            "this channel is read with a token: ?token=…, or Authorization: Bearer …",
+        ))
+    }
+}
+
+/// A target whose token nobody can read.
+fn without_token(target: &str) -> Cow<'_, str> {
+    let query = target.split_once('?').map_or("", |(_, query)| query);
+    match sse::token(query) {
+        Some(token) if !token.is_empty() => Cow::Owned(target.replace(token, "-")),
+        _ => Cow::Borrowed(target),
+    }
+}
+
 /// A WebSocket.
 fn socket(head: &RequestHead<'_, '_>, hub: &Arc<Hub>) -> Result<Arrival, Refused> {
     let wish = read_request(head).map_err(|fault| {
@@ -217,5 +342,6 @@ fn socket(head: &RequestHead<'_, '_>, hub: &Arc<Hub>) -> Result<Arrival, Refused
         head: answer(&wish, None, deflate),
         channels: Vec::new(),
         since: None,
+        grant: None,
     })
 }

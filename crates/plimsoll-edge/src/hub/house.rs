@@ -12,9 +12,10 @@ use plimsoll_wire::websocket::Limits as WireLimits;
 use plimsoll_wire::websocket::deflate::Inflater;
 
 use super::Hub;
-use super::inbox::Dated;
+use super::inbox::{Dated, Letter};
 use super::seats::{Seat, Seats};
-use super::world::World;
+use super::token::Gate;
+use super::world::{FromLoop, World};
 use crate::client::Client;
 use crate::clock::Clock;
 use crate::figures::Figures;
@@ -29,6 +30,8 @@ pub(crate) struct House {
     /// What a client's messages may be.
     pub(super) wire_limits: Cell<WireLimits>,
     pub(super) ping_ticks: Cell<u64>,
+    /// Who asks clients for tokens.
+    pub(super) gate: RefCell<Option<Arc<Gate>>>,
     /// Whether the configuration still has it.
     pub(super) is_open: Cell<bool>,
     pub(super) room: RefCell<Room>,
@@ -55,6 +58,7 @@ impl House {
             figures: Arc::clone(figures),
             wire_limits: Cell::new(hub.wire_limits()),
             ping_ticks: Cell::new(hub.ping_ticks()),
+            gate: RefCell::new(hub.gate.clone()),
             is_open: Cell::new(true),
             room: RefCell::new(Room {
                 audience: Audience::new(hub.audience_limits()),
@@ -78,6 +82,7 @@ impl House {
     pub(crate) fn follow(&self, hub: &Hub) {
         self.wire_limits.set(hub.wire_limits());
         self.ping_ticks.set(hub.ping_ticks());
+        self.gate.borrow_mut().clone_from(&hub.gate);
         self.room
             .borrow_mut()
             .audience
@@ -89,13 +94,18 @@ impl House {
         self.is_open.set(false);
     }
 
-    pub(super) fn speaker(&self, client: ClientId, format: Format) -> Speaker<'static> {
+    pub(super) fn speaker<'a>(
+        &self,
+        client: ClientId,
+        format: Format,
+        user: Option<&'a str>,
+    ) -> Speaker<'a> {
         Speaker {
             client,
             format,
             subscriber: Subscriber {
                 event_loop: self.number,
-                user: None,
+                user,
             },
             now_ms: self.world.now_ms(),
         }
@@ -111,14 +121,22 @@ impl House {
     }
 
     /// A client is gone.
-    pub(super) fn dismiss(&self, id: ClientId, format: Format) {
+    pub(super) fn dismiss(&self, id: ClientId, format: Format, user: Option<&str>) {
         let mut room = self.room.borrow_mut();
-        room.desk(&mut &*self.world)
-            .dismiss(&self.speaker(id, format));
+        room.desk(&mut self.shards())
+            .dismiss(&self.speaker(id, format, user));
         room.seats.take(id);
         room.settle(&self.figures);
         drop(room);
         self.count_of(format).decrement();
+    }
+
+    /// All channels, for a client of this loop.
+    pub(super) fn shards(&self) -> FromLoop<'_> {
+        FromLoop {
+            world: &self.world,
+            event_loop: usize::from(self.number),
+        }
     }
 
     fn count_of(&self, format: Format) -> &crate::figures::Counter {
@@ -139,6 +157,22 @@ impl House {
         }
         room.settle(&self.figures);
     }
+
+    /// Tells clients what became of what they offered.
+    fn hand_letters(&self, letters: Vec<Letter>) {
+        let mut room = self.room.borrow_mut();
+        for letter in letters {
+            let Letter {
+                visit,
+                channel,
+                id,
+                done,
+            } = letter;
+            room.desk(&mut self.shards())
+                .answer(visit, &channel, id.as_deref(), done);
+        }
+        room.settle(&self.figures);
+    }
 }
 
 impl Drop for House {
@@ -155,8 +189,8 @@ impl Room {
     /// Where a client's words are taken.
     pub(super) fn desk<'a, 'w>(
         &'a mut self,
-        shards: &'a mut &'w World,
-    ) -> Desk<'a, &'w World, Seats> {
+        shards: &'a mut FromLoop<'w>,
+    ) -> Desk<'a, FromLoop<'w>, Seats> {
         Desk {
             shards,
             audience: &mut self.audience,
@@ -189,10 +223,15 @@ async fn deliver(house: Weak<House>, world: Arc<World>, number: usize) {
         inbox.ready.notified().await;
         loop {
             inbox.take(&mut batch);
-            let Some(house) = house.upgrade().filter(|_| !batch.is_empty()) else {
+            let letters = inbox.take_letters();
+            let has_any = !batch.is_empty() || !letters.is_empty();
+            let Some(house) = house.upgrade().filter(|_| has_any) else {
                 break;
             };
             house.hand_out(&mut batch);
+            if !letters.is_empty() {
+                house.hand_letters(letters);
+            }
             drop(house);
             // Requests, and clients that say something, have their turn.
             tokio::task::yield_now().await;

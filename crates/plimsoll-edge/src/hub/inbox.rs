@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use plimsoll_hub::Message;
+use plimsoll_hub::audience::Visit;
+use plimsoll_hub::channels::Refusal;
 use tokio::sync::Notify;
 
 use crate::clock::Nanoseconds;
@@ -20,12 +22,23 @@ const BATCH_MAX: usize = 64;
 /// A message, and when it went out.
 pub(super) type Dated = (Nanoseconds, Arc<Message>);
 
+/// What became of something that a client of the loop offered, and others were asked about.
+#[derive(Debug)]
+pub(super) struct Letter {
+    pub(super) visit: Visit,
+    pub(super) channel: String,
+    pub(super) id: Option<String>,
+    pub(super) done: Result<(), Refusal>,
+}
+
 /// Messages that wait for one loop.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     queue: Mutex<VecDeque<Dated>>,
     bytes: AtomicUsize,
     len: AtomicUsize,
+    /// No more than there are offers.
+    letters: Mutex<Vec<Letter>>,
     /// Told when the first of a batch is there.
     pub(super) ready: Notify,
 }
@@ -38,6 +51,17 @@ impl Inbox {
         queue.push_back((at, Arc::clone(message)));
         self.len.store(queue.len(), Ordering::Relaxed);
         queue.len() == 1
+    }
+
+    /// Puts in a letter, and wakes the loop.
+    pub(super) fn write(&self, letter: Letter) {
+        lock(&self.letters).push(letter);
+        self.ready.notify_one();
+    }
+
+    /// Takes all letters.
+    pub(super) fn take_letters(&self) -> Vec<Letter> {
+        std::mem::take(&mut *lock(&self.letters))
     }
 
     /// Takes what there is, up to a batch.

@@ -5,6 +5,7 @@ use plimsoll_hub::protocol::Publication;
 use serde_json::{Value, json};
 
 use super::Hub;
+use super::world::Begun;
 
 /// Longest order, bytes.
 pub(crate) const ORDER_LEN_MAX: usize = 4 << 20;
@@ -14,16 +15,16 @@ const BATCH_MAX: usize = 10_000;
 const VALID: &str = "say {\"channel\":\"game-1\",\"data\":…}, or a list of such";
 
 /// Carries out an order: the status of the answer, and what it says.
-pub(crate) fn order(hub: &Hub, body: &[u8]) -> (u16, Value) {
+pub(crate) async fn order(hub: &Hub, body: &[u8]) -> (u16, Value) {
     if body.trim_ascii_start().starts_with(b"[") {
         return match serde_json::from_slice::<Vec<Publication<'_>>>(body) {
-            Ok(batch) if batch.len() <= BATCH_MAX => list(hub, &batch),
+            Ok(batch) if batch.len() <= BATCH_MAX => list(hub, &batch).await,
             Ok(_) => (422, fault(&format!("more than {BATCH_MAX} at once"))),
             Err(error) => not_understood(&error),
         };
     }
     match serde_json::from_slice::<Publication<'_>>(body) {
-        Ok(publication) => match publish(hub, &publication) {
+        Ok(publication) => match end(begin(hub, &publication)).await {
             Ok(done) => (200, done),
             Err(refusal) => (status(refusal), fault(&refusal.to_string())),
         },
@@ -32,37 +33,43 @@ pub(crate) fn order(hub: &Hub, body: &[u8]) -> (u16, Value) {
 }
 
 /// All of a list, whatever becomes of each; the status is that of the first that was refused.
-fn list(hub: &Hub, batch: &[Publication<'_>]) -> (u16, Value) {
+async fn list(hub: &Hub, batch: &[Publication<'_>]) -> (u16, Value) {
     let mut whole = 200;
-    let results = batch.iter().map(|publication| {
-        publish(hub, publication).unwrap_or_else(|refusal| {
+    // All are begun before the first is waited for.
+    let begun: Vec<_> = batch.iter().map(|one| begin(hub, one)).collect();
+    let mut results = Vec::new();
+    for one in begun {
+        results.push(end(one).await.unwrap_or_else(|refusal| {
             if whole == 200 {
                 whole = status(refusal);
             }
             fault(&refusal.to_string())
-        })
-    });
-    let results: Vec<Value> = results.collect();
+        }));
+    }
     (whole, json!({ "published": results }))
 }
 
-/// Where it stands, or why it has no place.
-fn publish(hub: &Hub, publication: &Publication<'_>) -> Result<Value, Refusal> {
+fn begin(hub: &Hub, publication: &Publication<'_>) -> Result<Begun, Refusal> {
     let data = publication.data.get();
-    Ok(match hub.world.publish(&publication.channel, data)? {
-        Published::Sent(message, _) => {
-            json!({ "epoch": message.channel().epoch(), "offset": message.offset() })
-        }
-        Published::Held => json!({ "held": true }),
-        Published::Unheard => json!({ "unheard": true }),
-    })
+    hub.world.begin_publishing(&publication.channel, data)
+}
+
+/// Where it stands, or why it has no place.
+async fn end(begun: Result<Begun, Refusal>) -> Result<Value, Refusal> {
+    let position = match begun? {
+        Begun::Done(Published::Sent(message, _)) => message.position(),
+        Begun::Done(Published::Held) => return Ok(json!({ "held": true })),
+        Begun::Done(Published::Unheard) => return Ok(json!({ "unheard": true })),
+        Begun::Asked(answer) => answer.await.unwrap_or(Err(Refusal::Unsure))?,
+    };
+    Ok(json!({ "epoch": position.epoch, "offset": position.offset }))
 }
 
 fn status(refusal: Refusal) -> u16 {
     match refusal {
         Refusal::DataTooLong(_) => 413,
         Refusal::TooOften => 429,
-        Refusal::Behind | Refusal::TooManyChannels => 503,
+        Refusal::Away | Refusal::Unsure | Refusal::Behind | Refusal::TooManyChannels => 503,
         _ => 422,
     }
 }
@@ -99,7 +106,8 @@ mod tests {
     }
 
     fn say(hub: &Hub, body: &str) -> (u16, Value) {
-        order(hub, body.as_bytes())
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(order(hub, body.as_bytes()))
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Messages from Redis: what is published there to a channel goes to the hub's channel of the same name.
 
-mod resp;
+pub(super) mod link;
+pub(super) mod resp;
+pub(super) mod value;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -9,20 +11,18 @@ use std::time::Duration;
 use plimsoll_config::edge::HubRedis;
 use plimsoll_hub::Refusal;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use super::world::World;
 use crate::running::Control;
+use link::{PATIENCE, Place, authentication, connect};
 use resp::{Malformed, Reply};
 
-/// Time for a connection and for an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
 /// When nothing was said for so long, Redis is asked whether it is there.
 const SILENCE: Duration = Duration::from_secs(10);
 /// Pauses between two tries, the first and the longest.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+pub(super) const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 /// Pause while the loops catch up. Redis holds what comes meanwhile, within its own limit.
-const CATCHING_UP: Duration = Duration::from_millis(2);
+pub(super) const CATCHING_UP: Duration = Duration::from_millis(2);
 /// Room for what is read at once.
 const READ_LEN: usize = 64 * 1024;
 
@@ -101,17 +101,14 @@ impl Session<'_> {
 
     async fn serve(&mut self, config: &HubRedis) -> Result<Infallible, String> {
         let in_words = |error: std::io::Error| error.to_string();
-        let connecting = TcpStream::connect((config.host.as_str(), config.port));
-        let connected = tokio::time::timeout(PATIENCE, connecting).await;
-        let mut stream = connected
-            .map_err(|_| format!("no connection within {PATIENCE:?}"))?
-            .map_err(in_words)?;
-        let mut said = Vec::new();
-        if let Some(password) = &config.password {
-            let user = config.user.as_deref();
-            let words = ["AUTH"].into_iter().chain(user).chain([password.as_str()]);
-            said.extend(resp::command(&words.collect::<Vec<_>>()));
-        }
+        let mut stream = connect(&config.host, config.port).await?;
+        let place = Place {
+            host: &config.host,
+            port: config.port,
+            user: config.user.as_deref(),
+            password: config.password.as_deref(),
+        };
+        let mut said = authentication(&place).unwrap_or_default();
         let patterns = config.patterns.iter().map(String::as_str);
         let words = ["PSUBSCRIBE"].into_iter().chain(patterns);
         said.extend(resp::command(&words.collect::<Vec<_>>()));

@@ -54,6 +54,11 @@ impl Seat {
         written
     }
 
+    /// Lets its connection look after it.
+    pub(super) fn wake(&self) {
+        self.waker.wake_by_ref();
+    }
+
     /// Lets go of what an encrypted stream still holds.
     pub(super) fn flush(&mut self) {
         let mut cx = Context::from_waker(&self.waker);

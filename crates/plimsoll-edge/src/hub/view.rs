@@ -2,8 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
+use plimsoll_hub::channels::Seen;
+
 use super::Hub;
 use crate::figures::{Figures, TimesSum};
+
+/// Channels that are told of one by one.
+const LARGEST: usize = 10;
 
 /// The hub at one moment. Counts are since the start.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +36,24 @@ pub(crate) struct HubView {
     pub(crate) unrecovered: u64,
     /// From when a message goes out until a loop has written it to its clients.
     pub(crate) lag: TimesSum,
+    /// What it shares with other edges.
+    pub(crate) shared: Option<SharedView>,
+    /// The channels with most subscribers.
+    pub(crate) largest: Vec<Seen>,
+}
+
+/// What a hub shares with those of other edges.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SharedView {
+    /// Whether the Redis is there that it shares.
+    pub(crate) is_joined: bool,
+    /// Messages that were given their place for this edge, and those that were refused.
+    pub(crate) posted: u64,
+    pub(crate) refused: u64,
+    /// Messages read, of all edges.
+    pub(crate) read: u64,
+    /// How often messages were missed.
+    pub(crate) lost: u64,
 }
 
 impl Hub {
@@ -42,10 +65,18 @@ impl Hub {
             channels: channels as u64,
             history_bytes: history_bytes as u64,
             published: counts.published.load(Ordering::Relaxed),
+            largest: self.world.largest(LARGEST),
             held: counts.held.load(Ordering::Relaxed),
             messages: counts.messages.load(Ordering::Relaxed),
             ..HubView::default()
         };
+        seen.shared = self.world.shared.as_ref().map(|shared| SharedView {
+            is_joined: shared.is_joined(),
+            posted: shared.counts.posted.load(Ordering::Relaxed),
+            refused: shared.counts.refused.load(Ordering::Relaxed),
+            read: shared.counts.read.load(Ordering::Relaxed),
+            lost: shared.counts.lost.load(Ordering::Relaxed),
+        });
         for figures in loops {
             seen.sockets += figures.hub_sockets.get();
             seen.events += figures.hub_events.get();

@@ -9,7 +9,6 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use plimsoll_hub::channels::Position;
-use plimsoll_hub::desk::Open;
 use plimsoll_hub::{ClientId, Format, sse};
 use plimsoll_wire::websocket::closing::{self, code};
 use plimsoll_wire::websocket::deflate::Inflater;
@@ -19,7 +18,10 @@ use plimsoll_wire::websocket::{Closing, Event, Opcode, Reader, Role};
 
 use super::Hub;
 use super::house::{House, Room};
+use super::token::{Access, Gate, Grant};
 use crate::client::Client;
+use crate::clock;
+use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
 
 /// Most pieces that are read before others have their turn.
@@ -43,6 +45,8 @@ pub(crate) struct Arrival {
     /// What a reader of Server-Sent Events subscribes to, and until where it was there last.
     pub(crate) channels: Vec<String>,
     pub(crate) since: Option<Position>,
+    /// What its token lets it do.
+    pub(crate) grant: Option<Box<Grant>>,
 }
 
 /// One client.
@@ -61,6 +65,7 @@ pub(crate) struct Visitor {
     /// When it was looked at last, something waited for it of which it had taken nothing.
     was_stuck: bool,
     strikes: u8,
+    grant: Option<Box<Grant>>,
     /// What is done when it is first looked after.
     arrival: Option<Box<(Arrival, Vec<u8>)>>,
 }
@@ -69,7 +74,7 @@ impl Visitor {
     /// Lets a client in; `early` is what it said behind its request.
     pub(crate) fn new(
         client: Client,
-        arrival: Arrival,
+        mut arrival: Arrival,
         early: Vec<u8>,
         cx: &Context<'_>,
         event_loop: &Rc<EventLoop>,
@@ -77,8 +82,8 @@ impl Visitor {
     ) -> Self {
         let house = event_loop.house(&arrival.hub);
         let format = arrival.format;
-        event_loop.set_deadline(deadline, house.ping_ticks.get());
-        Self {
+        let grant = arrival.grant.take();
+        let visitor = Self {
             id: house.welcome(client, cx.waker(), format),
             reader: Reader::new(Role::Server, format == Format::Deflated),
             house,
@@ -89,8 +94,33 @@ impl Visitor {
             is_asked: false,
             was_stuck: false,
             strikes: 0,
+            grant,
             arrival: Some(Box::new((arrival, early))),
-        }
+        };
+        event_loop.set_deadline(deadline, visitor.pause());
+        visitor
+    }
+
+    /// Until it is asked whether it is there, or its token is over, ticks.
+    fn pause(&self) -> u64 {
+        let ping = self.house.ping_ticks.get();
+        let left_s = self.grant.as_ref().map(|grant| {
+            let left_s = grant.left_s(clock::unix_s()).unwrap_or_default();
+            left_s.min(1e9)
+        });
+        left_s.map_or(ping, |left_s| ping.min(ticks_of(left_s)))
+    }
+
+    /// Who it is.
+    fn user(&self) -> Option<Rc<str>> {
+        self.grant.as_ref()?.user()
+    }
+
+    /// Whether its token is over.
+    fn is_spent(&self) -> bool {
+        let grant = self.grant.as_ref();
+        grant.is_some_and(|grant| grant.left_s(clock::unix_s()).is_none())
+            && self.house.gate.borrow().is_some()
     }
 
     /// Memory that it takes for what is not whole.
@@ -143,11 +173,22 @@ impl Visitor {
         room: &mut Room,
         event_loop: &Rc<EventLoop>,
     ) {
-        let speaker = self.house.speaker(self.id, self.format);
+        let user = self.user();
+        let speaker = self.house.speaker(self.id, self.format, user.as_deref());
         let head = Bytes::from(arrival.head);
         room.audience.say(self.id, head, &mut room.seats);
-        room.desk(&mut &*self.house.world)
-            .attend(&speaker, &Open, arrival.channels, arrival.since);
+        let gate = self.house.gate.borrow().clone();
+        let access = access(
+            gate.as_deref(),
+            &mut self.grant,
+            room.audience.has_any(self.id),
+        );
+        room.desk(&mut self.house.shards()).attend(
+            &speaker,
+            &access,
+            arrival.channels,
+            arrival.since,
+        );
         self.hear(&mut early, room, event_loop);
     }
 
@@ -157,6 +198,8 @@ impl Visitor {
             None
         } else if event_loop.is_draining() {
             Some((code::GOING_AWAY, "the server is ending"))
+        } else if self.is_spent() {
+            Some((code::POLICY, "the token has expired"))
         } else if !self.house.is_open.get() {
             Some((code::GOING_AWAY, "the hub is closed"))
         } else if room
@@ -174,8 +217,9 @@ impl Visitor {
 
     /// Says farewell: nothing follows but what is begun.
     fn end(&mut self, room: &mut Room, event_loop: &EventLoop, code: u16, why: &str) {
-        let speaker = self.house.speaker(self.id, self.format);
-        room.desk(&mut &*self.house.world).retire(&speaker);
+        let user = self.user();
+        let speaker = self.house.speaker(self.id, self.format, user.as_deref());
+        room.desk(&mut self.house.shards()).retire(&speaker);
         if self.closing.send() && self.format != Format::Sse {
             let payload = closing::payload(Some(code), why);
             self.say(room, Opcode::Close, &payload);
@@ -264,8 +308,9 @@ impl Visitor {
             Event::Pong(_) => {}
             Event::Close(close) => {
                 let is_owed = self.closing.receive();
-                let speaker = self.house.speaker(self.id, self.format);
-                room.desk(&mut &*self.house.world).retire(&speaker);
+                let user = self.user();
+                let speaker = self.house.speaker(self.id, self.format, user.as_deref());
+                room.desk(&mut self.house.shards()).retire(&speaker);
                 if is_owed {
                     let payload = closing::payload(close.code, "");
                     self.say(room, Opcode::Close, &payload);
@@ -284,12 +329,22 @@ impl Visitor {
         if !self.closing.may_send() {
             return;
         }
-        let speaker = self.house.speaker(self.id, self.format);
+        let user = self.user();
+        let speaker = self.house.speaker(self.id, self.format, user.as_deref());
+        let gate = self.house.gate.borrow().clone();
+        let mut access = access(
+            gate.as_deref(),
+            &mut self.grant,
+            room.audience.has_any(self.id),
+        );
         let is_in_rate = room
-            .desk(&mut &*self.house.world)
-            .take(&speaker, &Open, text);
+            .desk(&mut self.house.shards())
+            .take(&speaker, &mut access, text);
         if !is_in_rate {
             self.strike(room, event_loop);
+        } else if self.grant.is_some() && self.closing.may_send() {
+            // It may be another token.
+            event_loop.set_deadline(self.deadline, self.pause());
         }
     }
 
@@ -325,6 +380,13 @@ impl Visitor {
         let house = Rc::clone(&self.house);
         let mut room = house.room.borrow_mut();
         let room = &mut *room;
+        if self.is_spent() {
+            if let Some(seat) = room.seats.get(self.id) {
+                seat.wake();
+            }
+            event_loop.set_deadline(self.deadline, FAREWELL_TICKS);
+            return false;
+        }
         let is_waiting = room.audience.is_waiting(self.id);
         let Some(seat) = room.seats.get(self.id) else {
             return true;
@@ -347,7 +409,7 @@ impl Visitor {
         }
         self.strikes = 0;
         room.settle(&house.figures);
-        event_loop.set_deadline(self.deadline, house.ping_ticks.get());
+        event_loop.set_deadline(self.deadline, self.pause());
         false
     }
 
@@ -366,8 +428,33 @@ impl Visitor {
     }
 }
 
+/// What a client may do now.
+fn access<'a>(
+    gate: Option<&'a Gate>,
+    grant: &'a mut Option<Box<Grant>>,
+    is_known: bool,
+) -> Access<'a> {
+    Access {
+        gate,
+        grant,
+        is_known,
+        now_s: clock::unix_s(),
+    }
+}
+
+/// A time in ticks, at least one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 0 and decades"
+)]
+fn ticks_of(seconds: f64) -> u64 {
+    (seconds * 1000.0 / TICK_MS as f64).ceil() as u64 + 1
+}
+
 impl Drop for Visitor {
     fn drop(&mut self) {
-        self.house.dismiss(self.id, self.format);
+        let user = self.user();
+        self.house.dismiss(self.id, self.format, user.as_deref());
     }
 }

@@ -1,22 +1,27 @@
 //! All channels, shared by all loops: shards under short locks, an inbox for each loop, and the time that passes.
 
+use std::cmp::Reverse;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge;
-use plimsoll_hub::channels::{ChannelRef, Channels, Limits, Published, Refusal};
-use plimsoll_hub::desk::Shards;
-use tokio::sync::Notify;
+use plimsoll_hub::channels::{ChannelRef, Channels, Limits, Position, Published, Refusal, Seen};
+use plimsoll_hub::desk::{Offer, Shards, Taken};
+use tokio::sync::{Notify, oneshot};
 
 use super::inbox::Inbox;
+use super::redis::CATCHING_UP;
+use super::shared::{Asker, Shared};
 use super::{rules, size};
 use crate::clock::{self, Clock};
 use crate::pool::lock;
 
 /// Shards: more than there are threads that publish at once.
 const SHARDS: u32 = 16;
+/// The moment of the start, ms: what is older than this edge has a moment too.
+const START_MS: u64 = 30 * 24 * 3600 * 1000;
 /// Longest time until something that is due is looked for again, ms.
 const LOOK_MS: u64 = 1000;
 
@@ -33,6 +38,8 @@ pub(crate) struct World {
     due: AtomicU64,
     /// Something is due sooner.
     sooner: Notify,
+    /// What it shares with other edges.
+    pub(super) shared: Option<Arc<Shared>>,
     pub(super) counts: Counts,
 }
 
@@ -67,6 +74,10 @@ impl World {
             inboxes: (0..loops).map(|_| Inbox::default()).collect(),
             due: AtomicU64::new(u64::MAX),
             sooner: Notify::new(),
+            shared: config
+                .shared
+                .clone()
+                .map(|shared| Arc::new(Shared::new(shared))),
             counts: Counts::default(),
         }
     }
@@ -83,7 +94,7 @@ impl World {
     }
 
     pub(super) fn now_ms(&self) -> u64 {
-        self.clock.now() / 1_000_000
+        START_MS + self.clock.now() / 1_000_000
     }
 
     /// Channels and bytes of histories.
@@ -92,6 +103,20 @@ impl World {
             let shard = lock(shard);
             (count + shard.len(), bytes + shard.history_bytes())
         })
+    }
+
+    /// The channels with most subscribers, at most so many.
+    pub(super) fn largest(&self, count: usize) -> Vec<Seen> {
+        let shards = self.shards.iter();
+        let mut all: Vec<Seen> = shards
+            .flat_map(|shard| lock(shard).largest(count))
+            .collect();
+        all.sort_by(|one, other| {
+            let one = (Reverse(one.subscribers), &one.name);
+            one.cmp(&(Reverse(other.subscribers), &other.name))
+        });
+        all.truncate(count);
+        all
     }
 
     fn shard(&self, name: &str) -> &Mutex<Channels> {
@@ -127,6 +152,62 @@ impl World {
             self.expect(due.unwrap_or(u64::MAX));
         }
         Ok(published)
+    }
+
+    /// Publishes JSON to a channel, or asks for its place where edges share one order.
+    ///
+    /// # Errors
+    /// When it is not published.
+    pub(super) fn begin_publishing(&self, name: &str, data: &str) -> Result<Begun, Refusal> {
+        let Some(shared) = &self.shared else {
+            return self.publish(name, data).map(Begun::Done);
+        };
+        let now_ms = self.now_ms();
+        lock(self.shard(name)).examine(now_ms, name, data)?;
+        shared.post(name, data).map(Begun::Asked)
+    }
+
+    /// Takes a message out of the order that edges share.
+    ///
+    /// # Errors
+    /// When it cannot be sent.
+    pub(super) fn take(
+        &self,
+        now_ms: u64,
+        name: &str,
+        data: &str,
+        place: u64,
+    ) -> Result<(), Refusal> {
+        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))
+            .map(drop)
+    }
+
+    /// Goes on at another place of the order that edges share, or in another order.
+    pub(super) fn begin_anew(&self, position: Position) {
+        for shard in &self.shards {
+            lock(shard).begin_anew(position);
+        }
+    }
+
+    /// Tells all clients who have not been told that messages were missed.
+    pub(super) async fn tell_of_losses(&self) {
+        for shard in &self.shards {
+            while self.tell_next(shard) {
+                while self.is_behind() {
+                    tokio::time::sleep(CATCHING_UP).await;
+                }
+            }
+        }
+    }
+
+    /// Tells the clients of one more channel that messages were missed; whether there may be others.
+    fn tell_next(&self, shard: &Mutex<Channels>) -> bool {
+        let mut channels = lock(shard);
+        let notice = channels.next_notice();
+        let woken = notice.as_ref().map(|notice| self.hand_out(notice));
+        drop(channels);
+        self.wake(woken.unwrap_or_default());
+        woken.is_some()
     }
 
     /// Publishes JSON to a channel.
@@ -205,23 +286,50 @@ impl World {
     }
 }
 
-impl Shards for &World {
-    fn publish(
-        &mut self,
-        name: &str,
-        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
-    ) -> Result<(), Refusal> {
-        self.publish_with(name, act).map(drop)
+/// What became of something that was published.
+#[derive(Debug)]
+pub(super) enum Begun {
+    Done(Published),
+    Asked(oneshot::Receiver<Result<Position, Refusal>>),
+}
+
+/// All channels, for the clients of a loop.
+pub(super) struct FromLoop<'a> {
+    pub(super) world: &'a World,
+    pub(super) event_loop: usize,
+}
+
+impl Shards for FromLoop<'_> {
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<Taken, Refusal> {
+        let name = offer.channel;
+        let Some(shared) = &self.world.shared else {
+            let act = |channels: &mut Channels| offer.publish(channels);
+            return self.world.publish_with(name, act).map(|_| Taken::Done);
+        };
+        offer.examine(&mut lock(self.world.shard(name)))?;
+        let asker = Asker {
+            event_loop: self.event_loop,
+            visit: offer.visit,
+            id: offer.id,
+        };
+        shared.post_for(&asker, name, offer.data)?;
+        Ok(Taken::Asked)
     }
 
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
-        act(&mut lock(self.shard(name)))
+        let mut shard = lock(self.world.shard(name));
+        if let Some(shared) = &self.world.shared {
+            // What other shards have read counts too: everything up to there is in the channels.
+            shard.advance(shared.at());
+        }
+        act(&mut shard)
     }
 
     fn by_channel<T>(&mut self, channel: ChannelRef, act: impl FnOnce(&mut Channels) -> T) -> T {
-        let index = Channels::shard_of(channel, self.first_epoch, SHARDS);
+        let world = self.world;
+        let index = Channels::shard_of(channel, world.first_epoch, SHARDS);
         act(&mut lock(
-            &self.shards[usize::try_from(index).unwrap_or_default()],
+            &world.shards[usize::try_from(index).unwrap_or_default()],
         ))
     }
 }

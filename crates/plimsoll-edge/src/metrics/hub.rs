@@ -1,7 +1,7 @@
 //! What is told of the hub.
 
 use super::Page;
-use crate::hub::HubView;
+use crate::hub::{HubView, SharedView};
 
 /// Clients, channels, and what became of messages.
 pub(super) fn page(page: &mut Page, hub: &HubView) {
@@ -61,4 +61,67 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
     }
     let help = "From when a message goes out until a loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
+    channels(page, hub);
+    if let Some(shared) = &hub.shared {
+        sharing(page, shared);
+    }
+}
+
+/// The largest channels, by name.
+fn channels(page: &mut Page, hub: &HubView) {
+    let help = "Subscribers of the channels that have most";
+    page.family("hub_channel_subscribers", "gauge", help);
+    for channel in &hub.largest {
+        let count = u64::from(channel.subscribers);
+        page.line(
+            "hub_channel_subscribers",
+            &[("channel", &channel.name)],
+            count,
+        );
+    }
+    let help = "Messages of the channels that have most subscribers";
+    page.family("hub_channel_messages", "counter", help);
+    for channel in &hub.largest {
+        let labels = [("channel", channel.name.as_str())];
+        page.line("hub_channel_messages_total", &labels, channel.messages);
+    }
+    let help =
+        "Deliveries of the channels that have most subscribers, counted when messages went out";
+    page.family("hub_channel_deliveries", "counter", help);
+    for channel in &hub.largest {
+        let labels = [("channel", channel.name.as_str())];
+        page.line("hub_channel_deliveries_total", &labels, channel.deliveries);
+    }
+}
+
+fn sharing(page: &mut Page, shared: &SharedView) {
+    let help = "Whether the Redis is there that edges share";
+    page.family("hub_shared_joined", "gauge", help);
+    page.line("hub_shared_joined", &[], u64::from(shared.is_joined));
+    let counters = [
+        (
+            "hub_shared_posted",
+            "Messages that were given their place among those of all edges",
+            shared.posted,
+        ),
+        (
+            "hub_shared_refused",
+            "Messages that were not, or of which nobody knows",
+            shared.refused,
+        ),
+        (
+            "hub_shared_read",
+            "Messages of all edges that were read",
+            shared.read,
+        ),
+        (
+            "hub_shared_losses",
+            "How often messages of other edges were missed, of which all clients were told",
+            shared.lost,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        page.line(&format!("{name}_total"), &[], count);
+    }
 }

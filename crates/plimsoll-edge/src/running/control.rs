@@ -48,6 +48,8 @@ pub(crate) struct Control {
     pub(crate) hub_changed: Notify,
     /// It may listen elsewhere.
     pub(crate) redis_changed: Notify,
+    /// It may share another Redis.
+    pub(crate) shared_changed: Notify,
     pub(crate) challenges: Arc<Challenges>,
 }
 
@@ -81,6 +83,7 @@ impl Control {
             disk_changed: Notify::new(),
             hub_changed: Notify::new(),
             redis_changed: Notify::new(),
+            shared_changed: Notify::new(),
             challenges,
         }
     }
@@ -115,7 +118,7 @@ impl Control {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
             (self.hooks.tell)(&tls::insecure(&pool.name));
         }
-        if let Some(hub) = &edge.hub {
+        if let Some(hub) = edge.hub.as_ref().filter(|hub| hub.tokens.is_none()) {
             let told = format!("the hub at {} lets everybody read every channel", hub.path);
             (self.hooks.tell)(&told);
         }
@@ -215,6 +218,7 @@ impl Control {
         self.disk_changed.notify_one();
         self.hub_changed.notify_one();
         self.redis_changed.notify_one();
+        self.shared_changed.notify_one();
         Ok(told)
     }
 

@@ -3,8 +3,10 @@
 mod abuse;
 mod events;
 mod redis;
+mod shared;
 mod slow;
 mod staying;
+mod tokens;
 
 use std::net::{SocketAddr, TcpStream};
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::shared::Order;
 use super::{Position, Subscriber};
 use crate::conflation::{Conflation, Pending};
 use crate::history::History;
@@ -22,6 +23,9 @@ pub(super) struct Channel {
     /// Loops that have subscribers, a bit for each.
     loops: u64,
     pub(super) subscribers: u32,
+    /// Messages that went out, and to how many subscribers they did.
+    pub(super) messages: u64,
+    pub(super) deliveries: u64,
     pub(super) rule: u16,
     /// Whether it stands among what is due, to be ended.
     pub(super) is_end_expected: bool,
@@ -32,10 +36,18 @@ pub(super) struct Channel {
 pub(super) struct Extras {
     /// When the next message may go out, ms.
     next_ms: u64,
-    pending: Option<Pending>,
+    pending: Option<Held>,
     rate: Option<Bucket>,
     /// Users and how often each is there.
     pub(super) present: BTreeMap<Box<str>, u32>,
+}
+
+/// Data that waits, and the places in the order of the first and the last that it was made of.
+#[derive(Debug)]
+struct Held {
+    data: Pending,
+    first: u64,
+    last: u64,
 }
 
 /// What becomes of data under conflation.
@@ -44,8 +56,8 @@ pub(super) enum Conflated {
     Now,
     /// It waits, and with it nothing else did before if `due` is said.
     Held { due: Option<u64> },
-    /// What waited goes out, for the two would be too long together.
-    Overflown(String),
+    /// What waited goes out, for the two would be too long together, and its place in the order.
+    Overflown(String, u64),
 }
 
 impl Channel {
@@ -58,6 +70,8 @@ impl Channel {
             extras: None,
             loops: 0,
             subscribers: 0,
+            messages: 0,
+            deliveries: 0,
             rule,
             is_end_expected: false,
         }
@@ -93,7 +107,7 @@ impl Channel {
         now_ms: u64,
         conflation: Conflation,
         len_max: usize,
-        data: &str,
+        (data, at): (&str, u64),
     ) -> Conflated {
         let extras = self.extras.get_or_insert_default();
         let Some(pending) = &mut extras.pending else {
@@ -101,19 +115,28 @@ impl Channel {
                 extras.next_ms = now_ms.saturating_add(conflation.interval_ms.max(1));
                 return Conflated::Now;
             }
-            extras.pending = Some(Pending::new(data));
+            extras.pending = Some(Held {
+                data: Pending::new(data),
+                first: at,
+                last: at,
+            });
             return Conflated::Held {
                 due: Some(extras.next_ms),
             };
         };
-        match pending.take_in(conflation.mode, data, len_max) {
-            Some(overflown) => Conflated::Overflown(overflown.into_text()),
+        let overflown = pending.data.take_in(conflation.mode, data, len_max);
+        let before = std::mem::replace(&mut pending.last, at);
+        match overflown {
+            Some(overflown) => {
+                pending.first = at;
+                Conflated::Overflown(overflown.into_text(), before)
+            }
             None => Conflated::Held { due: None },
         }
     }
 
-    /// What waited long enough, with which the next interval begins.
-    pub(super) fn take_due(&mut self, now_ms: u64, rule: &Rule) -> Option<String> {
+    /// What waited long enough, with which the next interval begins, and its place in the order.
+    pub(super) fn take_due(&mut self, now_ms: u64, rule: &Rule) -> Option<(String, u64)> {
         let extras = self.extras.as_mut()?;
         if now_ms < extras.next_ms {
             return None;
@@ -123,7 +146,31 @@ impl Channel {
             .conflation
             .map_or(0, |conflation| conflation.interval_ms.max(1));
         extras.next_ms = now_ms.saturating_add(interval_ms);
-        Some(pending.into_text())
+        Some((pending.data.into_text(), pending.last))
+    }
+
+    /// Up to where a new subscriber knows everything that it is not given.
+    pub(super) fn standing(&self, order: Option<&Order>) -> u64 {
+        let Some(order) = order else {
+            return self.offset;
+        };
+        let held = self
+            .extras
+            .as_ref()
+            .and_then(|extras| extras.pending.as_ref());
+        match held {
+            Some(held) => held.first.saturating_sub(1),
+            None => self.offset.max(order.at),
+        }
+    }
+
+    /// Forgets all that was, for a part of it was missed: it begins anew at an offset.
+    pub(super) fn begin_anew(&mut self, offset: u64) {
+        self.offset = offset;
+        self.history = None;
+        if let Some(extras) = &mut self.extras {
+            extras.pending = None;
+        }
     }
 
     pub(super) fn join(&mut self, subscriber: Subscriber<'_>, rule: &Rule) {
@@ -161,6 +208,7 @@ impl Channel {
         now_ms: u64,
         rule: &Rule,
         since: Option<Position>,
+        order: Option<&Order>,
     ) -> (Vec<Arc<Message>>, Option<bool>) {
         let history = self.history.as_mut().map(|history| {
             history.prune(now_ms, &rule.history);
@@ -170,10 +218,15 @@ impl Channel {
             let replayed = history.map(|history| history.newest(rule.replayed));
             return (replayed.unwrap_or_default(), None);
         };
-        if since.epoch != self.epoch || since.offset > self.offset {
+        let (epoch, newest) = match order {
+            // Another hub may have told it of more than is known here.
+            Some(order) => (order.epoch, super::shared::OFFSET_MAX),
+            None => (self.epoch, self.offset),
+        };
+        if since.epoch != epoch || since.offset > newest {
             return (Vec::new(), Some(false));
         }
-        if since.offset == self.offset {
+        if since.offset >= self.offset {
             return (Vec::new(), Some(true));
         }
         match history.and_then(|history| history.after(since.offset)) {

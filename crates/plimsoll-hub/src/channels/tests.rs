@@ -200,6 +200,47 @@ fn limits_are_kept() {
 }
 
 #[test]
+fn the_largest_channels_are_seen() {
+    let mut channels = with(Rule::default(), ROOMY);
+    assert!(channels.largest(3).is_empty());
+    for (name, subscribers) in [("a", 1), ("b", 5), ("c", 0), ("d", 3), ("e", 2)] {
+        for _ in 0..subscribers {
+            channels.subscribe(0, name, None, LOOP).unwrap();
+        }
+        text(channels.publish(0, name, "1"));
+        text(channels.publish(0, name, "2"));
+    }
+    let seen = channels.largest(3);
+    let names: Vec<_> = seen.iter().map(|channel| channel.name.as_str()).collect();
+    assert_eq!(names, ["b", "d", "e"]);
+    assert_eq!(
+        (seen[0].subscribers, seen[0].messages, seen[0].deliveries),
+        (5, 2, 10)
+    );
+    assert!(seen[0].history_bytes > 0);
+    assert_eq!(channels.largest(100).len(), 5);
+    let rule = Rule {
+        has_presence: true,
+        ..Rule::default()
+    };
+    let mut channels = with(rule, ROOMY);
+    for user in ["eve", "adam", "eve", "lilith"] {
+        let subscriber = Subscriber {
+            user: Some(user),
+            ..LOOP
+        };
+        channels.subscribe(0, "a", None, subscriber).unwrap();
+    }
+    let seen = channels.presence("a", 2);
+    let users = vec![("adam".to_owned(), 1), ("eve".to_owned(), 2)];
+    assert_eq!(
+        (seen.subscribers, seen.users, seen.is_whole),
+        (4, Some(users), false)
+    );
+    assert!(channels.presence("a", 3).is_whole);
+}
+
+#[test]
 fn other_rules_hold_from_now_on() {
     let mut channels = with(Rule::default(), ROOMY);
     for data in ["1", "2"] {

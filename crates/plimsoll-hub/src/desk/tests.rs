@@ -31,6 +31,15 @@ impl Rights for Prefix {
     fn may_publish(&self, channel: &str) -> bool {
         channel.starts_with(self.0)
     }
+
+    fn present(&mut self, token: &str) -> Result<(), &'static str> {
+        self.0 = match token {
+            "a" => "a",
+            "b" => "b",
+            _ => return Err("the token is not one"),
+        };
+        Ok(())
+    }
 }
 
 /// One shard that is all of them, and what goes out of it.
@@ -40,16 +49,12 @@ struct Shelf {
 }
 
 impl Shards for Shelf {
-    fn publish(
-        &mut self,
-        _name: &str,
-        act: impl FnOnce(&mut Channels) -> Result<Published, Refusal>,
-    ) -> Result<(), Refusal> {
-        if let Published::Sent(message, loops) = act(&mut self.channels)? {
+    fn publish(&mut self, offer: &Offer<'_>) -> Result<Taken, Refusal> {
+        if let Published::Sent(message, loops) = offer.publish(&mut self.channels)? {
             assert!(loops <= 1);
             self.sent.push(message);
         }
-        Ok(())
+        Ok(Taken::Done)
     }
 
     fn by_name<T>(&mut self, _name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
@@ -78,7 +83,12 @@ impl Room {
             channels_max: 100,
             history_bytes_max: 1 << 20,
         };
-        let rules = Rules::new(vec![rule], Rule::default());
+        let kept = Rule {
+            pattern: Pattern::new("kept"),
+            has_presence: true,
+            ..Rule::default()
+        };
+        let rules = Rules::new(vec![rule, kept], Rule::default());
         let mut audience = Audience::new(AudienceLimits {
             subscriptions_max: 3,
             ..AudienceLimits::default()
@@ -104,10 +114,10 @@ impl Room {
 
     /// Says something, delivers what comes of it, and returns what the client reads.
     fn says(&mut self, text: &str) -> Vec<String> {
-        self.says_with(&Open, text)
+        self.says_with(&mut Open, text)
     }
 
-    fn says_with(&mut self, rights: &impl Rights, text: &str) -> Vec<String> {
+    fn says_with(&mut self, rights: &mut impl Rights, text: &str) -> Vec<String> {
         let mut outlet = Everything::default();
         let mut desk = Desk {
             shards: &mut self.shelf,
@@ -200,17 +210,100 @@ fn clients_publish_where_they_may() {
     };
     let publish = |channel| format!(r#"{{"publish":{{"channel":"{channel}","data":1}}}}"#);
     assert_eq!(room.says(&publish("game-1")), [refused("game-1")]);
-    let rights = Prefix("chat-2");
+    let mut rights = Prefix("chat-2");
     assert_eq!(
-        room.says_with(&rights, &publish("chat-1")),
+        room.says_with(&mut rights, &publish("chat-1")),
         [refused("chat-1")]
     );
-    let told = room.says_with(&rights, r#"{"subscribe":["chat-9"]}"#);
+    let told = room.says_with(&mut rights, r#"{"subscribe":["chat-9"]}"#);
     assert_eq!(
         told,
         [r#"{"channel":"chat-9","error":"this channel may not be read"}"#]
     );
     assert_eq!(room.shelf.channels.find("chat-9"), None);
+}
+
+#[test]
+fn a_token_says_what_may_be_done_from_then_on() {
+    let mut room = Room::new();
+    let mut rights = Prefix("-");
+    let refused =
+        |name: &str| format!(r#"{{"channel":"{name}","error":"this channel may not be read"}}"#);
+    let subscribe = r#"{"subscribe":["a-1"]}"#;
+    assert_eq!(room.says_with(&mut rights, subscribe), [refused("a-1")]);
+    let both = r#"{"token":"a","subscribe":["a-1","a-2","b-1"],"id":1}"#;
+    let told = room.says_with(&mut rights, both);
+    assert_eq!(told.len(), 3);
+    assert!(told[2].contains("may not be read"), "{}", told[2]);
+    // Neither a token that is none, nor the same once more, changes anything.
+    let told = room.says_with(&mut rights, r#"{"token":"x","subscribe":["a-3"],"id":2}"#);
+    assert_eq!(told, [r#"{"id":2,"error":"the token is not one"}"#]);
+    let told = room.says_with(&mut rights, r#"{"token":"a","id":3}"#);
+    assert_eq!(told, [r#"{"id":3,"done":true}"#]);
+    assert_eq!(room.is_published("a-1", "1").len(), 1);
+    let mut told = room.says_with(&mut rights, r#"{"token":"b"}"#);
+    told.sort();
+    assert_eq!(told, [refused("a-1"), refused("a-2")]);
+    assert!(room.is_published("a-1", "2").is_empty());
+    let told = room.says_with(&mut Open, r#"{"token":"b"}"#);
+    assert_eq!(told, [r#"{"error":"this hub asks for no tokens"}"#]);
+}
+
+/// Everybody is the same one.
+struct Named(Option<&'static str>);
+
+impl Rights for Named {
+    fn may_subscribe(&self, channel: &str) -> bool {
+        channel != "secret"
+    }
+
+    fn may_publish(&self, _channel: &str) -> bool {
+        false
+    }
+
+    fn user(&self) -> Option<&str> {
+        self.0
+    }
+
+    fn present(&mut self, _token: &str) -> Result<(), &'static str> {
+        self.0 = Some("adam \"a\"");
+        Ok(())
+    }
+}
+
+#[test]
+fn who_may_read_a_channel_may_know_who_is_there() {
+    let mut room = Room::new();
+    let mut rights = Named(None);
+    let ask = r#"{"presence":["kept","plain","secret"],"id":1}"#;
+    let told = room.says_with(&mut rights, ask);
+    assert_eq!(
+        told,
+        [
+            r#"{"id":1,"presence":"kept","subscribers":0,"users":{},"all":true}"#,
+            r#"{"id":1,"presence":"plain","subscribers":0}"#,
+            r#"{"id":1,"channel":"secret","error":"this channel may not be read"}"#,
+        ]
+    );
+    assert!(room.shelf.channels.is_empty(), "asking makes no channel");
+    // The name comes with the command that subscribes, once though it asks twice.
+    let both = r#"{"token":"x","subscribe":["kept","plain","kept"]}"#;
+    assert_eq!(room.says_with(&mut rights, both).len(), 1);
+    let told = room.says_with(&mut rights, r#"{"presence":["kept","plain"]}"#);
+    assert_eq!(
+        told,
+        [
+            r#"{"presence":"kept","subscribers":1,"users":{"adam \"a\"":1},"all":true}"#,
+            r#"{"presence":"plain","subscribers":1}"#,
+        ]
+    );
+    room.speaker.subscriber.user = Some("adam \"a\"");
+    room.says_with(&mut rights, r#"{"unsubscribe":["kept"]}"#);
+    let told = room.says_with(&mut rights, r#"{"presence":["kept"]}"#);
+    assert_eq!(
+        told,
+        [r#"{"presence":"kept","subscribers":0,"users":{},"all":true}"#]
+    );
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! The hub as people start it, with a real browser.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -26,12 +28,79 @@ const PAGE: &str = r#"<!doctype html><title>hub</title><script>
   events.onmessage = (event) => report("events", event.data);
 </script>"#;
 
+/// A page that uses the client that the edge has.
+const CLIENT_PAGE: &str = r#"<!doctype html><title>hub</title><script type="module">
+  import { connect } from "/live/client.js";
+  const report = (what, said) =>
+    fetch(`http://SITE/report?${what}`, { method: "POST", mode: "no-cors", body: JSON.stringify(said) });
+  const hub = connect(undefined, { onState: (state) => report(`state-${state}`, {}), onError: (error) => report("error", error.message) });
+  hub.subscribe("game-1", { onMessage: (data, message) => report("message", message), onLoss: () => report("loss", {}) });
+  const stop = hub.subscribe("short", (data) => report("short", { data }));
+  hub.subscribe("chat", async (data) => {
+    report("chat", { data });
+    if (data !== "go") return;
+    stop();
+    await hub.publish("chat", "from the browser");
+    report("published", {});
+    await hub.publish("game-1", "cheat").catch((error) => report("refused", error.message));
+  });
+</script>"#;
+
+/// Hands on connections to an edge, until it is told to cut them.
+struct Cable {
+    address: SocketAddr,
+    ends: Arc<Mutex<Vec<TcpStream>>>,
+    is_cut: Arc<AtomicBool>,
+}
+
+impl Cable {
+    fn to(edge: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let cable = Self {
+            address: listener.local_addr().unwrap(),
+            ends: Arc::default(),
+            is_cut: Arc::default(),
+        };
+        let (ends, is_cut) = (Arc::clone(&cable.ends), Arc::clone(&cable.is_cut));
+        std::thread::spawn(move || {
+            for browser in listener.incoming().flatten() {
+                if is_cut.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let Ok(edge) = TcpStream::connect(edge) else {
+                    continue;
+                };
+                for (from, to) in [(&browser, &edge), (&edge, &browser)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    std::thread::spawn(move || {
+                        let _ = std::io::copy(&mut from, &mut to);
+                        let _ = to.shutdown(Shutdown::Both);
+                    });
+                }
+                ends.lock().unwrap().extend([browser, edge]);
+            }
+        });
+        cable
+    }
+
+    fn cut(&self) {
+        self.is_cut.store(true, Ordering::SeqCst);
+        for end in self.ends.lock().unwrap().drain(..) {
+            let _ = end.shutdown(Shutdown::Both);
+        }
+    }
+
+    fn mend(&self) {
+        self.is_cut.store(false, Ordering::SeqCst);
+    }
+}
+
 /// Serves the page, and hands on what it reports.
-fn site() -> (SocketAddr, Receiver<(String, Value)>) {
+fn site(page: &'static str) -> (SocketAddr, Receiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, reports) = sync_channel(100);
-    let page = PAGE.replace("SITE", &address.to_string());
+    let page = page.replace("SITE", &address.to_string());
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
             let (sender, page) = (sender.clone(), page.clone());
@@ -145,7 +214,7 @@ fn wait_for(reports: &Receiver<(String, Value)>, awaited: &[&str]) -> Vec<(Strin
 #[test]
 fn a_browser_subscribes_by_websocket_and_by_events() {
     let place = Place::new();
-    let (site, reports) = site();
+    let (site, reports) = site(PAGE);
     let token = place.path().join("token");
     std::fs::write(&token, "publish-secret\n").unwrap();
     let to = format!("http://{site}");
@@ -187,6 +256,77 @@ fn a_browser_subscribes_by_websocket_and_by_events() {
     let heard = wait_for(&reports, &["close"]);
     assert!(
         heard.contains(&("close".to_owned(), json!({ "code": 1001 }))),
+        "{heard:?}"
+    );
+}
+
+#[test]
+fn the_client_of_the_edge_finds_its_way_back() {
+    let place = Place::new();
+    let (site, reports) = site(CLIENT_PAGE);
+    let text = format!(
+        "pools: {{ site: {{ servers: [\"http://{site}\"] }} }}\nhub:\n  path: /live\n  channels:\n  \
+         - {{ match: chat, publish: true }}\n"
+    );
+    std::fs::write(place.path().join("edge.yaml"), text).unwrap();
+    let edge = Edge::start(&place, &["--config", "edge.yaml"]);
+    let cable = Cable::to(edge.address);
+    let _browser = browse(&format!("http://{}/", cable.address));
+    wait_for(&reports, &["state-open"]);
+    let say = |channel: &str, data: Value| {
+        let message = json!({ "channel": channel, "data": data });
+        let answer = publish(edge.admin, "", &message);
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    };
+    // It has subscribed when it hears of it.
+    loop {
+        say("chat", json!("begin"));
+        if let Ok((what, _)) = reports.recv_timeout(Duration::from_millis(50)) {
+            assert_eq!(what, "chat");
+            break;
+        }
+    }
+    say("game-1", json!(1));
+    say("short", json!(1));
+    let heard = wait_for(&reports, &["message", "short"]);
+    let (_, first) = heard.iter().find(|(what, _)| what == "message").unwrap();
+    assert_eq!((&first["data"], &first["offset"]), (&json!(1), &json!(1)));
+    cable.cut();
+    wait_for(&reports, &["state-waiting"]);
+    for number in 2..=4 {
+        say("game-1", json!(number));
+    }
+    cable.mend();
+    let mut heard = wait_for(&reports, &["state-open"]);
+    let numbers = |heard: &[(String, Value)]| -> Vec<u64> {
+        let messages = heard.iter().filter(|(what, _)| what == "message");
+        messages
+            .filter_map(|(_, said)| said["data"].as_u64())
+            .collect()
+    };
+    while numbers(&heard).len() < 3 {
+        heard.extend(wait_for(&reports, &["message"]));
+    }
+    // Reports overtake each other.
+    let mut missed = numbers(&heard);
+    missed.sort_unstable();
+    assert_eq!(missed, [2, 3, 4]);
+    say("chat", json!("go"));
+    let heard = wait_for(&reports, &["published", "refused"]);
+    let (_, why) = heard.iter().find(|(what, _)| what == "refused").unwrap();
+    assert_eq!(why, "clients may not publish to this channel");
+    say("short", json!(2));
+    // More than is remembered.
+    cable.cut();
+    wait_for(&reports, &["state-waiting"]);
+    for number in 0..150 {
+        say("game-1", json!(number));
+    }
+    cable.mend();
+    let heard = wait_for(&reports, &["loss"]);
+    let all = heard.iter().map(|(what, _)| what.as_str());
+    assert!(
+        all.clone().all(|what| what != "short" && what != "error"),
         "{heard:?}"
     );
 }

@@ -12,6 +12,7 @@ mod edge_service;
 mod eyes;
 mod http2;
 mod hub;
+mod hub_shared;
 mod import;
 mod kill;
 mod limit;

@@ -3,11 +3,72 @@ use std::time::Duration;
 
 use super::read;
 use super::tests::{Folder, look_up};
-use crate::edge::{Edge, Hub, HubRedis, HubRule, HubSlow, Rate};
+use crate::edge::{Edge, Hub, HubKey, HubRedis, HubRule, HubShared, HubSlow, HubTokens, Rate};
 
 fn read_text(text: &str) -> Result<Edge, String> {
     let folder = Folder(BTreeMap::new());
     read(text, &folder, &look_up).map_err(|faults| faults.to_string())
+}
+
+const EC: &[u8] = b"-----BEGIN PUBLIC KEY-----
+MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAETgt2weVvc3wyEzxB7gSGFXrVB5hh
+FHARt1k692atuRsC1Xul1ZN0QV9k1ZTntxcZ9OoeG/3T+/KT/r8Y/C9oAg==
+-----END PUBLIC KEY-----
+";
+const RSA: &[u8] = b"-----BEGIN PUBLIC KEY-----
+MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAp4zj+E0y1LVkSJyO5+tG
+0f3MKAg9CLmsEHMeFiOcCbGk6VGdulYQBBuUyfE3lJjlTudDZ9ssA2GP0AIxgdqR
+nrXDMPX5ujSWhaYUuhDUWs/kpjB2154uqGjN08hU08qpsVRkTzrDI9COCnYMgLUL
+rVIPOJ7tKCb9ikmdIe4c3pGYhvn+N8shGOvDmjJRucTJniv4FlJZLPVUMcIsKSkt
+fW4uqxSy9hy9vf+ScQa3cIGpIkV7B9S3fwZlaF7dGKLktfFUyF/U4bpDRTgGwmOs
+Za5AqhFrIAGKS7nmRHoloUWdj6znu/CdwOlm9qQBB9ZIjlXIwwkp3O1rMTAWA70l
+jwIDAQAB
+-----END PUBLIC KEY-----
+";
+const ED: &[u8] = b"-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAF6SvkZBfrvhQAyxE8gkdGUKnVRrAf/SubXT41+aAyEY=
+-----END PUBLIC KEY-----
+";
+
+fn read_with_keys(tokens: &str) -> Result<HubTokens, String> {
+    let folder = Folder(BTreeMap::from([
+        ("ec.pem", EC),
+        ("rsa.pem", RSA),
+        ("ed.pem", ED),
+        ("no.pem", b"key"),
+    ]));
+    let text = format!("hub: {{ path: /live, tokens: {tokens} }}");
+    let edge = read(&text, &folder, &look_up).map_err(|faults| faults.to_string())?;
+    Ok(edge.hub.unwrap().tokens.unwrap())
+}
+
+#[test]
+fn tokens_are_checked_with_a_secret_or_a_key() {
+    let secret = "0123456789abcdef0123456789abcdef";
+    let all = format!("{{ secret: {secret}, audience: live, public: [news, game-*] }}");
+    let expected = HubTokens {
+        key: HubKey::Secret(secret.to_owned()),
+        audience: Some("live".to_owned()),
+        public: vec!["news".to_owned(), "game-*".to_owned()],
+    };
+    let read = read_with_keys(&all).unwrap();
+    assert_eq!(read, expected);
+    assert!(!format!("{read:?}").contains(secret));
+    let read = read_with_keys("{ key: ec.pem }").unwrap();
+    assert!(matches!(read.key, HubKey::P256(point) if point.len() == 65));
+    let read = read_with_keys("{ key: rsa.pem }").unwrap();
+    assert!(matches!(read.key, HubKey::Rsa(der) if der.len() == 270));
+    for (text, fault) in [
+        ("{ secret: short }", "too short to sign with"),
+        ("{ key: ed.pem }", "holds no key that is known"),
+        ("{ key: no.pem }", "holds no key that is known"),
+        ("{ key: none.pem }", "cannot be read"),
+        ("{ public: news }", "secret"),
+        ("{ key: ec.pem, secret: a }", "secret"),
+    ] {
+        let told = read_with_keys(text).unwrap_err();
+        assert!(told.contains(fault), "{text}: {told}");
+    }
 }
 
 #[test]
@@ -39,7 +100,7 @@ fn every_word_of_the_hub_has_its_meaning() {
            redis: { address: 'redis.internal:6379', user: edge, password: secret, channels: game-* }\n  \
            channels:\n  \
            - { match: game-*, interval: 3s, conflate: merge, history: 0, history_age: 5s, history_size: 1KiB }\n  \
-           - { match: chat, publish: true, rate: 20/s, replay: 10, subscribers: 300, data: 500 }\n",
+           - { match: chat, publish: true, presence: true, rate: 20/s, replay: 10, subscribers: 300, data: 500 }\n",
     );
     let hub = edge.unwrap().hub.unwrap();
     let game = HubRule {
@@ -52,6 +113,7 @@ fn every_word_of_the_hub_has_its_meaning() {
     };
     let chat = HubRule {
         clients_publish: true,
+        presence: true,
         rate: Some(20.0),
         replay: 10,
         subscribers_max: 300,
@@ -91,8 +153,55 @@ fn every_word_of_the_hub_has_its_meaning() {
 }
 
 #[test]
+fn edges_share_a_redis() {
+    let shared = |text: &str| {
+        let edge = read_text(&format!("hub: {{ path: /live, shared: {text} }}"));
+        edge.unwrap().hub.unwrap().shared.unwrap()
+    };
+    let plain = HubShared {
+        host: "::1".to_owned(),
+        port: 6379,
+        user: None,
+        password: None,
+        name: "plimsoll".to_owned(),
+        messages_max: 100_000,
+        bytes_max: 64 << 20,
+    };
+    assert_eq!(shared("'[::1]:6379'"), plain);
+    let all =
+        "{ address: 'a:1', user: edge, password: secret, name: live-2, messages: 5, size: 1MiB }";
+    let expected = HubShared {
+        host: "a".to_owned(),
+        port: 1,
+        user: Some("edge".to_owned()),
+        password: Some("secret".to_owned()),
+        name: "live-2".to_owned(),
+        messages_max: 5,
+        bytes_max: 1 << 20,
+    };
+    assert_eq!(shared(all), expected);
+}
+
+#[test]
 fn what_makes_no_hub_is_named() {
     for (text, fault) in [
+        ("{ path: /live, shared: localhost }", "no address of Redis"),
+        (
+            "{ path: /live, shared: { name: a } }",
+            "`address` is missing",
+        ),
+        (
+            "{ path: /live, shared: { address: 'a:1', name: 'a b' } }",
+            "`a b` cannot begin a key",
+        ),
+        (
+            "{ path: /live, shared: { address: 'a:1', size: 1 } }",
+            "out of range",
+        ),
+        (
+            "{ path: /live, shared: 'a:1', redis: 'a:1' }",
+            "each of the edges that share would publish",
+        ),
         ("live", "`live` is not a path"),
         ("/live?x", "is not a path"),
         ("{ origins: '*' }", "`path` is missing"),

@@ -22,6 +22,11 @@ pub(crate) static HUB: Table = Table {
             "What whoever publishes at the admin address must know, as `Authorization: Bearer TOKEN`; without it, the admin address's own."
         ),
         word!(
+            "tokens",
+            Of(&HUB_TOKENS),
+            "Signed tokens that say what a client may do; without this, everybody may read every channel."
+        ),
+        word!(
             "origins",
             OneOrMore(&Text),
             "Pages of these origins (`https://a.example`) may open it besides those of the host that is asked; `*` is all."
@@ -86,6 +91,11 @@ pub(crate) static HUB: Table = Table {
             Either(&[Text, Of(&HUB_REDIS)]),
             "A Redis whose published messages go to channels of the same name: its address, or more about it; none."
         ),
+        word!(
+            "shared",
+            Either(&[Text, Of(&HUB_SHARED)]),
+            "A Redis (6 or later) through which several edges share their channels: its address, or more about it; none."
+        ),
     ],
 };
 
@@ -137,6 +147,11 @@ pub(crate) static HUB_CHANNELS: Table = Table {
         ),
         word!("publish", Switch, "Clients may publish; false."),
         word!(
+            "presence",
+            Switch,
+            "Who subscribes may ask who is there (`{\"presence\":[\"chat\"]}`), by the `sub` of their tokens; false."
+        ),
+        word!(
             "replay",
             Count(0, 100_000),
             "Newest messages that a new subscriber is given; 0."
@@ -165,5 +180,55 @@ pub(crate) static HUB_REDIS: Table = Table {
             OneOrMore(&Text),
             "Patterns of its channels, as `PSUBSCRIBE` takes them; `*`. What two of them mean comes twice."
         ),
+    ],
+};
+
+/// Signed tokens of clients.
+pub(crate) static HUB_TOKENS: Table = Table {
+    name: "hub_tokens",
+    meaning: "Signed tokens (JWT) of clients: `exp` in seconds, and `subscribe` and `publish` as lists of patterns such as game-*. They come as `Authorization: Bearer`, in the query as `token=`, or as a first message `{\"token\":\"…\"}`, which later ones replace.",
+    words: &[
+        word!(
+            "secret",
+            Text,
+            "What signs and checks them (HS256), at least 32 bytes: `{{ env('HUB_SECRET') }}`."
+        ),
+        word!(
+            "key",
+            Text,
+            "Or a file with the public key that checks them, in PEM: RSA (RS256) or P-256 (ES256)."
+        ),
+        word!("audience", Text, "What they must say in `aud`; anything."),
+        word!(
+            "public",
+            OneOrMore(&Text),
+            "Channels that may be read without a token, as patterns; none."
+        ),
+    ],
+};
+
+/// A Redis that edges share.
+pub(crate) static HUB_SHARED: Table = Table {
+    name: "hub_shared",
+    meaning: "A Redis through which edges share their channels: what is published to one reaches the clients of all, and a client that comes to another recovers there. Needs no persistence: when Redis begins anew, all clients are told that they may have missed something.",
+    words: &[
+        word!("address", Text, "Host and port: `127.0.0.1:6379`."),
+        word!("user", Text, "Who asks, where Redis knows several users."),
+        word!(
+            "password",
+            Text,
+            "What it asks for: `{{ env('REDIS_PASSWORD') }}`."
+        ),
+        word!(
+            "name",
+            Text,
+            "What its keys begin with; edges of the same name share; `plimsoll`."
+        ),
+        word!(
+            "messages",
+            Count(1, 10_000_000),
+            "Messages of all channels that Redis holds, for edges that start or were cut off; 100000."
+        ),
+        word!("size", Size, "Bytes of them, 64KiB to 64GiB; 64MiB."),
     ],
 };

@@ -56,7 +56,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Reply<'_>)>, Malformed
 }
 
 /// The line that begins at a place, and where it ends.
-fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
+pub(super) fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
     let rest = &bytes[at..];
     let looked_at = &rest[..rest.len().min(LINE_LEN_MAX)];
     match memchr::memchr(b'\n', looked_at) {
@@ -70,7 +70,7 @@ fn line(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
 }
 
 /// The text, or the number, that begins at a place, and where it ends.
-fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
+pub(super) fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
     let Some((line, begin)) = line(bytes, at)? else {
         return Ok(None);
     };
@@ -95,7 +95,7 @@ fn text(bytes: &[u8], at: usize) -> Result<Option<(&[u8], usize)>, Malformed> {
 }
 
 /// A length; `None` is nothing (`-1`).
-fn number(text: &[u8]) -> Result<Option<usize>, Malformed> {
+pub(super) fn number(text: &[u8]) -> Result<Option<usize>, Malformed> {
     if text == b"-1" {
         return Ok(None);
     }
@@ -107,7 +107,7 @@ fn number(text: &[u8]) -> Result<Option<usize>, Malformed> {
 }
 
 /// A command as Redis reads it.
-pub(super) fn command(words: &[&str]) -> Vec<u8> {
+pub(in crate::hub) fn command(words: &[&str]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len());
     for word in words {
         let _ = write!(bytes, "${}\r\n{word}\r\n", word.len());

@@ -1,0 +1,114 @@
+//! Signed tokens of the hub's clients.
+
+use x509_parser::pem::parse_x509_pem;
+use x509_parser::prelude::{FromDer as _, SubjectPublicKeyInfo};
+use x509_parser::public_key::PublicKey;
+
+use crate::edge::words::HUB_TOKENS;
+use crate::plan::desk::Desk;
+use crate::plan::tree::Node;
+
+/// Longest file of a key, bytes.
+const KEY_LEN_MAX: u64 = 64 << 10;
+/// Shortest secret, bytes: as long as what it signs with (RFC 7518, 3.2).
+const SECRET_LEN_MIN: usize = 32;
+/// The name of the curve P-256 (1.2.840.10045.3.1.7) in DER.
+const P256: [u8; 8] = [0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07];
+/// A point of P-256, bytes: both coordinates behind a 4 that says so.
+const POINT_LEN: usize = 65;
+
+/// What tells clients of the hub what they may do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubTokens {
+    /// What tokens are signed with.
+    pub key: HubKey,
+    /// What they must say of whom they are for.
+    pub audience: Option<String>,
+    /// Channels that everybody may read, as patterns.
+    pub public: Vec<String>,
+}
+
+/// What checks a signature.
+#[derive(Clone, PartialEq, Eq)]
+pub enum HubKey {
+    /// HS256: what signs and checks.
+    Secret(String),
+    /// RS256: a public key as PKCS #1 has it.
+    Rsa(Vec<u8>),
+    /// ES256: a public point of P-256, uncompressed.
+    P256(Vec<u8>),
+}
+
+impl std::fmt::Debug for HubKey {
+    // A secret is shown to nobody.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Secret(_) => "HS256",
+            Self::Rsa(_) => "RS256",
+            Self::P256(_) => "ES256",
+        })
+    }
+}
+
+/// Reads `tokens:`.
+pub(super) fn tokens(desk: &Desk<'_>, node: &Node) -> Option<HubTokens> {
+    let fields = desk.fields(node, &HUB_TOKENS)?;
+    let audience = fields
+        .get("audience")
+        .and_then(|node| desk.word(node, "a word that tokens say in `aud`"));
+    let public = fields.get("public").map(|node| {
+        let items = desk.one_or_more(node).iter();
+        let items = items.filter_map(|node| desk.word(node, "a pattern such as news-*"));
+        items.collect()
+    });
+    let (word, node) = desk.exactly_one(&fields, &["secret", "key"])?;
+    let key = if word.text == "secret" {
+        secret(desk, node)
+    } else {
+        public_key(desk, node)
+    };
+    Some(HubTokens {
+        key: key?,
+        audience,
+        public: public.unwrap_or_default(),
+    })
+}
+
+fn secret(desk: &Desk<'_>, node: &Node) -> Option<HubKey> {
+    let valid = "at least 32 bytes: openssl rand -base64 32";
+    let secret = desk.word(node, valid)?;
+    if secret.len() < SECRET_LEN_MIN {
+        desk.fault(node, "the secret is too short to sign with", valid);
+        return None;
+    }
+    Some(HubKey::Secret(secret))
+}
+
+fn public_key(desk: &Desk<'_>, node: &Node) -> Option<HubKey> {
+    let valid = "a public key in PEM (BEGIN PUBLIC KEY): RSA of 2048 to 8192 bits, or P-256";
+    let name = desk.word(node, valid)?;
+    let content = desk.file(node, &name, KEY_LEN_MAX)?;
+    let key = read_key(&content);
+    if key.is_none() {
+        desk.fault(node, format!("`{name}` holds no key that is known"), valid);
+    }
+    key
+}
+
+fn read_key(content: &[u8]) -> Option<HubKey> {
+    let (_, pem) = parse_x509_pem(content).ok()?;
+    if pem.label != "PUBLIC KEY" {
+        return None;
+    }
+    let (_, key) = SubjectPublicKeyInfo::from_der(&pem.contents).ok()?;
+    let bytes = key.subject_public_key.data.to_vec();
+    match key.parsed().ok()? {
+        PublicKey::RSA(rsa) if (2048..=8192).contains(&rsa.key_size()) => Some(HubKey::Rsa(bytes)),
+        PublicKey::EC(_) => {
+            let is_p256 = pem.contents.windows(P256.len()).any(|some| some == P256);
+            let is_whole = bytes.len() == POINT_LEN && bytes[0] == 4;
+            (is_p256 && is_whole).then_some(HubKey::P256(bytes))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,138 @@
+// The hub's client for browsers: import { connect } from "/live/client.js". Types: client.d.ts beside it.
+
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 30_000;
+// Channels named in one command.
+const BATCH = 100;
+
+export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), options = {}) {
+  const channels = new Map(); // By name: { listeners, position, known }.
+  const answers = new Map(); // By id: what to do with the answer.
+  let socket, timer;
+  let tries = 0;
+  let lastId = 0;
+  let state;
+
+  const become = (next) => {
+    if (state !== next) options.onState?.((state = next));
+  };
+  const isOpen = () => socket?.readyState === 1;
+  const say = (command) => isOpen() && socket.send(JSON.stringify(command));
+  const each = (channel, what, ...rest) => {
+    for (const listener of [...channel.listeners]) listener[what]?.(...rest);
+  };
+
+  const ask = (names) => {
+    for (let at = 0; at < names.length; at += BATCH) {
+      const subscribe = names.slice(at, at + BATCH).map((channel) => {
+        const { position } = channels.get(channel);
+        return position ? { channel, ...position } : channel;
+      });
+      say({ subscribe, id: ++lastId });
+    }
+  };
+
+  const take = (said) => {
+    tries = 0;
+    const name = said.subscribed ?? said.channel;
+    const channel = channels.get(name);
+    const answer = answers.get(said.id);
+    if (answer) {
+      answers.delete(said.id);
+      if (said.error) answer.reject(new Error(said.error));
+      else answer.resolve();
+    } else if (said.error) {
+      const error = new Error(said.error);
+      if (channel) each(channel, "onError", error);
+      else options.onError?.(error);
+    } else if (!channel) {
+      return;
+    } else if (said.subscribed) {
+      // What was missed comes next, and moves it on by itself.
+      if (said.recovered) return;
+      channel.position = { epoch: said.epoch, offset: said.offset };
+      if (said.recovered === false) each(channel, "onLoss");
+    } else {
+      const { epoch, offset, after = offset - 1 } = said;
+      const known = channel.position;
+      channel.position = { epoch, offset };
+      if (known && (known.epoch !== epoch || known.offset < after)) each(channel, "onLoss");
+      each(channel, "onMessage", said.data, said);
+    }
+  };
+
+  const open = async () => {
+    clearTimeout(timer);
+    timer = undefined;
+    become("connecting");
+    const mine = (socket = new WebSocket(new URL(url, location.href).href.replace(/^http/, "ws")));
+    mine.onmessage = (event) => mine === socket && take(JSON.parse(event.data));
+    mine.onclose = (event) => mine === socket && lost(event);
+    mine.onopen = async () => {
+      let token = options.token;
+      try {
+        if (typeof token === "function") token = await token();
+      } catch (error) {
+        options.onError?.(error);
+        return mine.close();
+      }
+      if (mine !== socket || !isOpen()) return;
+      if (token) say({ token });
+      become("open");
+      ask([...channels.keys()]);
+    };
+  };
+
+  const lost = (event) => {
+    for (const { reject } of answers.values()) reject(new Error("the connection is lost"));
+    answers.clear();
+    if (state === "closed") return;
+    become("waiting");
+    // Spread, so that all who were cut off together do not come back together.
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** tries++) * (0.5 + Math.random());
+    timer = setTimeout(open, event.code === 1001 ? Math.random() * FIRST_PAUSE_MS : pause);
+  };
+
+  const hurry = () => timer && open();
+  addEventListener("online", hurry);
+  open();
+
+  return {
+    get state() {
+      return state;
+    },
+    subscribe(name, listener) {
+      const own = typeof listener === "function" ? { onMessage: listener } : { ...listener };
+      let channel = channels.get(name);
+      if (!channel) {
+        channels.set(name, (channel = { listeners: new Set(), position: own.since }));
+        if (state === "open") ask([name]);
+      }
+      channel.listeners.add(own);
+      return () => {
+        if (!channel.listeners.delete(own) || channel.listeners.size) return;
+        channels.delete(name);
+        say({ unsubscribe: [name] });
+      };
+    },
+    publish: (channel, data) =>
+      new Promise((resolve, reject) => {
+        if (state !== "open") return reject(new Error("there is no connection"));
+        answers.set(++lastId, { resolve, reject });
+        say({ publish: { channel, data }, id: lastId });
+      }),
+    token: (token) =>
+      new Promise((resolve, reject) => {
+        options = { ...options, token };
+        if (state !== "open") return resolve();
+        answers.set(++lastId, { resolve, reject });
+        say({ token, id: lastId });
+      }),
+    close() {
+      removeEventListener("online", hurry);
+      clearTimeout(timer);
+      become("closed");
+      socket.close();
+    },
+  };
+}

@@ -1,0 +1,136 @@
+//! A connection to Redis on which is asked and answered in order.
+
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::resp;
+use super::value::{self, Value};
+
+/// Time for a connection and for an answer.
+pub(in crate::hub) const PATIENCE: Duration = Duration::from_secs(5);
+/// Room for what is read at once.
+const READ_LEN: usize = 64 * 1024;
+/// Longest answer, bytes.
+const ANSWER_LEN_MAX: usize = 256 << 20;
+
+/// Where Redis is, and who asks.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::hub) struct Place<'a> {
+    pub(in crate::hub) host: &'a str,
+    pub(in crate::hub) port: u16,
+    pub(in crate::hub) user: Option<&'a str>,
+    pub(in crate::hub) password: Option<&'a str>,
+}
+
+/// Connects, within [`PATIENCE`].
+///
+/// # Errors
+/// In words.
+pub(super) async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
+    let connected = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
+    let stream = connected
+        .map_err(|_| format!("no connection within {PATIENCE:?}"))?
+        .map_err(|error| error.to_string())?;
+    // What is asked is short, and somebody waits for it.
+    let _ = stream.set_nodelay(true);
+    Ok(stream)
+}
+
+/// The command by which whoever asks is known, if Redis wants that.
+pub(super) fn authentication(place: &Place<'_>) -> Option<Vec<u8>> {
+    let password = place.password?;
+    let words = ["AUTH"].into_iter().chain(place.user).chain([password]);
+    Some(resp::command(&words.collect::<Vec<_>>()))
+}
+
+/// The connection.
+#[derive(Debug)]
+pub(in crate::hub) struct Link {
+    stream: TcpStream,
+    held: Vec<u8>,
+    /// Bytes of `held` that are read.
+    taken: usize,
+}
+
+impl Link {
+    /// Connects, and says who asks.
+    ///
+    /// # Errors
+    /// In words, when nobody answers or the answer is no.
+    pub(in crate::hub) async fn open(place: &Place<'_>) -> Result<Self, String> {
+        let mut link = Self {
+            stream: connect(place.host, place.port).await?,
+            held: Vec::new(),
+            taken: 0,
+        };
+        if let Some(words) = authentication(place) {
+            link.send(&words).await?;
+            link.answer(PATIENCE).await?;
+        }
+        Ok(link)
+    }
+
+    /// Asks, and waits for the answer.
+    ///
+    /// # Errors
+    /// In words, when there is none in time or it is an error.
+    pub(in crate::hub) async fn ask(&mut self, words: &[&str]) -> Result<Value, String> {
+        self.send(&resp::command(words)).await?;
+        self.answer(PATIENCE).await
+    }
+
+    /// The next answer, which is none of errors.
+    ///
+    /// # Errors
+    /// In words.
+    pub(in crate::hub) async fn answer(&mut self, patience: Duration) -> Result<Value, String> {
+        match tokio::time::timeout(patience, self.next()).await {
+            Err(_) => Err(format!("no answer within {patience:?}")),
+            Ok(Ok(Value::Error(error))) => Err(error),
+            Ok(answer) => answer,
+        }
+    }
+
+    /// Sends commands.
+    ///
+    /// # Errors
+    /// In words.
+    pub(in crate::hub) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let sent = tokio::time::timeout(PATIENCE, self.stream.write_all(bytes)).await;
+        sent.map_err(|_| format!("nothing is taken for {PATIENCE:?}"))?
+            .map_err(|error| error.to_string())
+    }
+
+    /// The next answer. Whoever gives up waiting loses nothing.
+    ///
+    /// # Errors
+    /// In words, when the connection is gone or something else is said.
+    pub(in crate::hub) async fn next(&mut self) -> Result<Value, String> {
+        loop {
+            let read = value::read(&self.held[self.taken..]);
+            match read.map_err(|_| "what it says is not understood".to_owned())? {
+                Some((len, value)) => {
+                    self.taken += len;
+                    return Ok(value);
+                }
+                None if self.held.len() - self.taken > ANSWER_LEN_MAX => {
+                    return Err("its answer has no end".to_owned());
+                }
+                None => {}
+            }
+            self.held.drain(..self.taken);
+            self.taken = 0;
+            if self.held.is_empty() {
+                self.held.shrink_to(READ_LEN);
+            }
+            self.held.reserve(READ_LEN);
+            match self.stream.read_buf(&mut self.held).await {
+                Ok(0) => return Err("it has closed the connection".to_owned()),
+                Ok(_) => {}
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+}

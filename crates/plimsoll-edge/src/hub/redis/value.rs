@@ -1,0 +1,141 @@
+//! What Redis answers (RESP 2), with lists in lists. Pure.
+
+use super::resp::{Malformed, line, number, text};
+
+/// Most values of one answer.
+const VALUES_MAX: usize = 100_000;
+/// How deep lists may stand in lists.
+const DEPTH_MAX: u8 = 6;
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::hub) enum Value {
+    Nothing,
+    Error(String),
+    /// A text, or a number as it is written.
+    Text(Vec<u8>),
+    List(Vec<Value>),
+}
+
+impl Value {
+    /// A text of UTF-8.
+    pub(in crate::hub) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+
+    pub(in crate::hub) fn number(&self) -> Option<u64> {
+        self.text()?.parse().ok()
+    }
+
+    pub(in crate::hub) fn list(&self) -> Option<&[Self]> {
+        match self {
+            Self::List(values) => Some(values),
+            _ => None,
+        }
+    }
+}
+
+/// The answer at the start of `bytes`, and its length; `None` while it is incomplete.
+///
+/// # Errors
+/// When it is none, or larger than anything that is asked for.
+pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Value)>, Malformed> {
+    let mut left = VALUES_MAX;
+    let read = read_at(bytes, 0, DEPTH_MAX, &mut left)?;
+    Ok(read.map(|(value, end)| (end, value)))
+}
+
+fn read_at(
+    bytes: &[u8],
+    at: usize,
+    depth: u8,
+    left: &mut usize,
+) -> Result<Option<(Value, usize)>, Malformed> {
+    *left = left.checked_sub(1).ok_or(Malformed)?;
+    let Some((said, after)) = line(bytes, at)? else {
+        return Ok(None);
+    };
+    let (&kind, rest) = said.split_first().ok_or(Malformed)?;
+    match kind {
+        b'-' => {
+            let error = String::from_utf8_lossy(rest).into_owned();
+            Ok(Some((Value::Error(error), after)))
+        }
+        b'$' if rest == b"-1" => Ok(Some((Value::Nothing, after))),
+        b'*' => {
+            let Some(count) = number(rest)? else {
+                return Ok(Some((Value::Nothing, after)));
+            };
+            let depth = depth.checked_sub(1).ok_or(Malformed)?;
+            if count > *left {
+                return Err(Malformed);
+            }
+            let (mut values, mut end) = (Vec::new(), after);
+            for _ in 0..count {
+                let Some((value, next)) = read_at(bytes, end, depth, left)? else {
+                    return Ok(None);
+                };
+                values.push(value);
+                end = next;
+            }
+            Ok(Some((Value::List(values), end)))
+        }
+        _ => Ok(text(bytes, at)?.map(|(text, end)| (Value::Text(text.to_vec()), end))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_piece_of_a_stream_is_understood() {
+        let said = b"*1\r\n*2\r\n$3\r\nlog\r\n*1\r\n*2\r\n$3\r\n7-0\r\n*2\r\n$1\r\nd\r\n$2\r\n\r\n\r\n:3\r\n";
+        let text = |text: &str| Value::Text(text.as_bytes().to_vec());
+        let fields = Value::List(vec![text("d"), text("\r\n")]);
+        let entry = Value::List(vec![text("7-0"), fields]);
+        let expected = Value::List(vec![Value::List(vec![
+            text("log"),
+            Value::List(vec![entry]),
+        ])]);
+        assert_eq!(read(said), Ok(Some((said.len() - 4, expected))));
+        for end in 0..said.len() - 4 {
+            assert_eq!(read(&said[..end]), Ok(None), "{end}");
+        }
+        assert_eq!(read(b":12\r\n").unwrap().unwrap().1.number(), Some(12));
+        assert_eq!(read(b"*-1\r\n"), Ok(Some((5, Value::Nothing))));
+        assert_eq!(read(b"$-1\r\n"), Ok(Some((5, Value::Nothing))));
+        let error = Value::Error("LIFE it is another".to_owned());
+        assert_eq!(read(b"-LIFE it is another\r\n"), Ok(Some((21, error))));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_refused() {
+        for bytes in [
+            &b"*999999\r\n"[..],
+            b"*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+            b"$99999999999\r\n",
+            b"HTTP/1.1 400\r\n",
+            b"\r\n",
+        ] {
+            let shown = String::from_utf8_lossy(bytes);
+            assert_eq!(read(bytes), Err(Malformed), "{shown}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(
+            prop_oneof![Just(b'*'), Just(b'$'), Just(b'\r'), Just(b'\n'), Just(b'1'), any::<u8>()], 0..60,
+        )) {
+            if let Ok(Some((len, _))) = read(&bytes) {
+                prop_assert!(len <= bytes.len());
+            }
+        }
+    }
+}

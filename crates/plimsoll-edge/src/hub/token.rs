@@ -1,0 +1,257 @@
+//! Signed tokens (JSON Web Tokens, RFC 7519) that say what a client of the hub may do. Pure: the time is handed in.
+//!
+//! The key decides the algorithm; what a token says of it must agree and decides nothing.
+
+use std::fmt;
+use std::rc::Rc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use plimsoll_config::edge::{HubKey, HubTokens};
+use plimsoll_hub::desk::Rights;
+use plimsoll_hub::pattern::Pattern;
+use ring::{hmac, signature};
+use serde::Deserialize;
+
+/// Longest token, bytes.
+const LEN_MAX: usize = 8192;
+/// Most patterns of one kind in a token.
+const PATTERNS_MAX: usize = 100;
+/// Longest name of a user, bytes.
+const USER_LEN_MAX: usize = 200;
+/// How far a signer's clock may be ahead, s.
+const AHEAD_S: f64 = 30.0;
+
+/// Who is told by tokens what they may do.
+pub(crate) struct Gate {
+    key: Key,
+    audience: Option<String>,
+    public: Vec<Pattern>,
+}
+
+enum Key {
+    Secret(hmac::Key),
+    Rsa(Vec<u8>),
+    P256(Vec<u8>),
+}
+
+/// What a token lets its bearer do, until its end.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    subscribe: Vec<Pattern>,
+    publish: Vec<Pattern>,
+    /// Who it is.
+    user: Option<Rc<str>>,
+    /// Its end, s since 1970.
+    until_s: f64,
+}
+
+#[derive(Deserialize)]
+struct Header {
+    alg: String,
+    /// What must be understood, and is not here.
+    crit: Option<serde::de::IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    exp: Option<f64>,
+    nbf: Option<f64>,
+    aud: Option<Audience>,
+    sub: Option<String>,
+    #[serde(default)]
+    subscribe: Vec<String>,
+    #[serde(default)]
+    publish: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Gate {
+    pub(super) fn new(config: &HubTokens) -> Self {
+        Self {
+            key: match &config.key {
+                HubKey::Secret(secret) => {
+                    Key::Secret(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
+                }
+                HubKey::Rsa(der) => Key::Rsa(der.clone()),
+                HubKey::P256(point) => Key::P256(point.clone()),
+            },
+            audience: config.audience.clone(),
+            public: config.public.iter().map(|one| Pattern::new(one)).collect(),
+        }
+    }
+
+    /// What a token lets its bearer do now.
+    ///
+    /// # Errors
+    /// In words, when it lets nobody do anything.
+    pub(crate) fn admit(&self, token: &str, now_s: f64) -> Result<Grant, &'static str> {
+        const FORM: &str = "the token is not a signed JWT";
+        if token.len() > LEN_MAX {
+            return Err("the token is longer than 8192 bytes");
+        }
+        let (said, signature) = token.rsplit_once('.').ok_or(FORM)?;
+        let (header, claims) = said.split_once('.').ok_or(FORM)?;
+        let decode = |part: &str| BASE64.decode(part).map_err(|_| FORM);
+        let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| FORM)?;
+        if header.alg != self.key.algorithm() || header.crit.is_some() {
+            return Err(self.key.other());
+        }
+        if !self.key.has_signed(said.as_bytes(), &decode(signature)?) {
+            return Err("the signature of the token is not valid");
+        }
+        let claims = serde_json::from_slice(&decode(claims)?);
+        let claims: Claims = claims.map_err(|_| {
+            "the token does not say exp in seconds, and subscribe and publish as lists of patterns"
+        })?;
+        self.grant(claims, now_s)
+    }
+
+    fn grant(&self, claims: Claims, now_s: f64) -> Result<Grant, &'static str> {
+        let until_s = claims.exp.ok_or("the token has no end (exp)")?;
+        if until_s <= now_s {
+            return Err("the token has expired");
+        }
+        if claims.nbf.is_some_and(|begin| begin > now_s + AHEAD_S) {
+            return Err("the token is not valid yet");
+        }
+        let is_meant = |wanted: &String| match &claims.aud {
+            Some(Audience::One(one)) => one == wanted,
+            Some(Audience::Several(all)) => all.contains(wanted),
+            None => false,
+        };
+        if self
+            .audience
+            .as_ref()
+            .is_some_and(|wanted| !is_meant(wanted))
+        {
+            return Err("the token is for another audience");
+        }
+        if claims
+            .sub
+            .as_ref()
+            .is_some_and(|user| user.len() > USER_LEN_MAX)
+        {
+            return Err("the token has a sub of more than 200 bytes");
+        }
+        if claims.subscribe.len().max(claims.publish.len()) > PATTERNS_MAX {
+            return Err("the token has more than 100 patterns of one kind");
+        }
+        let patterns = |texts: Vec<String>| texts.iter().map(|one| Pattern::new(one)).collect();
+        Ok(Grant {
+            subscribe: patterns(claims.subscribe),
+            publish: patterns(claims.publish),
+            user: claims.sub.map(Rc::from),
+            until_s,
+        })
+    }
+}
+
+impl Key {
+    fn algorithm(&self) -> &'static str {
+        match self {
+            Self::Secret(_) => "HS256",
+            Self::Rsa(_) => "RS256",
+            Self::P256(_) => "ES256",
+        }
+    }
+
+    fn other(&self) -> &'static str {
+        match self {
+            Self::Secret(_) => "the token is not signed as HS256",
+            Self::Rsa(_) => "the token is not signed as RS256",
+            Self::P256(_) => "the token is not signed as ES256",
+        }
+    }
+
+    fn has_signed(&self, said: &[u8], signature: &[u8]) -> bool {
+        match self {
+            Self::Secret(key) => hmac::verify(key, said, signature).is_ok(),
+            Self::Rsa(der) => {
+                let scheme = &signature::RSA_PKCS1_2048_8192_SHA256;
+                signature::UnparsedPublicKey::new(scheme, der)
+                    .verify(said, signature)
+                    .is_ok()
+            }
+            Self::P256(point) => {
+                let scheme = &signature::ECDSA_P256_SHA256_FIXED;
+                signature::UnparsedPublicKey::new(scheme, point)
+                    .verify(said, signature)
+                    .is_ok()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Gate {
+    // A key is shown to nobody.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.key.algorithm())
+    }
+}
+
+impl Grant {
+    /// Who it is.
+    pub(super) fn user(&self) -> Option<Rc<str>> {
+        self.user.clone()
+    }
+
+    /// How long it lasts, s; `None` when it is over.
+    pub(super) fn left_s(&self, now_s: f64) -> Option<f64> {
+        (self.until_s > now_s).then_some(self.until_s - now_s)
+    }
+}
+
+/// What one client may do now.
+pub(crate) struct Access<'a> {
+    /// `None` lets everybody read everything.
+    pub(crate) gate: Option<&'a Gate>,
+    pub(crate) grant: &'a mut Option<Box<Grant>>,
+    /// It is known by its name, or by none, in channels that it subscribed to.
+    pub(crate) is_known: bool,
+    pub(crate) now_s: f64,
+}
+
+impl Access<'_> {
+    fn has(&self, kind: impl Fn(&Grant) -> &[Pattern], channel: &str) -> bool {
+        let grant = self.grant.as_ref();
+        let grant = grant.filter(|grant| grant.left_s(self.now_s).is_some());
+        grant.is_some_and(|grant| kind(grant).iter().any(|one| one.matches(channel)))
+    }
+}
+
+impl Rights for Access<'_> {
+    fn may_subscribe(&self, channel: &str) -> bool {
+        self.gate.is_none_or(|gate| {
+            gate.public.iter().any(|one| one.matches(channel))
+                || self.has(|grant| &grant.subscribe, channel)
+        })
+    }
+
+    fn may_publish(&self, channel: &str) -> bool {
+        self.gate.is_none() || self.has(|grant| &grant.publish, channel)
+    }
+
+    fn user(&self) -> Option<&str> {
+        self.grant.as_ref()?.user.as_deref()
+    }
+
+    fn present(&mut self, token: &str) -> Result<(), &'static str> {
+        let gate = self.gate.ok_or("this hub asks for no tokens")?;
+        let grant = gate.admit(token, self.now_s)?;
+        if self.is_known && self.user() != grant.user.as_deref() {
+            return Err("the token has another sub than the subscriptions that there are");
+        }
+        *self.grant = Some(Box::new(grant));
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,285 @@
+//! Signed tokens: what they let a client do, from when until when.
+
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use plimsoll_config::edge::{Edge, Hub, HubKey, HubRule, HubTokens};
+use ring::hmac;
+use serde_json::{Value, json};
+
+use super::{Browser, live, only_hub, publish, with};
+use crate::support::{Telling, ask, connect, metric, parts, read_until, start, wait_for};
+
+const SECRET: &str = "0123456789abcdef0123456789abcdef";
+
+fn asking(key: HubKey, hub: Hub) -> Edge {
+    only_hub(Hub {
+        tokens: Some(HubTokens {
+            key,
+            audience: None,
+            public: vec!["news".to_owned()],
+        }),
+        ..hub
+    })
+}
+
+fn with_secret() -> Edge {
+    let chat = with(HubRule {
+        clients_publish: true,
+        ..HubRule::of("chat-*")
+    });
+    asking(HubKey::Secret(SECRET.to_owned()), chat)
+}
+
+/// Seconds since 1970, and some more.
+fn in_s(more: f64) -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    now.as_secs_f64() + more
+}
+
+fn said(algorithm: &str, claims: &Value) -> String {
+    let header = json!({ "alg": algorithm }).to_string();
+    let claims = claims.to_string();
+    format!("{}.{}", BASE64.encode(header), BASE64.encode(claims))
+}
+
+fn signed(claims: &Value) -> String {
+    let said = said("HS256", claims);
+    let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
+    let tag = hmac::sign(&key, said.as_bytes());
+    format!("{said}.{}", BASE64.encode(tag))
+}
+
+fn openssl(arguments: &[&str], input: &[u8]) -> Vec<u8> {
+    let mut child = Command::new("openssl")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("openssl is installed: apt-get install openssl");
+    child.stdin.take().unwrap().write_all(input).unwrap();
+    let done = child.wait_with_output().unwrap();
+    assert!(done.status.success(), "{arguments:?}");
+    done.stdout
+}
+
+#[test]
+fn clients_do_what_their_token_says() {
+    let edge = start(&with_secret());
+    let mut client = Browser::open(edge.address);
+    client.subscribe("news");
+    let refused =
+        |channel: &str| json!({ "channel": channel, "error": "this channel may not be read" });
+    client.say(&json!({ "subscribe": ["game-1"] }));
+    assert_eq!(client.hear(), refused("game-1"));
+    client.say(&json!({ "publish": { "channel": "chat-1", "data": 1 } }));
+    assert!(
+        client.hear()["error"]
+            .as_str()
+            .unwrap()
+            .contains("may not publish")
+    );
+    client.say(&json!({ "token": "nonsense", "id": 1 }));
+    assert_eq!(
+        client.hear(),
+        json!({ "id": 1, "error": "the token is not a signed JWT" })
+    );
+    let claims = json!({
+        "exp": in_s(600.0), "subscribe": ["game-*", "chat-1"], "publish": ["chat-1", "game-1"],
+    });
+    client.say(&json!({ "token": signed(&claims), "subscribe": ["game-1", "chat-1", "odds"] }));
+    assert_eq!(client.hear(), refused("odds"));
+    publish(&edge, "game-1", &json!(7));
+    assert_eq!(client.hear()["data"], 7);
+    client.say(&json!({ "publish": { "channel": "chat-1", "data": "hello" } }));
+    assert_eq!(client.hear()["data"], "hello");
+    // The channel's rule must let it, too.
+    for channel in ["game-1", "chat-2"] {
+        client.say(&json!({ "publish": { "channel": channel, "data": 1 } }));
+        let told = client.hear();
+        assert!(
+            told["error"].as_str().unwrap().contains("may not publish"),
+            "{told}"
+        );
+    }
+    // Another token takes its place, and what it does not let be read is read no more.
+    let claims = json!({ "exp": in_s(600.0), "subscribe": ["chat-1"] });
+    client.say(&json!({ "token": signed(&claims) }));
+    assert_eq!(client.hear(), refused("game-1"));
+    publish(&edge, "game-1", &json!(8));
+    publish(&edge, "chat-1", &json!(9));
+    assert_eq!(client.hear()["data"], 9);
+    publish(&edge, "news", &json!("for all"));
+    assert_eq!(client.hear()["data"], "for all");
+}
+
+#[test]
+fn who_stays_longer_than_its_token_is_sent_away() {
+    let edge = start(&with_secret());
+    let token = |seconds: f64| signed(&json!({ "exp": in_s(seconds), "subscribe": ["game-*"] }));
+    let mut leaves = Browser::open(edge.address);
+    let mut stays = Browser::open(edge.address);
+    let begun = in_s(0.0);
+    for client in [&mut leaves, &mut stays] {
+        client.say(&json!({ "token": token(2.0), "subscribe": ["game-1"], "id": 1 }));
+        assert_eq!(client.hear()["subscribed"], "game-1");
+    }
+    stays.say(&json!({ "token": token(600.0), "id": 2 }));
+    assert_eq!(stays.hear(), json!({ "id": 2, "done": true }));
+    // A reader of events cannot be told, and finds its stream ended.
+    let mut reader = connect(edge.address);
+    let request = format!(
+        "GET /live?channel=game-1&token={} HTTP/1.1\r\nHost: {}\r\n\r\n",
+        token(2.0),
+        edge.address
+    );
+    reader.write_all(request.as_bytes()).unwrap();
+    assert!(read_until(&mut reader, "\r\n\r\n").starts_with("HTTP/1.1 200 "));
+    let closed = leaves.hear_close();
+    assert_eq!(closed, (1008, "the token has expired".to_owned()));
+    assert!(in_s(0.0) - begun >= 2.0, "not before");
+    crate::support::read_all(&mut reader);
+    publish(&edge, "game-1", &json!("still there"));
+    assert_eq!(stays.hear()["data"], "still there");
+    let mut late = Browser::open(edge.address);
+    late.say(&json!({ "token": token(-1.0), "subscribe": ["news"] }));
+    assert_eq!(late.hear(), json!({ "error": "the token has expired" }));
+}
+
+#[test]
+fn tokens_say_who_is_there() {
+    let chat = with(HubRule {
+        presence: true,
+        ..HubRule::of("chat")
+    });
+    let edge = start(&asking(HubKey::Secret(SECRET.to_owned()), chat));
+    let enter = |user: &str| {
+        let mut client = Browser::open(edge.address);
+        let claims = json!({ "exp": in_s(600.0), "sub": user, "subscribe": ["*"] });
+        client.say(&json!({ "token": signed(&claims), "subscribe": ["chat"], "id": 1 }));
+        assert_eq!(client.hear()["subscribed"], "chat");
+        client
+    };
+    let (mut adam, eve, _other) = (enter("adam"), enter("eve"), enter("eve"));
+    let ask = |client: &mut Browser| {
+        client.say(&json!({ "presence": ["chat"], "id": 2 }));
+        client.hear()
+    };
+    let told = |users: Value, count: u32| json!({ "id": 2, "presence": "chat", "subscribers": count, "users": users, "all": true });
+    assert_eq!(ask(&mut adam), told(json!({ "adam": 1, "eve": 2 }), 3));
+    drop(eve);
+    wait_for(
+        &edge,
+        "plimsoll_edge_hub_connections{kind=\"websocket\"}",
+        2.0,
+    );
+    assert_eq!(ask(&mut adam), told(json!({ "adam": 1, "eve": 1 }), 2));
+    // Nobody becomes somebody else in a channel.
+    let claims = json!({ "exp": in_s(600.0), "sub": "eve", "subscribe": ["*"] });
+    adam.say(&json!({ "token": signed(&claims) }));
+    assert!(
+        adam.hear()["error"]
+            .as_str()
+            .unwrap()
+            .contains("another sub")
+    );
+    publish(&edge, "chat", &json!(1));
+    adam.hear();
+    let line = |name: &str| {
+        metric(
+            &edge,
+            &format!("plimsoll_edge_hub_channel_{name}{{channel=\"chat\"}}"),
+        )
+    };
+    assert_eq!(line("subscribers"), Some(2.0));
+    assert_eq!(line("messages_total"), Some(1.0));
+    assert_eq!(line("deliveries_total"), Some(2.0));
+}
+
+#[test]
+fn requests_bring_their_token() {
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut config = with_secret();
+    config.access_log = Some(plimsoll_config::edge::AccessLog {
+        path: Some(log.path().to_owned()),
+        format: plimsoll_config::edge::LogFormat::Json,
+    });
+    let telling = Telling::start(&config);
+    let address = telling.edge.address;
+    let get = |query: &str, header: &str| {
+        let mut stream = connect(address);
+        let request = format!("GET /live?{query} HTTP/1.1\r\nHost: {address}\r\n{header}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        read_until(&mut stream, "\r\n\r\n")
+    };
+    let token = signed(&json!({ "exp": in_s(600.0), "subscribe": ["game-*"] }));
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    for (query, header, expected) in [
+        ("channel=news".to_owned(), "", 200),
+        ("channel=game-1".to_owned(), "", 401),
+        ("channel=game-1".to_owned(), bearer.as_str(), 200),
+        (format!("channel=game-1&token={token}"), "", 200),
+        ("channel=odds".to_owned(), bearer.as_str(), 403),
+        ("channel=news&token=x.y.z".to_owned(), "", 401),
+        (
+            "channel=news".to_owned(),
+            "Authorization: Bearer x\r\n",
+            401,
+        ),
+        // Another scheme is somebody else's.
+        (
+            "channel=news".to_owned(),
+            "Authorization: Basic eA==\r\n",
+            200,
+        ),
+    ] {
+        let head = get(&query, header);
+        assert_eq!(parts(&head).0, expected, "{query} {header} {head}");
+        assert_eq!(
+            head.contains("WWW-Authenticate: Bearer\r\n"),
+            expected == 401,
+            "{head}"
+        );
+    }
+    let said = ask(
+        address,
+        format!(
+            "GET /live?channel=odds HTTP/1.1\r\nHost: {address}\r\n{bearer}Connection: close\r\n\r\n"
+        ),
+    );
+    assert!(said.contains("does not let its bearer read"), "{said}");
+    drop(telling);
+    let written = std::fs::read_to_string(log.path()).unwrap();
+    assert!(written.contains("channel=game-1&token=-"), "{written}");
+    assert!(!written.contains(&token));
+}
+
+#[test]
+fn keys_of_others_sign_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key.pem");
+    let file = file.to_str().unwrap();
+    std::fs::write(file, openssl(&["genrsa", "2048"], b"")).unwrap();
+    let public = openssl(
+        &["rsa", "-in", file, "-RSAPublicKey_out", "-outform", "DER"],
+        b"",
+    );
+    let edge = start(&asking(HubKey::Rsa(public), live()));
+    let said = said("RS256", &json!({ "exp": in_s(600.0), "subscribe": ["*"] }));
+    let signature = openssl(&["dgst", "-sha256", "-sign", file], said.as_bytes());
+    let token = format!("{said}.{}", BASE64.encode(signature));
+    let mut client = Browser::open(edge.address);
+    client.say(&json!({ "token": token, "subscribe": ["a"], "id": 1 }));
+    assert_eq!(client.hear()["subscribed"], "a");
+    let other = signed(&json!({ "exp": in_s(600.0), "subscribe": ["*"] }));
+    client.say(&json!({ "token": other, "id": 2 }));
+    let told = client.hear();
+    assert_eq!(
+        told,
+        json!({ "id": 2, "error": "the token is not signed as RS256" })
+    );
+}

@@ -1,0 +1,49 @@
+//! What is not done.
+
+use thiserror::Error;
+
+use crate::pattern::NameFault;
+
+/// Why something was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// No channel may have this name.
+    #[error(transparent)]
+    Name(#[from] NameFault),
+    /// There are as many channels as may be.
+    #[error("there are as many channels as there may be")]
+    TooManyChannels,
+    /// The channel has as many subscribers as it may have.
+    #[error("the channel has as many subscribers as it may have")]
+    TooManySubscribers,
+    /// The client has as many subscriptions as it may have.
+    #[error("there are as many subscriptions as there may be")]
+    TooManySubscriptions,
+    /// The client already has this subscription.
+    #[error("the channel is already subscribed to")]
+    Subscribed,
+    /// Data is longer than the channel allows.
+    #[error("the data is longer than {0} bytes")]
+    DataTooLong(usize),
+    /// Data is not JSON.
+    #[error("the data is not JSON")]
+    NotJson,
+    /// More often than the channel allows.
+    #[error("published more often than the channel allows")]
+    TooOften,
+    /// The client may not read the channel.
+    #[error("this channel may not be read")]
+    NotReadable,
+    /// Clients may not publish here.
+    #[error("clients may not publish to this channel")]
+    NotAllowed,
+    /// What hubs share is away.
+    #[error("what the hubs share is away, so nothing is published; try again later")]
+    Away,
+    /// What hubs share went away while it took the message.
+    #[error("what the hubs share went away meanwhile: the message may have been published, or not")]
+    Unsure,
+    /// What was published before has not reached the clients' loops.
+    #[error("messages are published faster than they are handed out; try again later")]
+    Behind,
+}

@@ -1,0 +1,238 @@
+//! Two edges and a Redis between them: one is killed under load, and its clients go on at the other.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use plimsoll_testkit::program::Redis;
+use serde_json::{Value, json};
+
+use crate::edge::Edge;
+use crate::support::Place;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const CHANNELS: usize = 4;
+const CLIENTS: usize = 40;
+/// Messages before one edge is killed, and after.
+const MESSAGES: usize = 600;
+
+/// A reader of one channel by Server-Sent Events, which goes to the next edge when its own is gone.
+struct Reader {
+    edges: Vec<SocketAddr>,
+    channel: String,
+    /// The last id that it was told.
+    id: Option<String>,
+    heard: Vec<Value>,
+    returned: usize,
+}
+
+impl Reader {
+    /// Reads until the message `end`; `first` is told when the first has come.
+    fn run(mut self, first: &SyncSender<()>) -> Self {
+        let mut turn = 0;
+        loop {
+            let edge = self.edges[turn % self.edges.len()];
+            if self.read(edge, first) {
+                return self;
+            }
+            turn += 1;
+            self.returned += 1;
+            assert!(turn < 100, "there is no edge any more");
+        }
+    }
+
+    /// One connection; whether the end has come.
+    fn read(&mut self, edge: SocketAddr, first: &SyncSender<()>) -> bool {
+        let Ok(mut stream) = TcpStream::connect(edge) else {
+            return false;
+        };
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let id = self.id.as_ref();
+        let id = id.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
+        let request = format!(
+            "GET /live?channel={} HTTP/1.1\r\nHost: {edge}\r\n{id}\r\n",
+            self.channel
+        );
+        if stream.write_all(request.as_bytes()).is_err() {
+            return false;
+        }
+        let mut id = None;
+        for line in BufReader::new(stream).lines() {
+            let Ok(line) = line else {
+                return false;
+            };
+            if let Some(rest) = line.strip_prefix("id: ") {
+                id = Some(rest.to_owned());
+            } else if let Some(rest) = line.strip_prefix("data: ") {
+                // An event that is cut off has no id that counts.
+                let Ok(event) = serde_json::from_str::<Value>(rest) else {
+                    return false;
+                };
+                if self.heard.is_empty() {
+                    first.send(()).unwrap();
+                }
+                let is_end = event["data"] == "end";
+                self.heard.push(event);
+                self.id = id.take().or(self.id.take());
+                if is_end {
+                    return true;
+                }
+            }
+        }
+        false
+    }
+}
+
+/// Publishes; whether that is certain.
+fn publish(admin: SocketAddr, channel: &str, data: &Value) -> bool {
+    let body = json!({ "channel": channel, "data": data }).to_string();
+    let Ok(mut stream) = TcpStream::connect(admin) else {
+        return false;
+    };
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let request = format!(
+        "POST /publish HTTP/1.1\r\nHost: {admin}\r\nContent-Type: application/json\r\n\
+         Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    let mut answer = String::new();
+    stream.write_all(request.as_bytes()).is_ok()
+        && stream.read_to_string(&mut answer).is_ok()
+        && answer.starts_with("HTTP/1.1 200 ")
+}
+
+fn channel(number: usize) -> String {
+    format!("game-{}", number % CHANNELS)
+}
+
+/// Clients of both edges, who all hear what is published.
+fn begin_reading(killed: &Edge, left: &Edge) -> Vec<JoinHandle<Reader>> {
+    let (sender, begun) = sync_channel(CLIENTS);
+    let readers: Vec<_> = (0..CLIENTS)
+        .map(|number| {
+            let mut edges = vec![killed.address, left.address];
+            edges.rotate_left(number / CHANNELS % 2);
+            let reader = Reader {
+                edges,
+                channel: channel(number),
+                id: None,
+                heard: Vec::new(),
+                returned: 0,
+            };
+            let sender = sender.clone();
+            std::thread::spawn(move || reader.run(&sender))
+        })
+        .collect();
+    // Until everybody hears.
+    let mut waiting = CLIENTS;
+    while waiting > 0 {
+        for number in 0..CHANNELS {
+            assert!(publish(left.admin, &channel(number), &json!("begin")));
+        }
+        let heard = begun.recv_timeout(Duration::from_millis(20));
+        waiting -= usize::from(heard.is_ok()) + begun.try_iter().count();
+    }
+    readers
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_when_an_edge_is_killed() {
+    let place = Place::new();
+    let redis = Redis::start("appendonly no");
+    let text = format!(
+        "hub:\n  path: /live\n  shared: '{}'\n  waiting: 10000\n  \
+         waiting_size: 16MiB\n  channels:\n  - {{ match: '*', history: 10000, history_size: 16MiB }}\n",
+        redis.address
+    );
+    std::fs::write(place.path().join("edge.yaml"), text).unwrap();
+    let start = || {
+        let edge = Edge::start(&place, &["--config", "edge.yaml"]);
+        let begun = Instant::now();
+        while !publish(edge.admin, "warm", &json!(0)) {
+            assert!(begun.elapsed() < PATIENCE, "it does not find Redis");
+        }
+        edge
+    };
+    let (killed, left) = (start(), start());
+    let readers = begin_reading(&killed, &left);
+    let (told, done) = sync_channel(CLIENTS);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let doomed = killed.admin;
+    let publishers: Vec<_> = [doomed, left.admin]
+        .into_iter()
+        .enumerate()
+        .map(|(which, admin)| {
+            let (told, is_over) = (told.clone(), Arc::clone(&is_over));
+            std::thread::spawn(move || {
+                for number in (which..).step_by(2) {
+                    if is_over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    if publish(admin, &channel(number / 2), &json!(number)) {
+                        told.send(number).unwrap();
+                    } else if admin == doomed {
+                        return;
+                    }
+                }
+            })
+        })
+        .collect();
+    drop(told);
+    let mut certain = Vec::new();
+    while certain.len() < 2 * MESSAGES {
+        certain.push(done.recv_timeout(PATIENCE).unwrap());
+        if certain.len() == MESSAGES {
+            killed.signal("KILL");
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    certain.extend(done.iter());
+    for publisher in publishers {
+        publisher.join().unwrap();
+    }
+    for number in 0..CHANNELS {
+        assert!(publish(left.admin, &channel(number), &json!("end")));
+    }
+    let readers: Vec<Reader> = readers.into_iter().map(|one| one.join().unwrap()).collect();
+    check(&readers, &certain);
+    assert!(readers.iter().any(|reader| reader.returned > 0));
+}
+
+/// Everybody heard the same of a channel, in order, once, and all that is certain.
+fn check(readers: &[Reader], certain: &[usize]) {
+    for number in 0..CHANNELS {
+        let name = channel(number);
+        let mut all = readers.iter().filter(|reader| reader.channel == name);
+        let numbers = |reader: &Reader| -> Vec<u64> {
+            for event in &reader.heard {
+                assert_ne!(event["recovered"], false, "{event}");
+            }
+            let offsets = reader.heard.iter().map(|event| event["offset"].as_u64());
+            assert!(
+                offsets.is_sorted_by(|one, next| one < next),
+                "in order, once"
+            );
+            let data = reader
+                .heard
+                .iter()
+                .filter_map(|event| event["data"].as_u64());
+            data.collect()
+        };
+        let first = numbers(all.next().unwrap());
+        for reader in all {
+            assert_eq!(
+                numbers(reader),
+                first,
+                "{name}, returned {}",
+                reader.returned
+            );
+        }
+        for &one in certain.iter().filter(|&&one| channel(one / 2) == name) {
+            assert!(first.contains(&(one as u64)), "{one} of {name} is lost");
+        }
+    }
+}
