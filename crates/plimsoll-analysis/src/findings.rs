@@ -10,15 +10,22 @@
 mod generator;
 mod machine;
 mod measure;
+mod mysql;
 mod network;
+mod postgres;
 mod proxy;
 mod rule;
+mod runtime;
 mod score;
 mod select;
+mod statements;
 mod store;
 mod stretch;
 mod table;
+mod table_databases;
 
+#[cfg(test)]
+mod databases_tests;
 #[cfg(test)]
 mod parts_tests;
 #[cfg(test)]
@@ -91,7 +98,7 @@ pub fn find_in(
     context: &Context,
 ) -> Vec<Finding> {
     score::findings(
-        table::RULES,
+        table::all(),
         &stretch::Stretch3::new(readings, windows, stretches, context),
     )
 }

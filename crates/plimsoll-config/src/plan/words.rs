@@ -214,7 +214,7 @@ pub(crate) static PLAN: Table = Table {
         word!(
             "watch",
             Either(&[OneOf(&["auto", "none"]), MapOf(&Free)]),
-            "What else is looked at: `host: local`, `process: [nginx, node]` (names), `pid: 4711`, `edge: 127.0.0.1:9191` (the admin address of an edge), and parts of the service where they tell of themselves: `nginx: http://127.0.0.1:8080/nginx_status`, `haproxy: unix:/run/haproxy/admin.sock`, `redis: 127.0.0.1:6379` (or `valkey`; with a login `{ at: …, user: …, password: … }`), `memcached: 127.0.0.1:11211`. `auto` (also `auto: true` beside names) looks for these on this machine. Other programs (`postgres`, …) may stand here; they are not looked at yet, and that is said."
+            "What else is looked at: `host: local`, `process: [nginx, node]` (names), `pid: 4711`, `edge: 127.0.0.1:9191` (the admin address of an edge), and parts of the service where they tell of themselves: `nginx: http://127.0.0.1:8080/nginx_status`, `haproxy: unix:/run/haproxy/admin.sock`, `redis: 127.0.0.1:6379` (or `valkey`; with a login `{ at: …, user: …, password: … }`), `memcached: 127.0.0.1:11211`, `postgres: postgres://eye:…@127.0.0.1:5432` (a role in `pg_monitor`), `mariadb: mysql://eye:…@127.0.0.1:3306` (or `mysql`; an account with `PROCESS`); each also by its socket, `unix:PATH`; `php-fpm: unix:/run/php/php-fpm.sock:/status`; `puma: 127.0.0.1:9293` (its control server; the token as `password`); `node: unix:/tmp/plimsoll-node-4711.sock` (after `plimsoll watch --node-module`). `auto` (also `auto: true` beside names) looks for these on this machine. Other programs (`envoy`, …) may stand here; they are not looked at yet, and that is said."
         ),
     ],
 };
