@@ -8,11 +8,13 @@
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
 mod generator;
+mod log;
 mod machine;
 mod measure;
 mod mysql;
 mod network;
 mod postgres;
+mod postgres_work;
 mod proxy;
 mod rule;
 mod runtime;
@@ -23,6 +25,7 @@ mod store;
 mod stretch;
 mod table;
 mod table_databases;
+mod table_logs;
 
 #[cfg(test)]
 mod databases_tests;

@@ -24,6 +24,10 @@ pub enum PartKind {
     Puma,
     /// Node, by a module that is loaded before the application.
     Node,
+    /// nginx, by its error log.
+    NginxLog,
+    /// HAProxy, by its HTTP log.
+    HaproxyLog,
 }
 
 impl PartKind {
@@ -39,6 +43,8 @@ impl PartKind {
             Self::PhpFpm => "PHP-FPM",
             Self::Puma => "Puma",
             Self::Node => "Node",
+            Self::NginxLog => "the error log of nginx",
+            Self::HaproxyLog => "the log of HAProxy",
         }
     }
 }
@@ -55,6 +61,8 @@ pub enum PartPlace {
         /// Port.
         port: u16,
     },
+    /// A file that it writes.
+    File(PathBuf),
     /// A page over a Unix socket.
     SocketPage {
         /// The socket.
@@ -78,7 +86,7 @@ impl PartPlace {
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::Page { path, .. } | Self::SocketPage { path, .. } => Some(path),
-            Self::Socket(_) | Self::Tcp { .. } => None,
+            Self::Socket(_) | Self::File(_) | Self::Tcp { .. } => None,
         }
     }
 }
@@ -86,7 +94,7 @@ impl PartPlace {
 impl fmt::Display for PartPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Socket(path) => write!(f, "{}", path.display()),
+            Self::Socket(path) | Self::File(path) => write!(f, "{}", path.display()),
             Self::SocketPage { socket, path } => write!(f, "{}:{path}", socket.display()),
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),

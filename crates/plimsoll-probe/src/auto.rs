@@ -4,6 +4,7 @@
 //! is executed.
 
 mod databases;
+mod proxy_logs;
 mod runtimes;
 
 use std::path::Path;
@@ -93,6 +94,7 @@ fn is_same(a: &Part, b: &Part) -> bool {
             }
             _ => (path.display().to_string(), 0, String::new()),
         },
+        PartPlace::File(path) => (path.display().to_string(), 0, String::new()),
         PartPlace::SocketPage { socket, path } => (socket.display().to_string(), 0, path.clone()),
         PartPlace::Tcp { host, port } => (local(host), *port, String::new()),
         PartPlace::Page { host, port, path } => (local(host), *port, path.clone()),
@@ -227,6 +229,7 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Ve
         texts_for(files, pid, &whole)
     });
     let settings = nginx_settings(files, pid, &read);
+    found.extend(proxy_logs::nginx(files, &text, main, &settings));
     if read.pages.is_empty() && auto {
         files.tell(
             &format!("nginx without status {main}"),

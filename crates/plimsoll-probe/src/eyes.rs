@@ -8,6 +8,7 @@ mod fault;
 mod figures;
 mod haproxy;
 mod link;
+mod log;
 mod memcached;
 mod mysql;
 mod nginx;
@@ -23,11 +24,12 @@ mod databases_tests;
 mod tests;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use plimsoll_model::metric;
-use plimsoll_model::part::{Part, PartKind};
+use plimsoll_model::part::{Part, PartKind, PartPlace};
 use plimsoll_model::reading::Readings;
 
 use crate::clock;
@@ -108,6 +110,8 @@ impl Eye {
             PartKind::PhpFpm => Box::new(php_fpm::PhpFpm {
                 settings: known.settings,
             }),
+            PartKind::NginxLog => log_of(log::Writer::Nginx, &part.place, known),
+            PartKind::HaproxyLog => log_of(log::Writer::Haproxy, &part.place, known),
             PartKind::Node => Box::new(node::Node),
             PartKind::Puma => Box::new(puma::Puma {
                 login: part.login.clone(),
@@ -228,6 +232,15 @@ impl Eye {
         let text = format!("{} is not seen: {blind}{remedy}; {goes_on}", self.name);
         notes.push((blind.key(), text));
     }
+}
+
+/// A log that is followed.
+fn log_of(writer: log::Writer, place: &PartPlace, known: Known) -> Box<dyn Source> {
+    let path = match place {
+        PartPlace::File(path) | PartPlace::Socket(path) => path.clone(),
+        _ => PathBuf::new(),
+    };
+    Box::new(log::Log::new(writer, &path, known.settings))
 }
 
 /// The name of whoever runs this; empty where the machine does not know him.

@@ -7,6 +7,7 @@ pub mod cpu;
 pub mod disk;
 pub mod haproxy;
 pub mod haproxy_configuration;
+pub mod log;
 pub mod memcached;
 pub mod memory;
 pub mod mysql;

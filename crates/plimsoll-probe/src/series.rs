@@ -247,6 +247,9 @@ const ALL: &[Definition] = table! {
     Gauge PUMA_CAPACITY ["at"] "{request}" "Puma stats pool_capacity" "requests that could be taken at once, in all workers";
     Delta PUMA_REQUESTS ["at"] "{request}" "Puma stats requests_count" "requests carried out";
 
+    Delta LOG_FAILURES ["at", "class"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "lines that tell of a failure, by class";
+    Delta LOG_FAILURES_OF ["at", "class", "of"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "the same by the upstream or server that the line names";
+
     Gauge PROBE_ANSWER_TIME ["at"] "s" "monotonic clock" "time that a part took to tell of itself";
     Gauge PROBE_INTERVAL [] "s" "monotonic clock" "time since the readings before";
     Gauge PROBE_CPU_TIME ["at"] "s" "thread CPU clock" "CPU time the readings before took; with at, what asking that part took";

@@ -114,7 +114,7 @@ impl Nginx {
             String::new()
         };
         let text = format!(
-            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice;\n\
+            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice; error_log {prefix}/error.log;\n\
              events {{\n  worker_connections {worker_connections};\n}}\n\
              http {{ access_log off; client_body_temp_path {prefix}; proxy_temp_path {prefix};\n\
              fastcgi_temp_path {prefix}; uwsgi_temp_path {prefix}; scgi_temp_path {prefix};\n\
@@ -130,6 +130,12 @@ impl Nginx {
             status,
             configuration,
         }
+    }
+
+    /// Its error log.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.program.path().join("error.log")
     }
 
     /// Its page of `stub_status`.

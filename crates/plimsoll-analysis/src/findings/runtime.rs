@@ -1,11 +1,12 @@
 //! Rules about what runs applications, from what it tells of itself.
 
 use plimsoll_model::metric;
+use plimsoll_model::reading::label;
 
 use super::measure::{SUSTAINED, subject_of};
 use super::proxy::{place, written};
 use super::rule::{Case, Sign, Words, say};
-use super::stretch::{View, bounded};
+use super::stretch::{Row, View, bounded};
 
 /// Share of the time from which an event loop has nothing to spare.
 const LOOP_BUSY: f64 = 0.95;
@@ -137,18 +138,32 @@ pub(super) fn node_words(case: &Case<'_>) -> Words {
     .with(case.line(&delay, "longest wait for the loop"))
 }
 
+/// Share of the seconds from which threads that are all used are a limit, whoever waits for them.
+const ALWAYS: f64 = 0.8;
+
+/// Requests that wait for Puma: those it has taken, and connections that it has not, which wait in the kernel where it is
+/// the target.
+fn waiting(row: Row<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
+    let queues = view.series_of(metric::LISTEN_QUEUE);
+    let own = queues.filter(|series| label(series, "process") == Some(metric::TARGET));
+    let queued: f64 = own.filter_map(|series| row.get(series)).sum();
+    Some(row.get(backlog)? + queued)
+}
+
 /// R1: all threads of Puma are used, and requests wait for one.
 pub(super) fn puma(view: &View<'_>) -> Vec<Sign> {
     let servers = view.series_of(metric::PUMA_BACKLOG);
     let signs = servers.filter_map(|backlog| {
         let subject = subject_of(backlog);
         let capacity = of(metric::PUMA_CAPACITY, subject);
-        let share = view
-            .share_of_seconds(|row| Some(row.get(backlog)? > 0.0 && row.get(&capacity)? < 1.0))?;
+        let full = view.share_of_seconds(|row| Some(row.get(&capacity)? < 1.0))?;
+        let waited = view.share_of_seconds(|row| {
+            Some(row.get(&capacity)? < 1.0 && waiting(row, view, backlog)? > 0.0)
+        })?;
         Some(Sign {
             subject: subject.to_owned(),
-            magnitude: view.mean(backlog)?,
-            present: share >= SUSTAINED,
+            magnitude: full,
+            present: waited >= SUSTAINED || full >= ALWAYS,
         })
     });
     signs.collect()
@@ -157,28 +172,53 @@ pub(super) fn puma(view: &View<'_>) -> Vec<Sign> {
 pub(super) fn puma_words(case: &Case<'_>) -> Words {
     let view = case.failing();
     let at = place(case.subject);
-    let backlog = of(metric::PUMA_BACKLOG, case.subject);
+    let [backlog, capacity, requests] = [
+        metric::PUMA_BACKLOG,
+        metric::PUMA_CAPACITY,
+        metric::PUMA_REQUESTS,
+    ]
+    .map(|metric| of(metric, case.subject));
     let threads = view.setting(at, "threads", "").map(|(threads, _)| threads);
     let workers = view
         .setting(at, "workers", "")
         .map_or(1.0, |(workers, _)| workers);
     let mut sentence = format!(
-        "all{} threads of Puma were used while {:.0} requests waited for one, on average",
+        "all{} threads of Puma were used",
         threads
             .map(|threads| format!(" {threads:.0}"))
-            .unwrap_or_default(),
-        view.mean(&backlog).unwrap_or(0.0).max(1.0)
+            .unwrap_or_default()
     );
     if workers > 1.0 {
-        say(&mut sentence, format_args!(", in {workers:.0} workers"));
+        say(&mut sentence, format_args!(", in {workers:.0} workers,"));
     }
+    let most = view
+        .rows()
+        .filter_map(|row| waiting(row, view, &backlog))
+        .fold(0.0, f64::max);
+    if most > 0.0 {
+        say(
+            &mut sentence,
+            format_args!(" while up to {most:.0} requests and connections waited for one"),
+        );
+    }
+    let waiting = case.over.asked(
+        (
+            &backlog,
+            "requests and connections that wait for a thread",
+            "{request}",
+        ),
+        |view| {
+            let all: Vec<f64> = view
+                .rows()
+                .filter_map(|row| waiting(row, view, &backlog))
+                .collect();
+            (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+        },
+    );
     Words::new(format!("threads of Puma ({at})"), sentence)
-        .with(bounded(case.line(&backlog, "requests that wait for a thread"), Some(0.0)))
-        .with(case.line(
-            &of(metric::PUMA_CAPACITY, case.subject),
-            "requests that could be taken at once",
-        ))
-        .with(case.line(&of(metric::PUMA_REQUESTS, case.subject), "requests carried out, per second"))
+        .with(bounded(waiting, Some(0.0)))
+        .with(case.line(&capacity, "requests that could be taken at once"))
+        .with(case.line(&requests, "requests carried out, per second"))
         .advising(format!(
             "if the CPUs have room: more threads where requests mostly wait (`threads` in config/puma.rb, or -t; now {:.0} in \
              all), more workers where they compute (`workers`, or -w; now {workers:.0}); pools of connections must have as many \

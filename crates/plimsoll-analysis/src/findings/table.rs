@@ -4,7 +4,7 @@ use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
 use super::rule::{Rule, Symptom};
-use super::{generator, machine, network, proxy, store, table_databases};
+use super::{generator, machine, network, proxy, store, table_databases, table_logs};
 
 /// Share of a hard limit above which it is as good as reached.
 pub(super) const NEARLY_FULL: f64 = 0.9;
@@ -13,7 +13,10 @@ pub(super) const THROTTLED_MAX: f64 = 0.05;
 
 /// Every rule.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
-    RULES.iter().chain(table_databases::RULES)
+    RULES
+        .iter()
+        .chain(table_databases::RULES)
+        .chain(table_logs::RULES)
 }
 
 const RULES: &[Rule] = &[

@@ -5,7 +5,7 @@ use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
 use super::rule::{Rule, Symptom};
-use super::{mysql, postgres, runtime};
+use super::{mysql, postgres, postgres_work, runtime};
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -16,7 +16,7 @@ pub(super) const RULES: &[Rule] = &[
         words: runtime::node_words,
         remedy: "move work that computes off the loop (worker threads, asynchronous calls of crypto, zlib and fs), run one \
                  process for each CPU (`node:cluster`, `pm2 -i max`), or keep copies of what is computed",
-        explains: &["N1", "X1", "X2", "H1", "H7", "C3"],
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "C3"],
     },
     Rule {
         id: "R1",
@@ -25,7 +25,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(runtime::puma),
         words: runtime::puma_words,
         remedy: "give Puma more threads or workers",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
     },
     Rule {
         id: "R3",
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(runtime::php_fpm),
         words: runtime::php_fpm_words,
         remedy: "raise `pm.max_children`",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
     },
     Rule {
         id: "P1",
@@ -43,7 +43,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(postgres::connections),
         words: postgres::connections_words,
         remedy: "let clients share sessions",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
     },
     Rule {
         id: "P2",
@@ -52,7 +54,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(postgres::cpu),
         words: postgres::cpu_words,
         remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or add CPUs or replicas",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "P1", "P4", "C1"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4", "C1",
+        ],
     },
     Rule {
         id: "P3",
@@ -61,7 +65,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(postgres::locks),
         words: postgres::locks_words,
         remedy: "make transactions shorter, take locks in one order, split rows that all write, or put the writes in a queue",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "P1", "P4"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+        ],
     },
     Rule {
         id: "P4",
@@ -70,7 +76,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(postgres::light_locks),
         words: postgres::light_locks_words,
         remedy: "fewer sessions at once, partitions, or commits in batches",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "P1"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1",
+        ],
     },
     Rule {
         id: "P5",
@@ -79,7 +87,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(postgres::reads),
         words: postgres::reads_words,
         remedy: "read less: an index for what is searched; then more memory",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "P1", "P4"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+        ],
     },
     Rule {
         id: "P6",
@@ -88,27 +98,32 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(postgres::commits),
         words: postgres::commits_words,
         remedy: "commit several rows at once, give the log a faster disk, or accept the loss of the last moments by `synchronous_commit = off`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "P1", "P4"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+        ],
     },
     Rule {
         id: "P7",
         strength: Strength::Queue,
         tier: Tier::Store,
-        symptom: Symptom::Signs(postgres::scans),
-        words: postgres::scans_words,
+        symptom: Symptom::Signs(postgres_work::scans),
+        words: postgres_work::scans_words,
         remedy: "give the table an index",
         explains: &[
-            "N1", "X1", "X2", "H1", "H7", "R1", "R3", "P1", "P2", "P4", "P5", "C1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P2", "P4",
+            "P5", "C1",
         ],
     },
     Rule {
         id: "P8",
         strength: Strength::Queue,
         tier: Tier::Store,
-        symptom: Symptom::Signs(postgres::idle),
-        words: postgres::idle_words,
+        symptom: Symptom::Signs(postgres_work::idle),
+        words: postgres_work::idle_words,
         remedy: "end transactions before anything else is waited for, and let the server end those that do not: `ALTER SYSTEM SET idle_in_transaction_session_timeout = '10s'`, then `SELECT pg_reload_conf()`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "P1", "P3"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P3",
+        ],
     },
     Rule {
         id: "P9",
@@ -117,18 +132,22 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Increase {
             metric: metric::POSTGRES_TEMPORARY,
         },
-        words: postgres::spills_words,
+        words: postgres_work::spills_words,
         remedy: "raise `work_mem`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
     },
     Rule {
         id: "P10",
         strength: Strength::Queue,
         tier: Tier::Store,
-        symptom: Symptom::Signs(postgres::checkpoints),
-        words: postgres::checkpoints_words,
+        symptom: Symptom::Signs(postgres_work::checkpoints),
+        words: postgres_work::checkpoints_words,
         remedy: "raise `max_wal_size`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
     },
     Rule {
         id: "P12",
@@ -137,7 +156,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Increase {
             metric: metric::POSTGRES_DEADLOCKS,
         },
-        words: postgres::deadlocks_words,
+        words: postgres_work::deadlocks_words,
         remedy: "let all transactions take their locks in one order",
         explains: &[],
     },
@@ -148,7 +167,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(mysql::connections),
         words: mysql::connections_words,
         remedy: "let clients share sessions",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
     },
     Rule {
         id: "Q2",
@@ -157,7 +178,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(mysql::cpu),
         words: mysql::cpu_words,
         remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or let fewer run at once",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "Q1", "C1"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "C1",
+        ],
     },
     Rule {
         id: "Q3",
@@ -167,7 +190,8 @@ pub(super) const RULES: &[Rule] = &[
         words: mysql::scans_words,
         remedy: "give the table an index",
         explains: &[
-            "N1", "X1", "X2", "H1", "H7", "R1", "R3", "Q1", "Q2", "Q7", "C1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "Q2", "Q7",
+            "C1",
         ],
     },
     Rule {
@@ -197,7 +221,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(mysql::row_locks),
         words: mysql::row_locks_words,
         remedy: "make transactions shorter, write to a row last in its transaction, split rows that all write, or put the writes in a queue",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "Q1"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1",
+        ],
     },
     Rule {
         id: "Q7",
@@ -206,7 +232,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(mysql::pool),
         words: mysql::pool_words,
         remedy: "raise `innodb_buffer_pool_size`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3", "Q1"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1",
+        ],
     },
     Rule {
         id: "Q8",

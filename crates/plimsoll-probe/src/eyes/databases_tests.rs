@@ -218,3 +218,46 @@ fn mariadb_is_seen_by_who_may() {
         assert_eq!(notes.lines().count(), 1, "{notes}");
     }
 }
+
+#[test]
+fn a_log_is_followed_from_its_end_and_over_its_rotation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("error.log");
+    let line = |upstream: &str| {
+        format!(
+            "2026/11/22 [error] 7#7: *9 no live upstreams while connecting, upstream: \"http://{upstream}/\"\n"
+        )
+    };
+    let add = |text: &str| {
+        let file = std::fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path);
+        std::io::Write::write_all(&mut file.unwrap(), text.as_bytes()).unwrap();
+    };
+    add(&line("old"));
+    let log = part(PartKind::NginxLog, PartPlace::File(path.clone()), None);
+    let at = path.display().to_string();
+    let mut watched = Watched::over(vec![log], LONG);
+    let failures = series(
+        metric::LOG_FAILURES,
+        &[("at", &at), ("class", "no upstream")],
+    );
+    watched.look();
+    assert_eq!(watched.look().values.get(&failures), Some(&0.0));
+    let two = line("app").repeat(2);
+    // Of a line that is not whole yet nothing is known.
+    add(&two[..two.len() - 9]);
+    assert!(watched.look().values[&failures] > 0.0);
+    add(&two[two.len() - 9..]);
+    assert!(watched.look().values[&failures] > 0.0);
+    std::fs::rename(&path, folder.path().join("error.log.1")).unwrap();
+    add(&line("app"));
+    assert!(watched.look().values[&failures] > 0.0);
+    assert_eq!(watched.look().values.get(&failures), Some(&0.0));
+    let notes = watched.notes();
+    assert!(
+        notes.contains("a log was rotated") && notes.lines().count() == 1,
+        "{notes}"
+    );
+}

@@ -142,6 +142,7 @@ impl Link {
         }
         let left = self.left()?;
         self.stream = Some(match &self.place {
+            PartPlace::File(_) => return Err(ErrorKind::Unsupported.into()),
             PartPlace::Socket(path) | PartPlace::SocketPage { socket: path, .. } => {
                 Stream::Unix(connect_unix(path, left)?)
             }
@@ -239,7 +240,9 @@ pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
         PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
             format!("{host}:{port}")
         }
-        PartPlace::Socket(_) | PartPlace::SocketPage { .. } => "localhost".to_owned(),
+        PartPlace::Socket(_) | PartPlace::File(_) | PartPlace::SocketPage { .. } => {
+            "localhost".to_owned()
+        }
     };
     let request = format!(
         "GET {path} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plimsoll\r\nConnection: keep-alive\r\n\r\n"

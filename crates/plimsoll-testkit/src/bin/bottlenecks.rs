@@ -54,11 +54,11 @@ fn main() -> ExitCode {
     }
     let summary = summary(&outcomes);
     say(&format!("{summary}\n"));
-    if let Some(path) = &arguments.table {
-        if let Err(error) = std::fs::write(path, table(&outcomes, &summary)) {
-            say(&format!("cannot write {}: {error}\n", path.display()));
-            return ExitCode::FAILURE;
-        }
+    if let Some(path) = &arguments.table
+        && let Err(error) = std::fs::write(path, table(&outcomes, &summary))
+    {
+        say(&format!("cannot write {}: {error}\n", path.display()));
+        return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS
 }

@@ -101,7 +101,7 @@ fn postgres_sessions() -> Scene {
     let database = postgres("max_connections = 10", "CREATE ROLE shop LOGIN");
     let puma = Puma::before_postgres_as(&database, "shop", 16, "SELECT pg_sleep(0.1)");
     let watch = format!("postgres: {}\n", database.url());
-    Scene::new(puma.url(), watch, ["3/s:4s", "150/s:8s"])
+    Scene::new(puma.url(), watch, ["1/s:4s", "150/s:8s"])
         .holding(puma)
         .holding(database)
 }
@@ -173,7 +173,7 @@ fn mariadb_sessions() -> Scene {
     before_mariadb(
         mariadb("max_connections = 10", STOCK),
         "SELECT SLEEP(0.1)",
-        ["3/s:4s", "150/s:8s"],
+        ["1/s:4s", "150/s:8s"],
     )
 }
 

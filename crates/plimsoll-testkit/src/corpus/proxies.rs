@@ -89,7 +89,11 @@ fn nginx_connections() -> Scene {
         true,
         &format!("location / {{ proxy_pass http://{}; }}", puma.address),
     );
-    let watch = format!("nginx: {}\n", nginx.page());
+    let watch = format!(
+        "nginx: {}\nnginx-log: {}\n",
+        nginx.page(),
+        nginx.log().display()
+    );
     let url = format!("http://{}/", nginx.address);
     Scene::new(url, watch, ["8/s:4s", "200/s:8s"])
         .holding(puma)

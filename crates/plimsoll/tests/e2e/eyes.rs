@@ -260,3 +260,32 @@ fn what_is_watched_is_checked_before_anything_starts() {
     }
     assert!(place.run_files().is_empty());
 }
+
+#[test]
+fn settings_that_bind_for_so_many_users_are_told() {
+    let haproxy = Haproxy::start("maxconn 30", "  server s1 127.0.0.1:1 maxconn 20");
+    let place = Place::new();
+    let said = place.run(&["check", "--for", "3000-users", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let json = said.json();
+    assert_eq!(json["users"], 3000);
+    let limits = json["limits"].as_array().unwrap();
+    let of = |name: &str| {
+        let name = format!("{name} ({})", haproxy.socket.display());
+        let own = limits.iter().find(|limit| limit["name"] == name.as_str());
+        own.unwrap_or_else(|| panic!("{name} is not in {json:#}"))
+            .clone()
+    };
+    let frontend = of("maxconn of HAProxy's frontend web");
+    let current = format!("30 ({}:10)", haproxy.configuration.display());
+    assert_eq!(frontend["current"], current.as_str());
+    assert_eq!(
+        (&frontend["binds_at"], &frontend["ok"]),
+        (&30.into(), &false.into())
+    );
+    let server = of("maxconn of server s1 in HAProxy's app");
+    assert_eq!(server["advised"], "150 or more");
+    let said = place.run(&["check", "--for", "many"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("3000-users"), "{said:?}");
+}

@@ -83,7 +83,7 @@ fn postgres_takes_no_more_sessions() {
         "postgres: postgres://postgres@{}/postgres\n",
         database.address
     );
-    let load = ["3/s:3s", "150/s:6s"];
+    let load = ["1/s:3s", "150/s:6s"];
     let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
         return;
     };

@@ -1,4 +1,4 @@
-//! What runs applications, at its limit: what is named first.
+//! What runs applications, and what stands before it, at its limit: what is named first.
 
 use plimsoll_testkit::program::Nginx;
 use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, Script, TOKEN};
@@ -87,4 +87,24 @@ fn nodes_event_loop_is_blocked() {
     let best = best(&found, "J1");
     says(&best, "limit", &["the event loop of Node"]);
     says(&best, "remedy", &["worker threads"]);
+}
+
+#[test]
+fn nginx_has_no_place_for_connections_to_upstreams() {
+    let puma = Puma::sleeping(64, "0.2");
+    let locations = format!("location / {{ proxy_pass http://{}; }}", puma.address);
+    let nginx = Nginx::start(24, true, &locations);
+    let watch = format!(
+        "nginx: {}\nnginx-log: {}\n",
+        nginx.page(),
+        nginx.log().display()
+    );
+    let url = format!("http://{}/", nginx.address);
+    let Some(found) = found(&Place::new(), &url, &watch, ["8/s:3s", "200/s:6s"], &[]) else {
+        return;
+    };
+    let best = best(&found, "X1");
+    says(&best, "limit", &["worker_connections of nginx"]);
+    let file = format!("{}:3", nginx.configuration.display());
+    says(&best, "remedy", &["(now 24)", &file]);
 }

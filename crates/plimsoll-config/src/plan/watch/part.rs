@@ -6,12 +6,14 @@ use super::super::desk::Desk;
 use super::super::tree::{Kind, Node};
 
 /// Words of the parts that can be looked at.
-pub(super) const PARTS: [(&str, PartKind); 12] = [
+pub(super) const PARTS: [(&str, PartKind); 14] = [
     ("haproxy", PartKind::Haproxy),
+    ("haproxy-log", PartKind::HaproxyLog),
     ("mariadb", PartKind::Mysql),
     ("memcached", PartKind::Memcached),
     ("mysql", PartKind::Mysql),
     ("nginx", PartKind::Nginx),
+    ("nginx-log", PartKind::NginxLog),
     ("node", PartKind::Node),
     ("php-fpm", PartKind::PhpFpm),
     ("postgres", PartKind::Postgres),
@@ -44,6 +46,8 @@ fn valid(kind: PartKind) -> &'static str {
         PartKind::PhpFpm => {
             "where a pool listens, and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status"
         }
+        PartKind::NginxLog => "its file, such as /var/log/nginx/error.log",
+        PartKind::HaproxyLog => "its file, such as /var/log/haproxy.log",
         PartKind::Node => {
             "the socket of the module that `plimsoll watch --node-module` prints, such as unix:/tmp/plimsoll-node-4711.sock"
         }
@@ -133,6 +137,10 @@ fn at_place(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
 
 /// Where a part is, as people write it, and the login that stands in it.
 fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
+    if matches!(kind, PartKind::NginxLog | PartKind::HaproxyLog) {
+        let is_file = text.starts_with('/') && !text.ends_with('/');
+        return is_file.then(|| (PartPlace::File(text.into()), None));
+    }
     let socket = text
         .strip_prefix("unix:")
         .or(text.starts_with('/').then_some(text));
@@ -185,7 +193,11 @@ fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
         PartKind::Memcached => 11211,
         PartKind::Haproxy => 0,
         PartKind::Puma => 9293,
-        PartKind::Nginx | PartKind::PhpFpm | PartKind::Node => return None,
+        PartKind::Nginx
+        | PartKind::PhpFpm
+        | PartKind::Node
+        | PartKind::NginxLog
+        | PartKind::HaproxyLog => return None,
     };
     let (host, port) = host_and_port(rest, port)?;
     Some((PartPlace::Tcp { host, port }, login))
