@@ -333,3 +333,18 @@ fn runtimes_are_at_their_limits() {
         ["event loop", "up to 200 ms", "cluster"],
     );
 }
+
+#[test]
+fn who_waits_for_a_row_uses_no_cpu() {
+    let busy = [
+        (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
+        (metric::CPU_COUNT.to_owned(), 2.0),
+        (metric::CPU_BUSY.to_owned(), 1.0),
+        (at(metric::MYSQL_SESSIONS_RUNNING), 9.0),
+    ];
+    let says = ["CPU for MariaDB", "9 statements ran at once", "index"];
+    one(&mysql(), &busy, "Q2", says);
+    let waiting = (at(metric::MYSQL_ROW_LOCKS_WAITED), 8.0);
+    let says = ["row locks", "8 sessions", "shorter"];
+    one(&mysql(), &[&busy[..], &[waiting]].concat(), "Q6", says);
+}

@@ -140,7 +140,10 @@ pub(super) fn connections_words(case: &Case<'_>) -> Words {
 pub(super) fn cpu(view: &View<'_>) -> Vec<Sign> {
     in_seconds(view, |subject, row| {
         let local = row.get(metric::TARGET_IS_LOCAL)? > 0.0;
-        let running = row.get(&of(metric::MYSQL_SESSIONS_RUNNING, subject))? - OWN;
+        // Who waits for a row counts as running.
+        let waiting = row.get(&of(metric::MYSQL_ROW_LOCKS_WAITED, subject));
+        let running = row.get(&of(metric::MYSQL_SESSIONS_RUNNING, subject))?;
+        let running = running - waiting.unwrap_or(0.0) - OWN;
         let is_busy = row.get(metric::CPU_BUSY)? >= BUSY;
         Some(local && is_busy && running > RUNNING_PER_CPU * row.get(metric::CPU_COUNT)?)
     })

@@ -222,7 +222,7 @@ pub(super) const RULES: &[Rule] = &[
         words: mysql::row_locks_words,
         remedy: "make transactions shorter, write to a row last in its transaction, split rows that all write, or put the writes in a queue",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "Q2",
         ],
     },
     Rule {
