@@ -186,11 +186,24 @@ fn mariadb_is_seen_by_who_may() {
         (of(metric::MYSQL_SESSIONS), 3.0),
         (of(metric::MYSQL_REFUSED), 0.0),
         (series(metric::MYSQL_BLOCKING, &blocking), 1.0),
-        (setting(&at, "max_connections", &file), 17.0),
+        (
+            series(
+                metric::SETTING,
+                &[("at", &at), ("setting", "max_connections")],
+            ),
+            17.0,
+        ),
     ] {
         assert_eq!(seen.get(&series), Some(&right), "{series} in {seen:#?}");
     }
     assert_eq!(watched.notes(), "");
+    // Files are shown to those who may read them.
+    let socket = server.socket.display().to_string();
+    let root = PartPlace::Socket(server.socket.clone());
+    let root = part(PartKind::Mysql, root, Some(("root", "")));
+    let seen = Watched::over(vec![root], LONG).look().values;
+    let written = setting(&socket, "max_connections", &file);
+    assert_eq!(seen.get(&written), Some(&17.0), "{seen:#?}");
     for (user, password, says) in [
         (
             "eye",

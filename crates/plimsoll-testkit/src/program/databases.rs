@@ -133,10 +133,6 @@ impl Postgres {
     ///
     /// # Panics
     /// When one of them fails.
-    #[expect(
-        clippy::must_use_candidate,
-        reason = "most are carried out for what they do"
-    )]
     pub fn say(&self, statements: &str) -> String {
         carry_out(&[
             "psql",
@@ -263,10 +259,6 @@ impl Mariadb {
     ///
     /// # Panics
     /// When one of them fails.
-    #[expect(
-        clippy::must_use_candidate,
-        reason = "most are carried out for what they do"
-    )]
     pub fn say(&self, statements: &str) -> String {
         let client = self.client();
         carry_out(&words(

@@ -103,7 +103,7 @@ mod tests {
         let nonce = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
         let challenge = format!("r={nonce},s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096");
         let proof = exchange.answer(&challenge, "pencil").unwrap();
-        let right = format!("c=biws,r={nonce},p=dHzbZapWIK4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=");
+        let right = format!("c=biws,r={nonce},p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=");
         assert_eq!(proof.text, right);
         assert_eq!(
             proof.expected,
