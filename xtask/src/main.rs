@@ -9,6 +9,7 @@
 )]
 
 mod bench;
+mod bottlenecks;
 mod cache_suite;
 mod case;
 mod child;
@@ -47,6 +48,8 @@ enum Task {
     /// Measures side by side with peers and writes the table into docs/benchmarks
     #[command(subcommand)]
     Bench(bench::Bench),
+    /// Limits planted in real programs: which of them are named, and the table of it
+    Bottlenecks(bottlenecks::BottlenecksArguments),
     /// The case studies on real software, with each fault that they found and without
     #[command(subcommand)]
     Case(case::Case),
@@ -71,6 +74,7 @@ fn main() -> ExitCode {
         Task::Tidy => tidy::run().map(|()| ExitCode::SUCCESS),
         Task::Bench(bench) => bench::run(&bench).map(|()| ExitCode::SUCCESS),
         Task::Case(case) => case::run(&case).map(|()| ExitCode::SUCCESS),
+        Task::Bottlenecks(arguments) => bottlenecks::run(&arguments).map(|()| ExitCode::SUCCESS),
         Task::CacheSuite(arguments) => cache_suite::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Soak(arguments) => soak::run(&arguments),

@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 21] = [
+const TOOLS: [Tool; 28] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -103,6 +103,34 @@ const TOOLS: [Tool; 21] = [
         package: "util-linux",
     },
     Tool {
+        program: "pg_ctlcluster",
+        package: "postgresql",
+    },
+    Tool {
+        program: "psql",
+        package: "postgresql-client",
+    },
+    Tool {
+        program: "mariadbd",
+        package: "mariadb-server",
+    },
+    Tool {
+        program: "puma",
+        package: "puma",
+    },
+    Tool {
+        program: "/usr/lib/ruby/vendor_ruby/pg.rb",
+        package: "ruby-pg",
+    },
+    Tool {
+        program: "/usr/lib/ruby/vendor_ruby/mysql2.rb",
+        package: "ruby-mysql2",
+    },
+    Tool {
+        program: "/usr/share/doc/php-fpm/copyright",
+        package: "php-fpm",
+    },
+    Tool {
         program: "cc",
         package: "gcc",
     },
@@ -110,6 +138,11 @@ const TOOLS: [Tool; 21] = [
 
 /// Parts of the toolchain that rustup installs separately.
 const COMPONENTS: [(&str, &str); 2] = [("fmt", "rustfmt"), ("clippy", "clippy")];
+
+/// The programs that the tests start.
+pub(crate) fn programs() -> Result<()> {
+    see_to(&TOOLS)
+}
 
 /// Installs what is missing or fails with one line that names it.
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {

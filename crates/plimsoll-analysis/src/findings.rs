@@ -8,17 +8,27 @@
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
 mod generator;
+mod log;
 mod machine;
 mod measure;
+mod mysql;
 mod network;
+mod postgres;
+mod postgres_work;
 mod proxy;
 mod rule;
+mod runtime;
 mod score;
 mod select;
+mod statements;
 mod store;
 mod stretch;
 mod table;
+mod table_databases;
+mod table_logs;
 
+#[cfg(test)]
+mod databases_tests;
 #[cfg(test)]
 mod parts_tests;
 #[cfg(test)]
@@ -91,7 +101,7 @@ pub fn find_in(
     context: &Context,
 ) -> Vec<Finding> {
     score::findings(
-        table::RULES,
+        table::all(),
         &stretch::Stretch3::new(readings, windows, stretches, context),
     )
 }

@@ -40,6 +40,8 @@ pub enum Tier {
     Network,
     /// A proxy or web server.
     Proxy,
+    /// What runs the application: its processes, threads or event loop.
+    Runtime,
     /// The machine or container of the target.
     Machine,
     /// A cache or database.

@@ -4,9 +4,13 @@
 //! meaning of each stand in the probe's table of definitions (`plimsoll-probe`, module `series`).
 //! A series is a metric with its labels: [`series`].
 
+mod databases;
 mod parts;
+mod runtimes;
 
+pub use databases::*;
 pub use parts::*;
+pub use runtimes::*;
 
 /// Value of the label `process` for the generator itself.
 pub const GENERATOR: &str = "generator";

@@ -14,6 +14,20 @@ pub enum PartKind {
     Redis,
     /// memcached, by `stats`.
     Memcached,
+    /// PostgreSQL, by its statistics views.
+    Postgres,
+    /// MariaDB or MySQL, by its status variables.
+    Mysql,
+    /// PHP-FPM, by its page of figures over FastCGI.
+    PhpFpm,
+    /// Puma, by its control server.
+    Puma,
+    /// Node, by a module that is loaded before the application.
+    Node,
+    /// nginx, by its error log.
+    NginxLog,
+    /// HAProxy, by its HTTP log.
+    HaproxyLog,
 }
 
 impl PartKind {
@@ -24,6 +38,13 @@ impl PartKind {
             Self::Haproxy => "HAProxy",
             Self::Redis => "Redis",
             Self::Memcached => "memcached",
+            Self::Postgres => "PostgreSQL",
+            Self::Mysql => "MariaDB",
+            Self::PhpFpm => "PHP-FPM",
+            Self::Puma => "Puma",
+            Self::Node => "Node",
+            Self::NginxLog => "the error log of nginx",
+            Self::HaproxyLog => "the log of HAProxy",
         }
     }
 }
@@ -40,7 +61,16 @@ pub enum PartPlace {
         /// Port.
         port: u16,
     },
-    /// A page over HTTP.
+    /// A file that it writes.
+    File(PathBuf),
+    /// A page over a Unix socket.
+    SocketPage {
+        /// The socket.
+        socket: PathBuf,
+        /// Path of the page.
+        path: String,
+    },
+    /// A page over HTTP, or of PHP-FPM over FastCGI.
     Page {
         /// Name or address of the host.
         host: String,
@@ -51,10 +81,21 @@ pub enum PartPlace {
     },
 }
 
+impl PartPlace {
+    /// Path of the page, where one is named.
+    pub fn path(&self) -> Option<&str> {
+        match self {
+            Self::Page { path, .. } | Self::SocketPage { path, .. } => Some(path),
+            Self::Socket(_) | Self::File(_) | Self::Tcp { .. } => None,
+        }
+    }
+}
+
 impl fmt::Display for PartPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Socket(path) => write!(f, "{}", path.display()),
+            Self::Socket(path) | Self::File(path) => write!(f, "{}", path.display()),
+            Self::SocketPage { socket, path } => write!(f, "{}:{path}", socket.display()),
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),
             Self::Page { host, port, path } if host.contains(':') => {
@@ -66,12 +107,14 @@ impl fmt::Display for PartPlace {
 }
 
 /// As whom a part is asked.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Login {
     /// Name; empty where a part knows only a password.
     pub user: String,
     /// Password; it is shown to nobody.
     pub password: String,
+    /// Database; empty for any, and for parts that have none.
+    pub database: String,
 }
 
 impl fmt::Debug for Login {
@@ -114,6 +157,7 @@ mod tests {
             login: Some(Login {
                 user: "eye".to_owned(),
                 password: "hidden".to_owned(),
+                database: String::new(),
             }),
         };
         assert_eq!(part.to_string(), "Redis at [::1]:6379");

@@ -1,5 +1,7 @@
 //! What on this host will bind first, without any load: current value, advised value, and why.
 
+mod parts;
+
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
 
@@ -87,20 +89,47 @@ impl Advice {
 pub fn check(plan: &ProbePlan) -> Vec<Advice> {
     let mut probe = Probe::open(plan.clone());
     let readings = probe.read(0);
-    let pids = probe.target_pids();
+    let mut files = Files::new(plan.root.clone());
+    let advice = of_host(&mut files, &readings, &probe.target_pids());
+    in_order(advice)
+}
+
+/// The same for so many users, and settings of the parts of a service that are found on this machine; and what was found
+/// and what access is lacking.
+pub fn check_for(plan: &ProbePlan, users: u64) -> (Vec<Advice>, Vec<String>) {
+    let mut probe = Probe::open(ProbePlan {
+        auto: true,
+        ..plan.clone()
+    });
+    let mut readings = probe.read(0);
+    // A part that answered late tells with the next.
+    readings.values.extend(probe.read(1).values);
     let mut files = Files::new(plan.root.clone());
     let files = &mut files;
+    let mut advice = of_host(files, &readings, &probe.target_pids());
+    for one in &mut advice {
+        one.ok &= one.binds_at.is_none_or(|count| count >= users);
+    }
+    advice.extend(parts::advice(&readings, files, users));
+    (in_order(advice), probe.take_told())
+}
+
+fn of_host(files: &mut Files, readings: &Readings, pids: &[u32]) -> Vec<Advice> {
     let mut advice = Vec::new();
-    advice.extend(quota(files, &readings, &pids));
-    advice.extend(backlogs(&readings));
-    advice.extend(descriptors(files, &pids));
+    advice.extend(quota(files, readings, pids));
+    advice.extend(backlogs(readings));
+    advice.extend(descriptors(files, pids));
     advice.extend(ports(files));
     advice.extend(kernel_queues(files));
     advice.extend(conntrack(files));
     advice.extend(machine_files(files));
     advice.extend(memory_settings(files));
     advice.extend(time_source(files));
-    // What limits CPU binds at any load; what has no number of connections comes last.
+    advice
+}
+
+/// What limits CPU binds at any load; what has no number of connections comes last.
+fn in_order(mut advice: Vec<Advice>) -> Vec<Advice> {
     advice.sort_by_key(|advice| {
         let is_cpu = advice.name.starts_with("cgroup");
         let order = if is_cpu {
@@ -387,105 +416,4 @@ fn time_source(files: &mut Files) -> Option<Advice> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-
-    fn find<'a>(advice: &'a [Advice], name: &str) -> &'a Advice {
-        advice
-            .iter()
-            .find(|advice| advice.name.starts_with(name))
-            .unwrap_or_else(|| panic!("{name} is missing in {advice:#?}"))
-    }
-
-    #[test]
-    fn the_backlog_of_a_real_listener_binds_first() {
-        let socket =
-            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
-        let any: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
-        socket.bind(&any.into()).unwrap();
-        socket.listen(9).unwrap();
-        let plan = ProbePlan {
-            target_address: socket.local_addr().unwrap().as_socket(),
-            ..ProbePlan::default()
-        };
-        let advice = check(&plan);
-        let backlog = find(&advice, "backlog of 127.0.0.1:");
-        assert_eq!((backlog.current.as_str(), backlog.ok), ("9", false));
-        // Nothing of the network can bind earlier than at nine connections.
-        let earlier = &advice[..usize::try_from(backlog.rank).unwrap()];
-        assert!(
-            earlier
-                .iter()
-                .all(|advice| advice.name.starts_with("cgroup")),
-            "{advice:#?}"
-        );
-        let own = find(&advice, "open files of this shell");
-        let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-        assert_eq!(own.current, limit.current.unwrap().to_string());
-        assert!(advice.is_sorted_by_key(|advice| (advice.ok, advice.rank)));
-    }
-
-    #[test]
-    fn a_badly_set_host_is_told_so() {
-        let folder = tempfile::tempdir().unwrap();
-        for (path, text) in [
-            ("proc/stat", "cpu  1 0 1 1\ncpu0 1 0 1 1\ncpu1 0 0 0 0\n"),
-            (
-                "proc/self/limits",
-                "Max open files            256                  4096                 files\n",
-            ),
-            (
-                "proc/meminfo",
-                "MemTotal: 1000000 kB\nSwapTotal: 2097152 kB\n",
-            ),
-            ("proc/sys/net/core/somaxconn", "128\n"),
-            ("proc/sys/net/ipv4/ip_local_port_range", "50000\t50999\n"),
-            ("proc/sys/net/ipv4/tcp_tw_reuse", "0\n"),
-            ("proc/sys/net/ipv4/tcp_max_syn_backlog", "128\n"),
-            ("proc/sys/net/netfilter/nf_conntrack_max", "65536\n"),
-            ("proc/sys/net/netfilter/nf_conntrack_count", "60000\n"),
-            ("proc/sys/fs/file-max", "100000\n"),
-            ("proc/sys/vm/swappiness", "60\n"),
-            ("proc/sys/vm/overcommit_memory", "2\n"),
-            (
-                "sys/kernel/mm/transparent_hugepage/enabled",
-                "[always] madvise never\n",
-            ),
-            (
-                "sys/devices/system/clocksource/clocksource0/current_clocksource",
-                "hpet\n",
-            ),
-        ] {
-            let path = folder.path().join(path);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, text).unwrap();
-        }
-        let plan = ProbePlan {
-            root: folder.path().to_owned(),
-            ..ProbePlan::default()
-        };
-        let advice = check(&plan);
-        let (fine, bad): (Vec<_>, Vec<_>) = advice.iter().partition(|advice| advice.ok);
-        let fine: Vec<_> = fine.iter().map(|advice| advice.name.as_str()).collect();
-        assert_eq!(fine, ["cgroup CPU quota of the generator"]);
-        let order: Vec<_> = bad.iter().map(|advice| advice.name.as_str()).collect();
-        assert_eq!(
-            order,
-            [
-                "net.core.somaxconn",
-                "net.ipv4.tcp_max_syn_backlog",
-                "open files of this shell (ulimit -n)",
-                "net.ipv4.ip_local_port_range",
-                "net.netfilter.nf_conntrack_max",
-                "fs.file-max",
-                "net.ipv4.tcp_tw_reuse",
-                "vm.swappiness",
-                "vm.overcommit_memory",
-                "transparent huge pages",
-                "time source",
-            ]
-        );
-    }
-}
+mod tests;

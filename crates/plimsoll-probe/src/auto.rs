@@ -3,11 +3,15 @@
 //! Processes are known by name and command line. Configuration files that these name are parsed; nothing that is found
 //! is executed.
 
+mod databases;
+mod proxy_logs;
+mod runtimes;
+
 use std::path::Path;
 
 use plimsoll_model::part::{Part, PartKind, PartPlace};
 
-use crate::eyes::Setting;
+use crate::eyes::{Known, Setting};
 use crate::files::Files;
 use crate::parse::nginx_configuration::{self, StatusPage, Written};
 use crate::parse::{haproxy_configuration, process};
@@ -18,30 +22,42 @@ const PROCESSES_MAX: usize = 65_536;
 const INCLUDED_MAX: usize = 256;
 /// Stars in a pattern: each multiplies the ways in which it could fit.
 const STARS_MAX: usize = 4;
-/// Programs that tell of themselves in ways that are not read yet.
-const LATER: [&str; 3] = ["postgres", "mariadbd", "mysqld"];
+/// Programs that can be asked, as the kernel knows them.
+const NAMES: [&str; 11] = [
+    "nginx",
+    "haproxy",
+    "redis-server",
+    "valkey-server",
+    "memcached",
+    "postgres",
+    "mariadbd",
+    "mysqld",
+    "node",
+    "puma",
+    "ruby",
+];
 
 /// A part that was found, and where.
 struct Found {
     part: Part,
-    settings: Vec<Setting>,
+    known: Known,
     source: String,
 }
 
 /// The parts that are named, and with `auto` those that are found, each with what its configuration says. What is found,
 /// and what access is lacking, is noted.
-pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Part, Vec<Setting>)> {
+pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Part, Known)> {
     if named.is_empty() && !auto {
         return Vec::new();
     }
-    let found = find(files, auto);
-    let mut parts: Vec<(Part, Vec<Setting>)> = Vec::new();
+    // Puma cannot be found where it tells of itself, so that it is asked for only where it is not named.
+    let has_puma = named.iter().any(|part| part.kind == PartKind::Puma);
+    let found = find(files, auto, has_puma);
+    let mut parts: Vec<(Part, Known)> = Vec::new();
     for part in named {
-        let settings = found.iter().find(|found| is_same(&found.part, &part));
-        let settings = settings
-            .map(|found| found.settings.clone())
-            .unwrap_or_default();
-        parts.push((part, settings));
+        let own = found.iter().find(|found| is_same(&found.part, &part));
+        let known = own.map(|found| found.known.clone()).unwrap_or_default();
+        parts.push((part, known));
     }
     for one in found.into_iter().filter(|_| auto) {
         if !parts.iter().any(|(part, _)| is_same(part, &one.part)) {
@@ -49,13 +65,13 @@ pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Par
                 &format!("found {}", one.part),
                 &format!("found and watched: {} (named by {})", one.part, one.source),
             );
-            parts.push((one.part, one.settings));
+            parts.push((one.part, one.known));
         }
     }
     if auto && parts.is_empty() {
         files.tell(
             "found nothing",
-            "no nginx, HAProxy, Redis, Valkey or memcached that tells of itself was found on this machine",
+            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL or PHP-FPM that tells of itself was found on this machine",
         );
     }
     parts
@@ -71,30 +87,29 @@ fn is_same(a: &Part, b: &Part) -> bool {
         }
     };
     let place = |part: &Part| match &part.place {
-        PartPlace::Socket(path) => (path.display().to_string(), 0, String::new()),
+        PartPlace::Socket(path) => match databases::port_of(path) {
+            // PostgreSQL's socket has the number of its port.
+            Some(port) if part.kind == PartKind::Postgres => {
+                ("127.0.0.1".to_owned(), port, String::new())
+            }
+            _ => (path.display().to_string(), 0, String::new()),
+        },
+        PartPlace::File(path) => (path.display().to_string(), 0, String::new()),
+        PartPlace::SocketPage { socket, path } => (socket.display().to_string(), 0, path.clone()),
         PartPlace::Tcp { host, port } => (local(host), *port, String::new()),
         PartPlace::Page { host, port, path } => (local(host), *port, path.clone()),
     };
     a.kind == b.kind && place(a) == place(b)
 }
 
-fn find(files: &mut Files, auto: bool) -> Vec<Found> {
+fn find(files: &mut Files, auto: bool, has_puma: bool) -> Vec<Found> {
     let mut found = Vec::new();
     let pids = files.numbers_in("proc").unwrap_or_default();
     for pid in pids.into_iter().take(PROCESSES_MAX) {
         let comm = files.read(&format!("proc/{pid}/comm"));
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
-        let later = LATER.contains(&comm.as_str());
-        if !later
-            && ![
-                "nginx",
-                "haproxy",
-                "redis-server",
-                "valkey-server",
-                "memcached",
-            ]
-            .contains(&comm.as_str())
-        {
+        let is_fpm = comm.starts_with("php-fpm");
+        if !is_fpm && !NAMES.contains(&comm.as_str()) {
             continue;
         }
         let line = files
@@ -110,10 +125,11 @@ fn find(files: &mut Files, auto: bool) -> Vec<Found> {
             "haproxy" => haproxy(files, pid, &words, auto, &mut found),
             "memcached" => found.extend(memcached(pid, &words)),
             "redis-server" | "valkey-server" => found.extend(redis(pid, &words)),
-            _ if auto => files.tell(
-                &format!("later {comm}"),
-                &format!("{comm} (pid {pid}) runs here; it cannot be asked about itself yet"),
-            ),
+            "postgres" => found.extend(databases::postgres(files, pid, &words, auto)),
+            "node" => found.extend(runtimes::node(files, pid, auto)),
+            "puma" | "ruby" => runtimes::puma(files, pid, &words, !auto || has_puma),
+            _ if is_fpm => runtimes::php_fpm(files, pid, &words, auto, &mut found),
+            "mariadbd" | "mysqld" => found.extend(databases::mysql(files, pid, &words)),
             _ => {}
         }
     }
@@ -213,6 +229,7 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Ve
         texts_for(files, pid, &whole)
     });
     let settings = nginx_settings(files, pid, &read);
+    found.extend(proxy_logs::nginx(files, &text, main, &settings));
     if read.pages.is_empty() && auto {
         files.tell(
             &format!("nginx without status {main}"),
@@ -229,7 +246,10 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Ve
                 place,
                 login: None,
             },
-            settings: settings.clone(),
+            known: Known {
+                settings: settings.clone(),
+                pid: None,
+            },
             source: main.to_owned(),
         }));
     }
@@ -348,9 +368,13 @@ fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut 
             };
             // Master and workers were started by the same command line.
             if !found.iter().any(|found| found.part == part) {
+                let known = Known {
+                    settings,
+                    pid: None,
+                };
                 found.push(Found {
                     part,
-                    settings,
+                    known,
                     source: main.to_owned(),
                 });
             }
@@ -416,7 +440,10 @@ fn redis(pid: u32, words: &[&str]) -> Option<Found> {
             place,
             login: None,
         },
-        settings: Vec::new(),
+        known: Known {
+            settings: Vec::new(),
+            pid: Some(pid),
+        },
         source: format!("the command line of pid {pid}"),
     })
 }
@@ -446,7 +473,10 @@ fn memcached(pid: u32, words: &[&str]) -> Option<Found> {
             place,
             login: None,
         },
-        settings: Vec::new(),
+        known: Known {
+            settings: Vec::new(),
+            pid: Some(pid),
+        },
         source: format!("the command line of pid {pid}"),
     })
 }

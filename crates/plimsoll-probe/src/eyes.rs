@@ -4,30 +4,41 @@
 //! for what they saw. What comes later counts for the next second. So a part that answers slowly holds up nobody, and a
 //! part that is not seen leaves a gap and a note.
 
+mod fault;
 mod figures;
 mod haproxy;
 mod link;
+mod log;
 mod memcached;
+mod mysql;
 mod nginx;
+mod node;
+mod php_fpm;
+mod postgres;
+mod puma;
 mod redis;
 
+#[cfg(test)]
+mod databases_tests;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use plimsoll_model::metric;
-use plimsoll_model::part::{Part, PartKind};
+use plimsoll_model::part::{Part, PartKind, PartPlace};
 use plimsoll_model::reading::Readings;
 
 use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
 use figures::Figures;
-pub(crate) use figures::Setting;
+pub(crate) use figures::{Known, Setting};
 use link::{Blind, Link};
+pub use node::MODULE as NODE_MODULE;
 
 /// Longest time for a question and its answer.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -43,6 +54,9 @@ trait Source: fmt::Debug + Send {
 
     /// Turns the answer into series.
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind>;
+
+    /// Tells what can be seen of it without its answer.
+    fn tell_silent(&mut self, _figures: &mut Figures<'_>) {}
 
     /// What gives the access that is lacking.
     fn remedy(&self, blind: &Blind) -> String;
@@ -75,17 +89,34 @@ struct Eye {
 }
 
 impl Eye {
-    fn new(part: Part, settings: Vec<Setting>, patience: Duration) -> Self {
+    fn new(part: Part, known: Known, patience: Duration, own_name: &str) -> Self {
         let source: Box<dyn Source> = match part.kind {
             PartKind::Nginx => Box::new(nginx::Nginx {
-                settings,
+                settings: known.settings,
                 dropped: 0,
             }),
-            PartKind::Haproxy => Box::new(haproxy::Haproxy { settings }),
+            PartKind::Haproxy => Box::new(haproxy::Haproxy {
+                settings: known.settings,
+            }),
             PartKind::Redis => Box::new(redis::Redis {
                 login: part.login.clone(),
+                pid: known.pid,
             }),
             PartKind::Memcached => Box::new(memcached::Memcached),
+            PartKind::Postgres => Box::new(postgres::Postgres::new(
+                part.login.clone(),
+                own_name.to_owned(),
+            )),
+            PartKind::PhpFpm => Box::new(php_fpm::PhpFpm {
+                settings: known.settings,
+            }),
+            PartKind::NginxLog => log_of(log::Writer::Nginx, &part.place, known),
+            PartKind::HaproxyLog => log_of(log::Writer::Haproxy, &part.place, known),
+            PartKind::Node => Box::new(node::Node),
+            PartKind::Puma => Box::new(puma::Puma {
+                login: part.login.clone(),
+            }),
+            PartKind::Mysql => Box::new(mysql::Mysql::new(part.login.clone(), own_name.to_owned())),
         };
         Self {
             name: part.to_string(),
@@ -130,15 +161,17 @@ impl Eye {
         let now_ns = clock::now_ns();
         self.meter.begin(now_ns);
         let mut was_restarted = false;
-        let told = answer.and_then(|text| {
-            let mut figures = Figures {
-                meter: &mut self.meter,
-                at: &self.at,
-                identity: &mut self.identity,
-                was_restarted: &mut was_restarted,
-            };
-            self.source.tell(&text, &mut figures)
-        });
+        let mut figures = Figures {
+            meter: &mut self.meter,
+            at: &self.at,
+            identity: &mut self.identity,
+            was_restarted: &mut was_restarted,
+            notes: &mut notes,
+        };
+        let told = answer.and_then(|text| self.source.tell(&text, &mut figures));
+        if told.is_err() {
+            self.source.tell_silent(&mut figures);
+        }
         match told {
             Ok(()) => {
                 self.was_seen = true;
@@ -201,6 +234,27 @@ impl Eye {
     }
 }
 
+/// A log that is followed.
+fn log_of(writer: log::Writer, place: &PartPlace, known: Known) -> Box<dyn Source> {
+    let path = match place {
+        PartPlace::File(path) | PartPlace::Socket(path) => path.clone(),
+        _ => PathBuf::new(),
+    };
+    Box::new(log::Log::new(writer, &path, known.settings))
+}
+
+/// The name of whoever runs this; empty where the machine does not know him.
+fn own_name(files: &mut Files) -> String {
+    let number = rustix::process::geteuid().as_raw().to_string();
+    let known = files.read("etc/passwd").unwrap_or_default();
+    let own = known.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == number).then_some(name)
+    });
+    own.unwrap_or_default().to_owned()
+}
+
 /// The thread's work: one answer for each call, until nobody calls any more.
 fn watch(mut eye: Eye, index: usize, calls: &Receiver<()>, answers: &SyncSender<Seen>) {
     while calls.recv().is_ok() {
@@ -248,16 +302,17 @@ impl Default for Eyes {
 
 impl Eyes {
     /// Starts a thread for each part. A thread that cannot be started is noted.
-    pub(crate) fn open(parts: Vec<(Part, Vec<Setting>)>, files: &mut Files) -> Self {
+    pub(crate) fn open(parts: Vec<(Part, Known)>, files: &mut Files) -> Self {
         Self::open_with(parts, files, PATIENCE)
     }
 
-    fn open_with(parts: Vec<(Part, Vec<Setting>)>, files: &mut Files, patience: Duration) -> Self {
+    fn open_with(parts: Vec<(Part, Known)>, files: &mut Files, patience: Duration) -> Self {
         // One place for each: an eye is called again only after its answer was taken.
         let (sender, answers) = sync_channel(parts.len().max(1));
         let mut handles = Vec::new();
-        for (part, settings) in parts {
-            let eye = Eye::new(part, settings, patience);
+        let own_name = own_name(files);
+        for (part, known) in parts {
+            let eye = Eye::new(part, known, patience, &own_name);
             let (calls, called) = sync_channel(1);
             let (name, sender, index) = (eye.name.clone(), sender.clone(), handles.len());
             let thread = std::thread::Builder::new()

@@ -23,5 +23,6 @@ pub mod series;
 mod sockets;
 mod tree;
 
+pub use eyes::NODE_MODULE;
 pub use facts::host_facts;
 pub use probe::{Probe, ProbePlan};

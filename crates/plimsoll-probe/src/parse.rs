@@ -7,14 +7,20 @@ pub mod cpu;
 pub mod disk;
 pub mod haproxy;
 pub mod haproxy_configuration;
+pub mod log;
 pub mod memcached;
 pub mod memory;
+pub mod mysql;
 pub mod network;
 pub mod nginx;
 pub mod nginx_configuration;
+pub mod php_fpm;
+pub mod postgres;
 pub mod process;
+pub mod puma;
 pub mod redis;
 pub mod socket;
+pub mod statement;
 
 #[cfg(test)]
 mod parts_tests;

@@ -484,6 +484,7 @@ pub fn tier_name(tier: Tier) -> &'static str {
         Tier::Generator => "generator",
         Tier::Network => "network",
         Tier::Proxy => "proxy",
+        Tier::Runtime => "runtime",
         Tier::Machine => "machine",
         Tier::Store => "store",
     }

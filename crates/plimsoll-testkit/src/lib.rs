@@ -1,6 +1,7 @@
 //! For tests: origins with a known service law, a queue simulator in virtual time, builders.
 
 pub mod browser;
+pub mod corpus;
 pub mod countries;
 pub mod origin;
 pub mod port;

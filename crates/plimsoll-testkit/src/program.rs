@@ -3,8 +3,8 @@
 //! A program is ready when it says so. It ends with what holds it, and with the process that started it.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
-use std::net::SocketAddr;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -13,9 +13,14 @@ use tempfile::TempDir;
 
 use crate::port;
 
+pub mod databases;
+pub mod runtimes;
+
 /// A program that runs.
 #[derive(Debug)]
 pub struct Program {
+    /// How it is told to end at once.
+    end: Signal,
     child: Child,
     folder: TempDir,
 }
@@ -45,7 +50,11 @@ impl Program {
         assert!(is_ready, "{command:?} ended before it was ready:\n{said}");
         // The output goes on being read, so that writing it never blocks.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { child, folder }
+        Self {
+            end: Signal::TERM,
+            child,
+            folder,
+        }
     }
 
     /// Its process.
@@ -65,7 +74,7 @@ impl Drop for Program {
     fn drop(&mut self) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
-            let _ = kill_process(pid, Signal::TERM);
+            let _ = kill_process(pid, self.end);
         }
         let _ = self.child.wait();
     }
@@ -75,7 +84,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("there is room for a folder")
 }
 
-fn write(path: &Path, text: &str) {
+pub(crate) fn write(path: &Path, text: &str) {
     std::fs::write(path, text).expect("there is room for a file");
 }
 
@@ -105,7 +114,7 @@ impl Nginx {
             String::new()
         };
         let text = format!(
-            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice;\n\
+            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice; error_log {prefix}/error.log;\n\
              events {{\n  worker_connections {worker_connections};\n}}\n\
              http {{ access_log off; client_body_temp_path {prefix}; proxy_temp_path {prefix};\n\
              fastcgi_temp_path {prefix}; uwsgi_temp_path {prefix}; scgi_temp_path {prefix};\n\
@@ -121,6 +130,12 @@ impl Nginx {
             status,
             configuration,
         }
+    }
+
+    /// Its error log.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.program.path().join("error.log")
     }
 
     /// Its page of `stub_status`.
@@ -201,6 +216,24 @@ impl Redis {
             program: Program::start(folder, &["redis-server", &path], "Ready to accept"),
             address,
         }
+    }
+}
+
+impl Redis {
+    /// Carries out a command.
+    ///
+    /// # Panics
+    /// When Redis is not there or refuses.
+    pub fn say(&self, command: &str) {
+        let mut stream = TcpStream::connect(self.address).expect("Redis takes connections");
+        write!(stream, "{command}\r\n").expect("Redis takes commands");
+        let mut answer = [0; 64];
+        let len = stream.read(&mut answer).expect("Redis answers");
+        assert!(
+            answer[..len].starts_with(b"+"),
+            "{}",
+            String::from_utf8_lossy(&answer[..len])
+        );
     }
 }
 

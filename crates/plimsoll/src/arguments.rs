@@ -200,8 +200,11 @@ pub(crate) struct OutputArguments {
 #[derive(Debug, Args)]
 pub(crate) struct CheckArguments {
     /// The service; or a plan file (YAML), all problems of which are named: exit 0 or 2
-    #[arg(value_name = "URL|PLAN")]
-    pub(crate) url: String,
+    #[arg(value_name = "URL|PLAN", required_unless_present = "users")]
+    pub(crate) url: Option<String>,
+    /// Also what will bind for so many users in the parts of a service that are found on this machine: `3000-users`
+    #[arg(long = "for", value_name = "USERS", value_parser = users)]
+    pub(crate) users: Option<u64>,
     /// Where the plan's requests go, in place of its `target:`
     #[arg(long, value_name = "URL")]
     pub(crate) target: Option<String>,

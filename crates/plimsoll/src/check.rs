@@ -17,21 +17,40 @@ use crate::{plan_file, target};
 
 /// Lists current and advised values.
 pub(crate) fn check(arguments: &CheckArguments, screen: Screen) -> Result<Exit, Fault> {
-    if plan_file::is_plan(&arguments.url) {
-        return check_plan(arguments);
+    if let Some(url) = &arguments.url {
+        if plan_file::is_plan(url) {
+            if arguments.users.is_some() {
+                return Err(Fault::usage(
+                    "--for looks at this machine, not into a plan file".to_owned(),
+                )
+                .remedy(
+                    "plimsoll check --for 3000-users, with or without the address of the service",
+                ));
+            }
+            return check_plan(arguments, url);
+        }
+        plan_file::read_if_plan(url, arguments.target.as_deref())?;
     }
-    plan_file::read_if_plan(&arguments.url, arguments.target.as_deref())?;
     let plan = probe_plan(arguments)?;
-    let advice = advice::check(&plan);
+    let advice = match arguments.users {
+        Some(users) => {
+            let (advice, told) = advice::check_for(&plan, users);
+            for note in told {
+                tell(&format!("note: {note}"));
+            }
+            advice
+        }
+        None => advice::check(&plan),
+    };
     if arguments.json {
-        print(&format!("{:#}\n", json(&advice)));
+        print(&format!("{:#}\n", json(&advice, arguments.users)));
     } else {
         print(&table(&advice, screen.colours_data()));
     }
     Ok(Exit::Met)
 }
 
-fn json(advice: &[Advice]) -> serde_json::Value {
+fn json(advice: &[Advice], users: Option<u64>) -> serde_json::Value {
     let row = |one: &Advice| {
         json!({
             "name": one.name,
@@ -42,12 +61,16 @@ fn json(advice: &[Advice]) -> serde_json::Value {
             "ok": one.ok,
         })
     };
-    json!({ "format_version": "1.0", "limits": advice.iter().map(row).collect::<Vec<_>>() })
+    let mut whole =
+        json!({ "format_version": "1.0", "limits": advice.iter().map(row).collect::<Vec<_>>() });
+    if let Some(users) = users {
+        whole["users"] = json!(users);
+    }
+    whole
 }
 
 /// Whether a plan file can be carried out: a line of what it holds, or its problems and exit code 2.
-fn check_plan(arguments: &CheckArguments) -> Result<Exit, Fault> {
-    let file = &arguments.url;
+fn check_plan(arguments: &CheckArguments, file: &str) -> Result<Exit, Fault> {
     let plan = plan_file::rehearse(file, arguments.target.as_deref())?;
     if !plan.variables_missing.is_empty() {
         tell(&format!(
@@ -155,7 +178,11 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 fn probe_plan(arguments: &CheckArguments) -> Result<ProbePlan, Fault> {
     let target_address = match &arguments.unix_socket {
         Some(_) => None,
-        None => Some(target::first_address(&arguments.url)?),
+        None => arguments
+            .url
+            .as_deref()
+            .map(target::first_address)
+            .transpose()?,
     };
     Ok(ProbePlan {
         target_address,

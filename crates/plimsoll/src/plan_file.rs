@@ -194,8 +194,9 @@ pub(crate) fn watched(flag: Option<&WatchArgument>, of_plan: Watch) -> Result<Wa
 pub(crate) fn tell_unwatched(watch: &Watch) {
     if !watch.later.is_empty() {
         tell(&format!(
-            "note: watch: {} cannot be looked at yet; host, process, pid, edge, nginx, haproxy, redis, valkey and \
-             memcached can",
+            "note: watch: {} cannot be looked at yet; host, process, pid, edge, nginx, haproxy, redis, valkey, \
+             memcached, postgres, mariadb, mysql, php-fpm, puma and \
+             node can",
             watch.later.join(", ")
         ));
     }

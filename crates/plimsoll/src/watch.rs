@@ -26,6 +26,10 @@ const HOST: [&str; 4] = [
 
 /// Reads the probes for a while and prints what they saw.
 pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, Fault> {
+    if arguments.node_module {
+        print(plimsoll_probe::NODE_MODULE);
+        return Ok(Exit::Met);
+    }
     let plan = probe_plan(arguments)?;
     let seconds = u32::try_from(arguments.lasting.as_secs().max(1)).unwrap_or(u32::MAX);
     let stop = StopFlag::default();

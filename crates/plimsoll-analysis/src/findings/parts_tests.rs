@@ -10,9 +10,9 @@ use super::{Context, Stretches, find_in};
 
 /// Seconds of each stretch; P and F begin at 100 and 200.
 const SECONDS: u32 = 10;
-const AT: &str = "10.0.0.7:1";
+pub(super) const AT: &str = "10.0.0.7:1";
 
-fn at(metric: &str) -> String {
+pub(super) fn at(metric: &str) -> String {
     series(metric, &[("at", AT)])
 }
 
@@ -20,7 +20,7 @@ fn of(metric: &str, proxy: &str, server: &str) -> String {
     series(metric, &[("at", AT), ("proxy", proxy), ("server", server)])
 }
 
-fn setting(name: &str, file: &str) -> String {
+pub(super) fn setting(name: &str, file: &str) -> String {
     let labels = [("at", AT), ("setting", name), ("file", file)];
     series(
         metric::SETTING,
@@ -74,9 +74,15 @@ fn healthy() -> BTreeMap<String, f64> {
 
 /// What is found when these values come with the failing load.
 fn found(failing: &[(String, f64)]) -> Vec<Finding> {
+    let healthy: Vec<(String, f64)> = healthy().into_iter().collect();
+    found_in(&healthy, failing)
+}
+
+/// The same where these values are those of the passing load.
+pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> Vec<Finding> {
     let mut table = SeriesTable::default();
     for (start, changes) in [(100, &[][..]), (200, failing)] {
-        let mut values = healthy();
+        let mut values: BTreeMap<String, f64> = healthy.iter().cloned().collect();
         values.extend(changes.iter().cloned());
         for second in start..start + SECONDS {
             table.push(&Readings {

@@ -39,7 +39,8 @@ fn nginx_places(view: &View<'_>, at: &str) -> Option<f64> {
     Some(connections * workers)
 }
 
-fn nginx_words(case: &Case<'_>, mut sentence: String) -> Words {
+/// The words of a want of places, after a sentence that says how it was seen.
+pub(super) fn nginx_words(case: &Case<'_>, mut sentence: String) -> Words {
     let view = case.failing();
     let at = place(case.subject);
     let setting = view.setting(at, "worker_connections", "");

@@ -19,13 +19,15 @@ struct Scored<'a> {
 }
 
 /// Evaluates all rules; best first.
-pub(super) fn findings(rules: &[Rule], over: &Stretch3<'_>) -> Vec<Finding> {
+pub(super) fn findings(
+    rules: impl Iterator<Item = &'static Rule>,
+    over: &Stretch3<'_>,
+) -> Vec<Finding> {
     if !over.failing.is_measured() {
         return Vec::new();
     }
     let local = over.failing.target_is_local();
     let mut scored: Vec<Scored<'_>> = rules
-        .iter()
         // Of a remote target only the generator's machine was read. Parts tell of themselves wherever they are.
         .filter(|rule| local || !matches!(rule.tier, Tier::Network | Tier::Machine))
         .filter_map(|rule| best_of(rule, over))

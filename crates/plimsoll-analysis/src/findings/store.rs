@@ -29,19 +29,26 @@ pub(super) fn redis_thread_words(case: &Case<'_>) -> Words {
     let at = place(case.subject);
     let thread = case.series(metric::REDIS_MAIN_THREAD);
     let commands = case.series(metric::REDIS_COMMANDS);
-    Words::new(
-        format!("the one thread of Redis ({at})"),
-        format!(
-            "the thread on which Redis carries out commands used {:.0} % of a CPU at {:.0} commands a second",
-            view.mean(&thread).unwrap_or(0.0) * 100.0,
-            view.mean(&commands).unwrap_or(0.0)
+    let mut sentence = format!(
+        "the thread on which Redis carries out commands used {:.0} % of a CPU",
+        view.mean(&thread).unwrap_or(0.0) * 100.0
+    );
+    match view.mean(&commands) {
+        Some(commands) => say(
+            &mut sentence,
+            format_args!(" at {commands:.0} commands a second"),
         ),
-    )
-    .with(bounded(
-        case.line(&thread, "CPU time of its thread, per second"),
-        Some(THREAD_BUSY),
-    ))
-    .with(case.line(&commands, "commands, per second"))
+        None => say(
+            &mut sentence,
+            format_args!(", and it had no time to answer about itself"),
+        ),
+    }
+    Words::new(format!("the one thread of Redis ({at})"), sentence)
+        .with(bounded(
+            case.line(&thread, "CPU time of its thread, per second"),
+            Some(THREAD_BUSY),
+        ))
+        .with(case.line(&commands, "commands, per second"))
 }
 
 fn ratio(view: &View<'_>, hits: &str, misses: &str) -> Option<f64> {

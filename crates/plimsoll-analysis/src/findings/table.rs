@@ -4,14 +4,22 @@ use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
 use super::rule::{Rule, Symptom};
-use super::{generator, machine, network, proxy, store};
+use super::{generator, machine, network, proxy, store, table_databases, table_logs};
 
 /// Share of a hard limit above which it is as good as reached.
 pub(super) const NEARLY_FULL: f64 = 0.9;
 /// Share of periods that a quota may cut short.
 pub(super) const THROTTLED_MAX: f64 = 0.05;
 
-pub(super) const RULES: &[Rule] = &[
+/// Every rule.
+pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
+    RULES
+        .iter()
+        .chain(table_databases::RULES)
+        .chain(table_logs::RULES)
+}
+
+const RULES: &[Rule] = &[
     Rule {
         id: "G1",
         strength: Strength::Explicit,
@@ -75,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(machine::cpu),
         words: machine::cpu_words,
         remedy: "find the hot path with a profiler, cache what it computes, or add cores or replicas",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "C2",
@@ -89,7 +97,7 @@ pub(super) const RULES: &[Rule] = &[
         words: machine::quota_words,
         remedy: "raise the CPU quota of the container or service, and let it run no more threads than the quota has \
                  CPUs",
-        explains: &["N1", "C3", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "C3", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "C3",
@@ -99,7 +107,7 @@ pub(super) const RULES: &[Rule] = &[
         words: machine::thread_words,
         remedy: "run more processes or workers, or move work off this thread (event loop, interpreter lock, single \
                  worker)",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "M2",
@@ -108,7 +116,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(machine::killed),
         words: machine::killed_words,
         remedy: "raise the memory limit, run fewer workers, or find what grows",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "F1",
@@ -118,7 +126,7 @@ pub(super) const RULES: &[Rule] = &[
         words: machine::files_words,
         remedy: "raise the limit of open files (ulimit -n, LimitNOFILE, worker_rlimit_nofile), or find what does not \
                  close them",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "X1",
@@ -186,7 +194,7 @@ pub(super) const RULES: &[Rule] = &[
         words: store::redis_thread_words,
         remedy: "ask for less at once (pipelines, fewer and smaller commands), keep copies in the application, spread keys \
                  over several instances, or set `io-threads`",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "K2",
@@ -197,7 +205,7 @@ pub(super) const RULES: &[Rule] = &[
         },
         words: store::redis_evicted_words,
         remedy: "raise `maxmemory`",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "K2",
@@ -241,7 +249,7 @@ pub(super) const RULES: &[Rule] = &[
         },
         words: store::memcached_connections_words,
         remedy: "raise memcached's connections (-c)",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
     Rule {
         id: "K6",
@@ -252,6 +260,6 @@ pub(super) const RULES: &[Rule] = &[
         },
         words: store::memcached_evictions_words,
         remedy: "give memcached more memory (-m)",
-        explains: &["N1", "X1", "X2", "H1", "H7"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
     },
 ];

@@ -13,16 +13,11 @@ use super::{Faults, Surroundings};
 use part::PARTS;
 
 /// Names that the plan may give and that nothing looks at yet: the door says so.
-const LATER: [&str; 11] = [
+const LATER: [&str; 6] = [
     "apache",
     "envoy",
-    "postgres",
     "pgbouncer",
-    "mysql",
-    "mariadb",
-    "node",
     "jvm",
-    "php-fpm",
     "docker",
     "openmetrics",
 ];

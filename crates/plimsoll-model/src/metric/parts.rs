@@ -79,5 +79,10 @@ pub const MEMCACHED_HITS: &str = "plimsoll.memcached.hits";
 /// Look-ups that did not.
 pub const MEMCACHED_MISSES: &str = "plimsoll.memcached.misses";
 
+/// Lines of a log that tell of a failure, by `class`.
+pub const LOG_FAILURES: &str = "plimsoll.log.failures";
+/// The same by `class` and `of`, the upstream or server that the line names.
+pub const LOG_FAILURES_OF: &str = "plimsoll.log.failures_of";
+
 /// Time that a part took to tell of itself.
 pub const PROBE_ANSWER_TIME: &str = "plimsoll.probe.answer_time";

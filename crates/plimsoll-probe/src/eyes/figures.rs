@@ -15,6 +15,15 @@ pub(crate) struct Setting {
     pub(crate) file: String,
 }
 
+/// What is known of a part before it is asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Known {
+    /// What its configuration says.
+    pub(crate) settings: Vec<Setting>,
+    /// Its process, where it runs on this machine.
+    pub(crate) pid: Option<u32>,
+}
+
 /// Takes the figures of one answer.
 #[derive(Debug)]
 pub(crate) struct Figures<'a> {
@@ -23,6 +32,8 @@ pub(crate) struct Figures<'a> {
     /// What tells one life of the part from the next, as it was seen last.
     pub(super) identity: &'a mut Option<String>,
     pub(super) was_restarted: &'a mut bool,
+    /// Keys, of which each is told once, and texts.
+    pub(super) notes: &'a mut Vec<(&'static str, String)>,
 }
 
 impl Figures<'_> {
@@ -37,6 +48,11 @@ impl Figures<'_> {
             *self.was_restarted = true;
         }
         *self.identity = Some(identity.to_owned());
+    }
+
+    /// Says something once.
+    pub(crate) fn note(&mut self, key: &'static str, text: &str) {
+        self.notes.push((key, text.to_owned()));
     }
 
     /// A level, where it was told.

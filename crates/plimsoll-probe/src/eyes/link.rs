@@ -127,6 +127,10 @@ impl Link {
         }
     }
 
+    pub(crate) fn is_open(&self) -> bool {
+        self.stream.is_some()
+    }
+
     pub(crate) fn close(&mut self) {
         self.stream = None;
     }
@@ -138,7 +142,10 @@ impl Link {
         }
         let left = self.left()?;
         self.stream = Some(match &self.place {
-            PartPlace::Socket(path) => Stream::Unix(connect_unix(path, left)?),
+            PartPlace::File(_) => return Err(ErrorKind::Unsupported.into()),
+            PartPlace::Socket(path) | PartPlace::SocketPage { socket: path, .. } => {
+                Stream::Unix(connect_unix(path, left)?)
+            }
             PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
                 Stream::Tcp(connect_tcp(host, *port, left)?)
             }
@@ -221,11 +228,24 @@ fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
 
 /// The body of a page over HTTP. The connection is kept where the answer says how long it is.
 pub(crate) fn page(link: &mut Link) -> Result<String, Blind> {
-    let PartPlace::Page { host, port, path } = link.place() else {
+    let Some(path) = link.place().path().map(str::to_owned) else {
         return Err(Blind::Strange("no address of a page".to_owned()));
     };
+    get(link, &path)
+}
+
+/// The same of any page there.
+pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
+    let host = match link.place() {
+        PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
+            format!("{host}:{port}")
+        }
+        PartPlace::Socket(_) | PartPlace::File(_) | PartPlace::SocketPage { .. } => {
+            "localhost".to_owned()
+        }
+    };
     let request = format!(
-        "GET {path} HTTP/1.0\r\nHost: {host}:{port}\r\nUser-Agent: plimsoll\r\nConnection: keep-alive\r\n\r\n"
+        "GET {path} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plimsoll\r\nConnection: keep-alive\r\n\r\n"
     );
     link.open()?;
     link.send(request.as_bytes())?;

@@ -11,32 +11,35 @@ use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis};
 use super::*;
 
 /// As long as this machine may take to let the other side answer.
-const LONG: Duration = Duration::from_mins(1);
+pub(super) const LONG: Duration = Duration::from_mins(1);
 
 /// Eyes that wait for what they are to see.
-struct Watched {
-    eyes: Eyes,
+pub(super) struct Watched {
+    pub(super) eyes: Eyes,
     files: Files,
 }
 
 impl Watched {
-    fn over(parts: Vec<Part>, patience: Duration) -> Self {
+    pub(super) fn over(parts: Vec<Part>, patience: Duration) -> Self {
         let mut files = Files::new("/".into());
-        let parts = parts.into_iter().map(|part| (part, Vec::new())).collect();
+        let parts = parts
+            .into_iter()
+            .map(|part| (part, Known::default()))
+            .collect();
         let mut eyes = Eyes::open_with(parts, &mut files, patience);
         eyes.wait = LONG;
         Self { eyes, files }
     }
 
     /// One second's readings.
-    fn look(&mut self) -> Readings {
+    pub(super) fn look(&mut self) -> Readings {
         let mut readings = Readings::default();
         self.eyes.call();
         self.eyes.gather(&mut readings, &mut self.files);
         readings
     }
 
-    fn notes(&self) -> String {
+    pub(super) fn notes(&self) -> String {
         self.files.notes().join("\n")
     }
 }
@@ -57,6 +60,7 @@ fn with_login(address: SocketAddr, user: &str, password: &str) -> Part {
         login: Some(Login {
             user: user.to_owned(),
             password: password.to_owned(),
+            database: String::new(),
         }),
         ..tcp(PartKind::Redis, address)
     }

@@ -54,6 +54,9 @@ pub(crate) struct WatchArguments {
     /// The socket on which it listens
     #[arg(long, value_name = "PATH")]
     pub(crate) unix_socket: Option<PathBuf>,
+    /// Print the module that lets Node be watched, and do nothing else: `node --require ./FILE app.js`
+    #[arg(long)]
+    pub(crate) node_module: bool,
     /// Print the readings as one JSON object
     #[arg(long)]
     pub(crate) json: bool,

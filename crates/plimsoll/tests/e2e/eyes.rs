@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ fn origin(service_ms: u64) -> (KnownLaw, SocketAddr) {
 
 /// The findings of a run of two loads: one that is carried, one that is not. `None`, said loudly, when this machine had
 /// no time for it.
-fn found(
+pub(crate) fn found(
     place: &Place,
     url: &str,
     watch: &str,
@@ -75,7 +76,7 @@ fn found(
 
 /// The best finding is of this rule, and what it says.
 #[track_caller]
-fn best(findings: &[Value], rule: &str) -> Value {
+pub(crate) fn best(findings: &[Value], rule: &str) -> Value {
     let best = findings
         .first()
         .unwrap_or_else(|| panic!("nothing was found; {rule} was to be"));
@@ -84,7 +85,7 @@ fn best(findings: &[Value], rule: &str) -> Value {
 }
 
 #[track_caller]
-fn says(finding: &Value, field: &str, words: &[&str]) {
+pub(crate) fn says(finding: &Value, field: &str, words: &[&str]) {
     let text = finding[field].as_str().unwrap_or_default();
     for word in words {
         assert!(
@@ -164,6 +165,29 @@ fn redis_throws_away_what_is_asked_for() {
 }
 
 #[test]
+fn redis_has_one_thread() {
+    let redis = Redis::start("enable-debug-command yes");
+    let webdis = Webdis::start(redis.address);
+    let place = Place::new();
+    let fill = format!("http://{}/DEBUG/POPULATE/120000", webdis.address);
+    let filled = place.run(&["run", &fill, "--connections", "1", "--for", "1s", "--json"]);
+    assert_eq!(filled.json()["outcomes"]["wrong_status"], 0, "{filled:?}");
+    let url = format!("http://{}/KEYS/nothing*", webdis.address);
+    let watch = format!("redis: {}\n", redis.address);
+    let Some(found) = found(&Place::new(), &url, &watch, ["2/s:3s", "300/s:6s"], &[]) else {
+        return;
+    };
+    let Some(thread) = found.iter().find(|finding| finding["rule"] == "K1") else {
+        let is_busy = found.iter().any(|finding| finding["rule"] == "C1");
+        assert!(is_busy, "{found:#?}");
+        println!("NOT TRIED, this machine was disturbed: other work kept Redis from using a CPU");
+        return;
+    };
+    says(thread, "limit", &["the one thread of Redis"]);
+    assert!(thread["consequence_of"].is_null(), "{found:#?}");
+}
+
+#[test]
 fn parts_are_watched_without_load() {
     let nginx = Nginx::start(64, true, "location / { return 204; }");
     let silent = Nginx::start(64, false, "location / { return 204; }");
@@ -171,6 +195,8 @@ fn parts_are_watched_without_load() {
     let redis = Redis::start("");
     let locked = Redis::start("requirepass hidden");
     let memcached = Memcached::start(64);
+    let postgres = Postgres::start("");
+    let mariadb = Mariadb::start("");
     let said = Place::new().run(&["watch", "--for", "2s", "--watch", "auto", "--json"]);
     assert_eq!(said.code, 0, "{said:?}");
     let json = said.json();
@@ -180,6 +206,8 @@ fn parts_are_watched_without_load() {
         haproxy.socket.display().to_string(),
         redis.address.to_string(),
         memcached.address.to_string(),
+        postgres.socket().display().to_string(),
+        mariadb.socket.display().to_string(),
     ];
     let series: Vec<&String> = json["series"].as_object().unwrap().keys().collect();
     for place in places {
@@ -231,4 +259,33 @@ fn what_is_watched_is_checked_before_anything_starts() {
         assert!(said.stderr.contains(says), "{said:?}");
     }
     assert!(place.run_files().is_empty());
+}
+
+#[test]
+fn settings_that_bind_for_so_many_users_are_told() {
+    let haproxy = Haproxy::start("maxconn 30", "  server s1 127.0.0.1:1 maxconn 20");
+    let place = Place::new();
+    let said = place.run(&["check", "--for", "3000-users", "--json"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let json = said.json();
+    assert_eq!(json["users"], 3000);
+    let limits = json["limits"].as_array().unwrap();
+    let of = |name: &str| {
+        let name = format!("{name} ({})", haproxy.socket.display());
+        let own = limits.iter().find(|limit| limit["name"] == name.as_str());
+        own.unwrap_or_else(|| panic!("{name} is not in {json:#}"))
+            .clone()
+    };
+    let frontend = of("maxconn of HAProxy's frontend web");
+    let current = format!("30 ({}:10)", haproxy.configuration.display());
+    assert_eq!(frontend["current"], current.as_str());
+    assert_eq!(
+        (&frontend["binds_at"], &frontend["ok"]),
+        (&30.into(), &false.into())
+    );
+    let server = of("maxconn of server s1 in HAProxy's app");
+    assert_eq!(server["advised"], "150 or more");
+    let said = place.run(&["check", "--for", "many"]);
+    assert_eq!(said.code, 2, "{said:?}");
+    assert!(said.stderr.contains("3000-users"), "{said:?}");
 }

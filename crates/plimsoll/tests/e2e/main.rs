@@ -10,6 +10,8 @@ mod edge_disk;
 mod edge_memory;
 mod edge_service;
 mod eyes;
+mod eyes_databases;
+mod eyes_runtimes;
 mod http2;
 mod hub;
 mod hub_shared;

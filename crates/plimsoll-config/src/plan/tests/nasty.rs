@@ -146,7 +146,7 @@ fn what_is_watched_is_known_or_told() {
     );
     check(&plan("{ pid: 0 }"), (5, 15), "out of range");
     let read = read(
-        &plan("{ process: [a, b], pid: 7, postgres: x }"),
+        &plan("{ process: [a, b], pid: 7, envoy: x }"),
         &given(),
         &desktop(),
     );
@@ -154,7 +154,7 @@ fn what_is_watched_is_known_or_told() {
     assert_eq!(watch.processes, ["a", "b"]);
     assert_eq!(
         (watch.pids, watch.later),
-        (vec![7], vec!["postgres".to_owned()])
+        (vec![7], vec!["envoy".to_owned()])
     );
 }
 

@@ -6,15 +6,24 @@ use super::super::desk::Desk;
 use super::super::tree::{Kind, Node};
 
 /// Words of the parts that can be looked at.
-pub(super) const PARTS: [(&str, PartKind); 5] = [
+pub(super) const PARTS: [(&str, PartKind); 14] = [
     ("haproxy", PartKind::Haproxy),
+    ("haproxy-log", PartKind::HaproxyLog),
+    ("mariadb", PartKind::Mysql),
     ("memcached", PartKind::Memcached),
+    ("mysql", PartKind::Mysql),
     ("nginx", PartKind::Nginx),
+    ("nginx-log", PartKind::NginxLog),
+    ("node", PartKind::Node),
+    ("php-fpm", PartKind::PhpFpm),
+    ("postgres", PartKind::Postgres),
+    ("postgresql", PartKind::Postgres),
+    ("puma", PartKind::Puma),
     ("redis", PartKind::Redis),
     ("valkey", PartKind::Redis),
 ];
 /// What a part that needs a login may say.
-const WORDS: [&str; 3] = ["at", "password", "user"];
+const WORDS: [&str; 4] = ["at", "database", "password", "user"];
 
 /// What would be right for a kind of part.
 fn valid(kind: PartKind) -> &'static str {
@@ -28,6 +37,25 @@ fn valid(kind: PartKind) -> &'static str {
         }
         PartKind::Redis => {
             "its address or socket, such as 127.0.0.1:6379 or unix:/run/redis/redis-server.sock; with a login \
+             { at: …, user: …, password: … }"
+        }
+        PartKind::Postgres => {
+            "its address or socket, such as postgres://eye:password@127.0.0.1:5432/shop or \
+             unix:/run/postgresql/.s.PGSQL.5432; or { at: …, user: …, password: …, database: … }"
+        }
+        PartKind::PhpFpm => {
+            "where a pool listens, and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status"
+        }
+        PartKind::NginxLog => "its file, such as /var/log/nginx/error.log",
+        PartKind::HaproxyLog => "its file, such as /var/log/haproxy.log",
+        PartKind::Node => {
+            "the socket of the module that `plimsoll watch --node-module` prints, such as unix:/tmp/plimsoll-node-4711.sock"
+        }
+        PartKind::Puma => {
+            "its control server, such as 127.0.0.1:9293 or unix:/run/puma.sock; with a token { at: …, password: … }"
+        }
+        PartKind::Mysql => {
+            "its address or socket, such as mysql://eye:password@127.0.0.1:3306 or unix:/run/mysqld/mysqld.sock; or \
              { at: …, user: …, password: … }"
         }
         PartKind::Memcached => {
@@ -50,25 +78,48 @@ pub(super) fn part(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part>
             return None;
         };
         let word = |name: &str| node.get(name).map(|node| desk.word(node, "a text"));
-        let (user, password) = (word("user"), word("password"));
-        if kind != PartKind::Redis && (user.is_some() || password.is_some()) {
+        let (user, password, database) = (word("user"), word("password"), word("database"));
+        if kind != PartKind::Postgres && database.is_some() {
+            let fault = format!("{} is asked as a whole", kind.name());
+            desk.fault(node, fault, valid);
+            return None;
+        }
+        if !has_login(kind) && (user.is_some() || password.is_some()) {
             let fault = format!("{} is asked without a login", kind.name());
             desk.fault(node, fault, valid);
             return None;
         }
         let mut part = at_place(desk, at, kind)?;
-        if let Some(password) = password {
-            part.login = Some(Login {
-                user: user.flatten().unwrap_or_default(),
-                password: password?,
-            });
-        } else if user.is_some() {
+        let has_users = matches!(kind, PartKind::Postgres | PartKind::Mysql);
+        if !has_users && user.is_some() && password.is_none() {
             desk.fault(node, "a user needs a password", "user and password");
             return None;
+        }
+        if user.is_none() && has_users && (password.is_some() || database.is_some()) {
+            desk.fault(node, "who asks is not said", "user, password and database");
+            return None;
+        }
+        if user.is_some() || password.is_some() {
+            // Who comes by a socket, or from an address that is trusted, needs no password.
+            part.login = Some(Login {
+                user: user.flatten().unwrap_or_default(),
+                password: password.flatten().unwrap_or_default(),
+                database: database.flatten().unwrap_or_default(),
+            });
         }
         return Some(part);
     }
     at_place(desk, node, kind)
+}
+
+fn has_login(kind: PartKind) -> bool {
+    let kinds = [
+        PartKind::Redis,
+        PartKind::Postgres,
+        PartKind::Mysql,
+        PartKind::Puma,
+    ];
+    kinds.contains(&kind)
 }
 
 fn at_place(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
@@ -86,11 +137,18 @@ fn at_place(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
 
 /// Where a part is, as people write it, and the login that stands in it.
 fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
+    if matches!(kind, PartKind::NginxLog | PartKind::HaproxyLog) {
+        let is_file = text.starts_with('/') && !text.ends_with('/');
+        return is_file.then(|| (PartPlace::File(text.into()), None));
+    }
     let socket = text
         .strip_prefix("unix:")
         .or(text.starts_with('/').then_some(text));
     if let Some(path) = socket {
         let path = path.strip_prefix("//").unwrap_or(path);
+        if kind == PartKind::PhpFpm {
+            return fpm_socket(path).map(|place| (place, None));
+        }
         let is_right = path.starts_with('/') && kind != PartKind::Nginx;
         return is_right.then(|| (PartPlace::Socket(path.into()), None));
     }
@@ -105,18 +163,56 @@ fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
         let is_right = is_safe && matches!(kind, PartKind::Nginx | PartKind::Haproxy);
         return is_right.then_some((PartPlace::Page { host, port, path }, None));
     }
-    let (rest, login) = match text.strip_prefix("redis://") {
+    if kind == PartKind::PhpFpm {
+        let split = text.find('/').unwrap_or(text.len());
+        let (host, port) = host_and_port(&text[..split], 9000)?;
+        let path = text[split..].to_owned();
+        let place = if path.is_empty() {
+            PartPlace::Tcp { host, port }
+        } else {
+            PartPlace::Page { host, port, path }
+        };
+        return Some((place, None));
+    }
+    let schemes: &[&str] = match kind {
+        PartKind::Redis => &["redis://"],
+        PartKind::Postgres => &["postgres://", "postgresql://"],
+        PartKind::Mysql => &["mysql://", "mariadb://"],
+        _ => &[],
+    };
+    let after = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+    let (rest, login) = match after {
         Some(rest) if kind == PartKind::Redis => with_login(rest.trim_end_matches('/')),
-        _ => (text, None),
+        Some(rest) => with_database(rest),
+        None => (text, None),
     };
     let port = match kind {
         PartKind::Redis => 6379,
+        PartKind::Postgres => 5432,
+        PartKind::Mysql => 3306,
         PartKind::Memcached => 11211,
         PartKind::Haproxy => 0,
-        PartKind::Nginx => return None,
+        PartKind::Puma => 9293,
+        PartKind::Nginx
+        | PartKind::PhpFpm
+        | PartKind::Node
+        | PartKind::NginxLog
+        | PartKind::HaproxyLog => return None,
     };
     let (host, port) = host_and_port(rest, port)?;
     Some((PartPlace::Tcp { host, port }, login))
+}
+
+/// `PATH` or `PATH:/page`.
+fn fpm_socket(text: &str) -> Option<PartPlace> {
+    let place = match text.split_once(":/") {
+        Some((socket, page)) => PartPlace::SocketPage {
+            socket: socket.into(),
+            path: format!("/{page}"),
+        },
+        None => PartPlace::Socket(text.into()),
+    };
+    text.starts_with('/').then_some(place)
 }
 
 fn with_login(text: &str) -> (&str, Option<Login>) {
@@ -127,8 +223,23 @@ fn with_login(text: &str) -> (&str, Option<Login>) {
     let login = Login {
         user: user.to_owned(),
         password: password.to_owned(),
+        database: String::new(),
     };
     (rest, Some(login))
+}
+
+/// `user:password@host/database?more`; all but the host may be missing, and of that nothing is read.
+fn with_database(text: &str) -> (&str, Option<Login>) {
+    let (login, rest) = text.rsplit_once('@').unwrap_or(("", text));
+    let (host, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let database = database.split('?').next().unwrap_or_default();
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    let login = (!user.is_empty()).then(|| Login {
+        user: user.to_owned(),
+        password: password.to_owned(),
+        database: database.to_owned(),
+    });
+    (host, login)
 }
 
 /// `host`, `host:port`, `[::1]:port`; `default` where no port is written, unless it is 0.
@@ -164,7 +275,7 @@ mod tests {
 
     #[test]
     fn places_as_people_write_them() {
-        use PartKind::{Haproxy, Memcached, Nginx, Redis};
+        use PartKind::{Haproxy, Memcached, Mysql, Nginx, PhpFpm, Postgres, Puma, Redis};
         for (kind, text, right) in [
             (
                 Nginx,
@@ -184,6 +295,23 @@ mod tests {
             (Redis, "redis://cache/", "cache:6379"),
             (Redis, "unix:///run/redis.sock", "/run/redis.sock"),
             (Memcached, "[::1]", "[::1]:11211"),
+            (Postgres, "postgres://watcher@db/exam", "db:5432"),
+            (Postgres, "postgresql://a:b@[::1]:1/", "[::1]:1"),
+            (
+                Postgres,
+                "unix:/run/postgresql/.s.PGSQL.5432",
+                "/run/postgresql/.s.PGSQL.5432",
+            ),
+            (Mysql, "mysql://eye:p@db", "db:3306"),
+            (Mysql, "127.0.0.1", "127.0.0.1:3306"),
+            (PhpFpm, "unix:/run/fpm.sock:/s", "/run/fpm.sock:/s"),
+            (
+                PhpFpm,
+                "127.0.0.1:9001/status?full",
+                "http://127.0.0.1:9001/status?full",
+            ),
+            (PhpFpm, "127.0.0.1", "127.0.0.1:9000"),
+            (Puma, "127.0.0.1", "127.0.0.1:9293"),
         ] {
             assert_eq!(shown(kind, text).as_deref(), Some(right), "{text}");
         }
@@ -204,6 +332,18 @@ mod tests {
 
     #[test]
     fn a_login_may_stand_in_the_address() {
+        let (at, login) = place(
+            PartKind::Postgres,
+            "postgres://eye:s@e@db:1/shop?sslmode=disable",
+        )
+        .unwrap();
+        assert_eq!(at.to_string(), "db:1");
+        let right = Login {
+            user: "eye".to_owned(),
+            password: "s@e".to_owned(),
+            database: "shop".to_owned(),
+        };
+        assert!(login == Some(right), "{login:?}");
         let (place, login) = place(PartKind::Redis, "redis://eye:s:e@c@cache:1").unwrap();
         assert_eq!(place.to_string(), "cache:1");
         let login = login.unwrap();

@@ -1,0 +1,350 @@
+//! Rules about databases and runtimes over synthetic series: what makes each speak, and what keeps it silent.
+
+use plimsoll_model::finding::{Certainty, Finding, Tier};
+use plimsoll_model::metric::{self, series};
+
+use super::parts_tests::{AT, at, found_in, setting};
+
+fn with(metric: &str, labels: &[(&str, &str)]) -> String {
+    let labels: Vec<_> = std::iter::once(("at", AT))
+        .chain(labels.iter().copied())
+        .collect();
+    series(metric, &labels)
+}
+
+fn sessions(state: &str) -> String {
+    with(metric::POSTGRES_SESSIONS, &[("state", state)])
+}
+
+fn waits(name: &str, value: &str) -> String {
+    with(metric::POSTGRES_ACTIVE, &[(name, value)])
+}
+
+fn scanned(metric: &str) -> String {
+    with(metric, &[("table", "public.orders")])
+}
+
+const SELECT: &str = "SELECT n FROM orders WHERE customer is ?";
+
+/// A PostgreSQL with room, on another machine.
+fn postgres() -> Vec<(String, f64)> {
+    vec![
+        (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
+        (at(metric::POSTGRES_REFUSED), 0.0),
+        (sessions("all"), 21.0),
+        (sessions("idle"), 16.0),
+        (sessions("active"), 4.0),
+        (waits("wait", "none"), 4.0),
+        (waits("wait", "lock"), 0.0),
+        (waits("wait", "lwlock"), 0.0),
+        (waits("event", "DataFileRead"), 0.0),
+        (waits("event", "WALSync"), 0.0),
+        (
+            with(metric::POSTGRES_RUNNING, &[("statement", SELECT)]),
+            2.0,
+        ),
+        (at(metric::POSTGRES_IDLE_IN_TRANSACTION), 0.0),
+        (at(metric::POSTGRES_BLOCKS_HIT), 1000.0),
+        (at(metric::POSTGRES_BLOCKS_READ), 100.0),
+        (scanned(metric::POSTGRES_SCANS), 10.0),
+        (scanned(metric::POSTGRES_ROWS_SCANNED), 1000.0),
+        (at(metric::POSTGRES_TEMPORARY), 0.0),
+        (at(metric::POSTGRES_WAL_FULL), 0.0),
+        (at(metric::POSTGRES_CHECKPOINTS_TIMED), 0.0),
+        (at(metric::POSTGRES_CHECKPOINTS_REQUESTED), 0.1),
+        (at(metric::POSTGRES_DEADLOCKS), 0.0),
+        (setting("max_connections", "/etc/pg.conf:5"), 100.0),
+        (setting("superuser_reserved_connections", ""), 3.0),
+        (setting("work_mem", "/etc/pg.conf:9"), 4_194_304.0),
+    ]
+}
+
+/// A MariaDB with room, and runtimes with room before it.
+fn mysql() -> Vec<(String, f64)> {
+    vec![
+        (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
+        (at(metric::MYSQL_EYE_REFUSED), 0.0),
+        (at(metric::MYSQL_REFUSED), 0.0),
+        (at(metric::MYSQL_SESSIONS), 20.0),
+        (at(metric::MYSQL_SESSIONS_RUNNING), 3.0),
+        (with(metric::MYSQL_RUNNING, &[("statement", SELECT)]), 2.0),
+        (at(metric::MYSQL_SCANS), 10.0),
+        (at(metric::MYSQL_ROWS_SCANNED), 5000.0),
+        (at(metric::MYSQL_SORT_PASSES), 0.0),
+        (at(metric::MYSQL_TEMPORARY_TABLES), 10.0),
+        (at(metric::MYSQL_TEMPORARY_ON_DISK), 3.0),
+        (at(metric::MYSQL_ROW_LOCKS_WAITED), 0.0),
+        (at(metric::MYSQL_POOL_READS), 20.0),
+        (at(metric::MYSQL_POOL_REQUESTS), 1000.0),
+        (at(metric::MYSQL_POOL_WAITS), 0.0),
+        (at(metric::MYSQL_LOG_WAITS), 0.0),
+        (setting("max_connections", "/etc/my.cnf"), 151.0),
+        (at(metric::PHP_FPM_SILENT), 0.0),
+        (at(metric::PHP_FPM_QUEUE), 0.0),
+        (at(metric::PHP_FPM_AT_LIMIT), 0.0),
+        (with(metric::PHP_FPM_PROCESSES, &[("state", "idle")]), 1.0),
+        (setting("pm.max_children", "/etc/php.conf:7"), 5.0),
+        (at(metric::NODE_ACTIVE), 0.5),
+        (at(metric::NODE_DELAY), 0.01),
+        (at(metric::PUMA_BACKLOG), 0.0),
+        (at(metric::PUMA_CAPACITY), 2.0),
+    ]
+}
+
+/// The only finding, with words of its limit, its sentence and its remedy.
+#[track_caller]
+fn one(
+    healthy: &[(String, f64)],
+    failing: &[(String, f64)],
+    rule: &str,
+    says: [&str; 3],
+) -> Finding {
+    let found = found_in(healthy, failing);
+    let ids: Vec<&str> = found.iter().map(|one| one.rule.as_str()).collect();
+    assert_eq!(ids, [rule], "{found:#?}");
+    let one = found.into_iter().next().unwrap();
+    for (text, says) in [&one.limit, &one.sentence, &one.remedy]
+        .into_iter()
+        .zip(says)
+    {
+        assert!(text.contains(says), "`{says}` is not in `{text}`");
+    }
+    one
+}
+
+#[test]
+fn databases_with_room_are_silent() {
+    assert_eq!(found_in(&postgres(), &[]), []);
+    assert_eq!(found_in(&mysql(), &[]), []);
+}
+
+#[test]
+fn postgres_is_at_its_limits() {
+    let one = |failing: &[(String, f64)], rule: &str, says| one(&postgres(), failing, rule, says);
+    let full = one(
+        &[(sessions("all"), 97.0)],
+        "P1",
+        [
+            "max_connections of PostgreSQL (10.0.0.7:1)",
+            "up to 97 sessions and takes 97",
+            "(now 100) in /etc/pg.conf:5",
+        ],
+    );
+    assert_eq!(
+        (full.tier, full.certainty),
+        (Some(Tier::Store), Certainty::Explicit)
+    );
+    one(
+        &[(at(metric::POSTGRES_REFUSED), 1.0)],
+        "P1",
+        ["max_connections", "takes 97", "pgbouncer"],
+    );
+    one(
+        &[(waits("wait", "lock"), 3.0)],
+        "P3",
+        ["locks", "75 % of PostgreSQL's active sessions", "shorter"],
+    );
+    one(
+        &[
+            (waits("wait", "lwlock"), 3.0),
+            (waits("event", "LockManager"), 3.0),
+        ],
+        "P4",
+        ["internal", "LockManager", "fewer"],
+    );
+    one(
+        &[(waits("event", "DataFileRead"), 3.0)],
+        "P5",
+        ["buffers", "for blocks of files", "shared_buffers"],
+    );
+    one(
+        &[(waits("event", "WALSync"), 3.0)],
+        "P6",
+        ["the write-ahead log", "75 %", "synchronous_commit"],
+    );
+}
+
+#[test]
+fn postgres_works_in_vain() {
+    let one = |failing: &[(String, f64)], rule: &str, says| one(&postgres(), failing, rule, says);
+    let sign = (scanned(metric::POSTGRES_ROWS_SCANNED), 1e6);
+    one(
+        std::slice::from_ref(&sign),
+        "P7",
+        [
+            "a missing index on public.orders",
+            "100000 each time",
+            "CREATE INDEX CONCURRENTLY ON public.orders (customer)",
+        ],
+    );
+    one(
+        &[(at(metric::POSTGRES_TEMPORARY), 1e6)],
+        "P9",
+        [
+            "work_mem",
+            "1.0 MiB a second",
+            "(now 4.0 MiB) in /etc/pg.conf:9",
+        ],
+    );
+    one(
+        &[(at(metric::POSTGRES_CHECKPOINTS_REQUESTED), 0.5)],
+        "P10",
+        ["max_wal_size", "30.0 checkpoints a minute", "max_wal_size"],
+    );
+    one(
+        &[(at(metric::POSTGRES_DEADLOCKS), 0.1)],
+        "P12",
+        ["deadlocks", "6 deadlocks a minute", "one order"],
+    );
+    // Few requests that read a whole table are no limit.
+    assert_eq!(
+        found_in(&postgres(), &[sign, (sessions("active"), 0.3)]),
+        []
+    );
+    // What is read is in memory.
+    let hits = (at(metric::POSTGRES_BLOCKS_HIT), 1e5);
+    assert_eq!(
+        found_in(&postgres(), &[(waits("event", "DataFileRead"), 3.0), hits]),
+        []
+    );
+}
+
+#[test]
+fn an_idle_transaction_is_named_and_not_those_who_wait_for_it() {
+    let held = [
+        (waits("wait", "lock"), 3.0),
+        (at(metric::POSTGRES_IDLE_IN_TRANSACTION), 20.0),
+    ];
+    let ids = |failing: &[(String, f64)]| -> Vec<(String, Option<String>)> {
+        let found = found_in(&postgres(), failing).into_iter();
+        found.map(|one| (one.rule, one.consequence_of)).collect()
+    };
+    let p8 = |rule: &str, of: Option<&str>| (rule.to_owned(), of.map(str::to_owned));
+    assert_eq!(ids(&held), [p8("P8", None), p8("P3", Some("P8"))]);
+    // Another holds it, who is at work.
+    let busy = [("state", "active"), ("statement", "UPDATE t")];
+    let busy = (with(metric::POSTGRES_BLOCKING, &busy), 3.0);
+    assert_eq!(ids(&[&held[..], &[busy]].concat()), [p8("P3", None)]);
+}
+
+#[test]
+fn mariadb_is_at_its_limits() {
+    let one = |failing: &[(String, f64)], rule: &str, says| one(&mysql(), failing, rule, says);
+    one(
+        &[(at(metric::MYSQL_REFUSED), 4.0)],
+        "Q1",
+        [
+            "max_connections of MariaDB",
+            "it refused 4 a second",
+            "(now 151) in /etc/my.cnf",
+        ],
+    );
+    one(
+        &[(at(metric::MYSQL_SESSIONS), 150.0)],
+        "Q1",
+        [
+            "max_connections",
+            "up to 150 sessions and takes 151",
+            "pool",
+        ],
+    );
+    one(
+        &[(at(metric::MYSQL_ROWS_SCANNED), 1e6)],
+        "Q3",
+        [
+            "a missing index",
+            "100000 for each statement",
+            "ADD INDEX (customer)",
+        ],
+    );
+    one(
+        &[(at(metric::MYSQL_SORT_PASSES), 1.0)],
+        "Q4",
+        ["sort_buffer_size", "60 sorts a minute", "order"],
+    );
+    one(
+        &[(at(metric::MYSQL_TEMPORARY_ON_DISK), 12.0)],
+        "Q5",
+        ["tmp_table_size", "wrote 12 to disk", "text column"],
+    );
+    one(
+        &[(at(metric::MYSQL_ROW_LOCKS_WAITED), 4.0)],
+        "Q6",
+        ["row locks", "4 sessions of MariaDB waited", "shorter"],
+    );
+    one(
+        &[(at(metric::MYSQL_POOL_READS), 90.0)],
+        "Q7",
+        [
+            "innodb_buffer_pool_size",
+            "read 90 pages a second from files, 9 %",
+            "two thirds",
+        ],
+    );
+    one(
+        &[(at(metric::MYSQL_LOG_WAITS), 1.0)],
+        "Q8",
+        ["innodb_log_buffer_size", "60 times a minute", "faster disk"],
+    );
+    one(
+        &[(at(metric::MYSQL_POOL_WAITS), 1.0)],
+        "Q9",
+        ["free pages", "60 times a minute", "innodb_io_capacity"],
+    );
+}
+
+#[test]
+fn runtimes_are_at_their_limits() {
+    let one = |failing: &[(String, f64)], rule: &str, says| one(&mysql(), failing, rule, says);
+    let idle = (with(metric::PHP_FPM_PROCESSES, &[("state", "idle")]), 0.0);
+    let queue = (at(metric::PHP_FPM_QUEUE), 9.0);
+    let full = one(
+        &[idle, queue.clone()],
+        "R3",
+        [
+            "pm.max_children of PHP-FPM",
+            "all 5 processes of PHP-FPM were used while up to 9",
+            "(now 5) in /etc/php.conf:7",
+        ],
+    );
+    assert_eq!(full.tier, Some(Tier::Runtime));
+    one(
+        &[(at(metric::PHP_FPM_SILENT), 1.0)],
+        "R3",
+        ["pm.max_children", "none was left", "memory"],
+    );
+    assert_eq!(found_in(&mysql(), &[queue]), [], "a process is idle");
+    one(
+        &[
+            (at(metric::PUMA_BACKLOG), 7.0),
+            (at(metric::PUMA_CAPACITY), 0.0),
+        ],
+        "R1",
+        ["threads of Puma", "up to 7 requests", "workers"],
+    );
+    one(
+        &[(at(metric::NODE_ACTIVE), 0.99)],
+        "J1",
+        ["event loop of Node", "busy 99 %", "worker threads"],
+    );
+    one(
+        &[(at(metric::NODE_DELAY), 0.2)],
+        "J1",
+        ["event loop", "up to 200 ms", "cluster"],
+    );
+}
+
+#[test]
+fn who_waits_for_a_row_uses_no_cpu() {
+    let busy = [
+        (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
+        (metric::CPU_COUNT.to_owned(), 2.0),
+        (metric::CPU_BUSY.to_owned(), 1.0),
+        (at(metric::MYSQL_SESSIONS_RUNNING), 9.0),
+    ];
+    let says = ["CPU for MariaDB", "9 statements ran at once", "index"];
+    one(&mysql(), &busy, "Q2", says);
+    let waiting = (at(metric::MYSQL_ROW_LOCKS_WAITED), 8.0);
+    let says = ["row locks", "8 sessions", "shorter"];
+    one(&mysql(), &[&busy[..], &[waiting]].concat(), "Q6", says);
+}

@@ -1,0 +1,59 @@
+//! Rules about what the logs of proxies tell: failures by class.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::subject_of;
+use super::proxy::place;
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{View, bounded};
+
+/// Failures of one of these classes were written.
+pub(super) fn failures(view: &View<'_>, classes: &[&str]) -> Vec<Sign> {
+    let own = view
+        .series_of(metric::LOG_FAILURES)
+        .filter(|series| label(series, "class").is_some_and(|class| classes.contains(&class)));
+    own.filter_map(|series| {
+        let per_second = view.mean(series)?;
+        Some(Sign {
+            subject: subject_of(series).to_owned(),
+            magnitude: per_second,
+            present: per_second > 0.0,
+        })
+    })
+    .collect()
+}
+
+/// How often it was written, and of whom most.
+pub(super) fn told(case: &Case<'_>, what: &str) -> String {
+    let view = case.failing();
+    let series = case.series(metric::LOG_FAILURES);
+    let per_minute = (view.mean(&series).unwrap_or(0.0) * 60.0).max(1.0);
+    let mut sentence = format!("{what}, {per_minute:.0} times a minute");
+    let (at, class) = (place(case.subject), label(case.subject, "class"));
+    let of = view
+        .series_of(metric::LOG_FAILURES_OF)
+        .filter(|series| place(series) == at && label(series, "class") == class);
+    let most = of
+        .filter_map(|series| Some((label(series, "of")?, view.mean(series)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    if let Some((of, count)) = most.filter(|(_, count)| *count > 0.0) {
+        let share = (count * 6000.0 / per_minute).min(100.0);
+        say(
+            &mut sentence,
+            format_args!("; {share:.0} % of it about {of}"),
+        );
+    }
+    sentence
+}
+
+/// The words of a class of failures.
+pub(super) fn words(case: &Case<'_>, limit: &str, what: &str) -> Words {
+    let series = case.series(metric::LOG_FAILURES);
+    let line = case.line(&series, "lines of the log that tell of it, per second");
+    Words::new(
+        format!("{limit} ({})", place(case.subject)),
+        told(case, what),
+    )
+    .with(bounded(line, Some(0.0)))
+}

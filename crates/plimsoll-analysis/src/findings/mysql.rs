@@ -1,0 +1,399 @@
+//! Rules about MariaDB and MySQL, from what they tell of themselves.
+
+use plimsoll_model::metric;
+
+use super::measure::sustained;
+use super::proxy::{place, written};
+use super::rule::{Case, Sign, Words, say};
+use super::statements::{compared, most};
+use super::stretch::{Row, View, bounded};
+
+/// Share of `max_connections` from which sessions are as good as used up.
+const NEARLY_FULL: f64 = 0.95;
+/// Running sessions to one CPU above which they wait for CPUs.
+const RUNNING_PER_CPU: f64 = 2.0;
+/// Busy share of the CPUs below which they are not what is waited for.
+const BUSY: f64 = 0.9;
+/// The eye's own session runs whenever it looks.
+const OWN: f64 = 1.0;
+/// Sessions that carry out a statement, on average, below which they tell nothing.
+const RUNNING_MIN: f64 = 1.0;
+/// Rows for which a table may be read whole.
+const ROWS_MAX: f64 = 10_000.0;
+/// Share of the temporary tables that may be on disk, and so many a second that are none of the eye's.
+const ON_DISK_MAX: f64 = 0.1;
+const ON_DISK_MIN: f64 = 10.0;
+/// Share of the pages that may come from files, and so many a second that they are no beginning.
+const READS_MAX: f64 = 0.01;
+const READS_MIN: f64 = 50.0;
+
+fn of(metric: &str, subject: &str) -> String {
+    metric::series(metric, &[("at", place(subject))])
+}
+
+/// Every server, as the subject of a rule.
+fn servers(view: &View<'_>) -> Vec<String> {
+    let all = view.series_of(metric::MYSQL_EYE_REFUSED);
+    all.map(|series| format!("{{at={}}}", place(series)))
+        .collect()
+}
+
+/// A condition on single seconds that must hold in a fifth of them.
+fn in_seconds(view: &View<'_>, holds: impl Fn(&str, Row<'_>) -> Option<bool>) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|subject| {
+        let share = view.share_of_seconds(|row| holds(&subject, row));
+        sustained(&subject, share)
+    });
+    signs.collect()
+}
+
+/// A condition on the stretch: how much of it there is, and whether it holds.
+fn over_all(view: &View<'_>, ask: impl Fn(&str) -> Option<(f64, bool)>) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|subject| {
+        let (magnitude, present) = ask(&subject)?;
+        Some(Sign {
+            subject,
+            magnitude,
+            present,
+        })
+    });
+    signs.collect()
+}
+
+/// ` (now 151) in FILE`, as far as it is known, and how it is changed.
+fn now(case: &Case<'_>, name: &str, is_bytes: bool) -> String {
+    let setting = case.failing().setting(place(case.subject), name, "");
+    let known = setting.map(|(now, file)| {
+        let now = if is_bytes {
+            format!("{:.1} MiB", now / 1_048_576.0)
+        } else {
+            format!("{now:.0}")
+        };
+        let file = written(file);
+        let file = if file.is_empty() {
+            " under `[mysqld]`, on Debian in /etc/mysql/mariadb.conf.d/50-server.cnf,".to_owned()
+        } else {
+            file
+        };
+        format!(" (now {now}){file}")
+    });
+    format!(
+        "{} or by `SET GLOBAL {name} = …`",
+        known.unwrap_or_default()
+    )
+}
+
+/// Names the statement that most sessions have.
+fn say_statement(sentence: &mut String, case: &Case<'_>, metric: &'static str, what: &str) {
+    let at = place(case.subject);
+    if let Some((statement, _)) = most(case.failing(), metric, at, "statement").first() {
+        say(sentence, format_args!("; {what}: `{statement}`"));
+    }
+}
+
+/// Q1: connections are refused, or nearly.
+pub(super) fn connections(view: &View<'_>) -> Vec<Sign> {
+    in_seconds(view, |subject, row| {
+        let most = view.setting(place(subject), "max_connections", "");
+        let is_full = most.is_some_and(|(most, _)| {
+            let all = row.get(&of(metric::MYSQL_SESSIONS, subject));
+            all.is_some_and(|all| all >= NEARLY_FULL * most)
+        });
+        let refused = row.get(&of(metric::MYSQL_REFUSED, subject)).unwrap_or(0.0);
+        Some(row.get(&of(metric::MYSQL_EYE_REFUSED, subject))? > 0.0 || refused > 0.0 || is_full)
+    })
+}
+
+pub(super) fn connections_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [all, refused] =
+        [metric::MYSQL_SESSIONS, metric::MYSQL_REFUSED].map(|metric| of(metric, case.subject));
+    let most = view
+        .setting(at, "max_connections", "")
+        .map(|(most, _)| most);
+    let mut sentence = format!(
+        "MariaDB had up to {:.0} sessions",
+        view.max(&all).unwrap_or(0.0)
+    );
+    if let Some(most) = most {
+        say(&mut sentence, format_args!(" and takes {most:.0}"));
+    }
+    let per_second = view.mean(&refused).unwrap_or(0.0);
+    if per_second > 0.0 {
+        say(
+            &mut sentence,
+            format_args!("; it refused {:.0} a second", per_second.max(1.0)),
+        );
+    }
+    Words::new(format!("max_connections of MariaDB ({at})"), sentence)
+        .with(bounded(case.line(&refused, "connections refused, per second"), Some(0.0)))
+        .with(bounded(case.line(&all, "sessions"), most))
+        .advising(format!(
+            "let clients share sessions: a smaller pool in each process, or a proxy that pools (ProxySQL, MaxScale); raising \
+             `max_connections`{} costs memory for each",
+            now(case, "max_connections", false)
+        ))
+}
+
+/// Q2: more sessions run than the CPUs can carry, and the CPUs are busy.
+pub(super) fn cpu(view: &View<'_>) -> Vec<Sign> {
+    in_seconds(view, |subject, row| {
+        let local = row.get(metric::TARGET_IS_LOCAL)? > 0.0;
+        // Who waits for a row counts as running.
+        let waiting = row.get(&of(metric::MYSQL_ROW_LOCKS_WAITED, subject));
+        let running = row.get(&of(metric::MYSQL_SESSIONS_RUNNING, subject))?;
+        let running = running - waiting.unwrap_or(0.0) - OWN;
+        let is_busy = row.get(metric::CPU_BUSY)? >= BUSY;
+        Some(local && is_busy && running > RUNNING_PER_CPU * row.get(metric::CPU_COUNT)?)
+    })
+}
+
+pub(super) fn cpu_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let running = of(metric::MYSQL_SESSIONS_RUNNING, case.subject);
+    let cpus = view.max(metric::CPU_COUNT).unwrap_or(0.0);
+    let mut sentence = format!(
+        "{:.0} statements ran at once in MariaDB, on average, on {cpus:.0} CPUs",
+        view.mean(&running).unwrap_or(0.0)
+    );
+    say_statement(&mut sentence, case, metric::MYSQL_RUNNING, "most of all");
+    Words::new(
+        format!("CPU for MariaDB ({})", place(case.subject)),
+        sentence,
+    )
+    .with(bounded(
+        case.line(&running, "sessions that carry out a statement"),
+        Some(RUNNING_PER_CPU * cpus),
+    ))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+}
+
+/// Q3: what the server does is to read tables from the first row to the last.
+pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
+    over_all(view, |subject| {
+        let mean = |metric| view.mean(&of(metric, subject));
+        let running = mean(metric::MYSQL_SESSIONS_RUNNING)? - OWN;
+        let (rows, scans) = (
+            mean(metric::MYSQL_ROWS_SCANNED)?,
+            mean(metric::MYSQL_SCANS)?,
+        );
+        let each = if scans > 0.0 { rows / scans } else { rows };
+        let waiting = mean(metric::MYSQL_ROW_LOCKS_WAITED).unwrap_or(0.0);
+        let is_it = running >= RUNNING_MIN && each > ROWS_MAX && waiting < 0.5 * running;
+        Some((running.max(0.0), is_it))
+    })
+}
+
+pub(super) fn scans_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [rows, scans] =
+        [metric::MYSQL_ROWS_SCANNED, metric::MYSQL_SCANS].map(|metric| of(metric, case.subject));
+    let per_second = view.mean(&rows).unwrap_or(0.0);
+    let mut sentence = format!(
+        "MariaDB read {per_second:.0} rows a second one behind the other, {:.0} for each statement that looks through a table",
+        per_second / view.mean(&scans).unwrap_or(0.0).max(1.0)
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::MYSQL_RUNNING,
+        "what it carries out most",
+    );
+    let running = most(view, metric::MYSQL_RUNNING, at, "statement");
+    let columns = running
+        .first()
+        .map(|(statement, _)| compared(statement).join(", "));
+    let columns = columns.filter(|columns| !columns.is_empty());
+    let columns = columns.unwrap_or_else(|| "what its condition compares".to_owned());
+    Words::new(format!("a missing index in MariaDB ({at})"), sentence)
+        .with(case.line(&rows, "rows read one behind the other, per second"))
+        .with(case.line(&scans, "statements that look through a table, per second"))
+        .advising(format!(
+            "give the table an index: `ALTER TABLE … ADD INDEX ({columns})`; see by `EXPLAIN` that it is used. It takes room, \
+             and each write to the table keeps it up to date"
+        ))
+}
+
+/// Q4.
+pub(super) fn sorts_words(case: &Case<'_>) -> Words {
+    let passes = case.series(metric::MYSQL_SORT_PASSES);
+    let mut sentence = format!(
+        "MariaDB put {:.0} sorts a minute together from pieces, because they do not fit into the buffer",
+        (case.failing().mean(&passes).unwrap_or(0.0) * 60.0).max(1.0)
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::MYSQL_RUNNING,
+        "what it carries out most",
+    );
+    Words::new(format!("sort_buffer_size of MariaDB ({})", place(case.subject)), sentence)
+        .with(bounded(case.line(&passes, "sorts from pieces, per second"), Some(0.0)))
+        .advising(format!(
+            "let an index give the order, or raise `sort_buffer_size`{}; each sort of each session may take as much",
+            now(case, "sort_buffer_size", true)
+        ))
+}
+
+/// Q5: temporary tables do not fit into memory.
+pub(super) fn temporary(view: &View<'_>) -> Vec<Sign> {
+    over_all(view, |subject| {
+        let disk = view.mean(&of(metric::MYSQL_TEMPORARY_ON_DISK, subject))?;
+        let all = view.mean(&of(metric::MYSQL_TEMPORARY_TABLES, subject))?;
+        Some((disk, disk >= ON_DISK_MIN && disk > ON_DISK_MAX * all))
+    })
+}
+
+pub(super) fn temporary_words(case: &Case<'_>) -> Words {
+    let [all, disk] = [
+        metric::MYSQL_TEMPORARY_TABLES,
+        metric::MYSQL_TEMPORARY_ON_DISK,
+    ]
+    .map(|metric| of(metric, case.subject));
+    let view = case.failing();
+    let mut sentence = format!(
+        "of {:.0} temporary tables a second, MariaDB wrote {:.0} to disk",
+        view.mean(&all).unwrap_or(0.0),
+        view.mean(&disk).unwrap_or(0.0)
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::MYSQL_RUNNING,
+        "what it carries out most",
+    );
+    Words::new(format!("tmp_table_size of MariaDB ({})", place(case.subject)), sentence)
+        .with(case.line(&disk, "temporary tables on disk, per second"))
+        .with(case.line(&all, "temporary tables, per second"))
+        .advising(format!(
+            "ask for fewer and shorter columns (a text column goes to disk at once), let an index give the groups, or raise \
+             `tmp_table_size`{} and `max_heap_table_size`{}",
+            now(case, "tmp_table_size", true),
+            now(case, "max_heap_table_size", true)
+        ))
+}
+
+/// Q6: sessions wait for rows.
+pub(super) fn row_locks(view: &View<'_>) -> Vec<Sign> {
+    let mut signs = in_seconds(view, |subject, row| {
+        Some(row.get(&of(metric::MYSQL_ROW_LOCKS_WAITED, subject))? >= 1.0)
+    });
+    for sign in &mut signs {
+        let waiting = view.mean(&of(metric::MYSQL_ROW_LOCKS_WAITED, &sign.subject));
+        sign.magnitude = waiting.unwrap_or(0.0);
+    }
+    signs
+}
+
+pub(super) fn row_locks_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let [waited, time] = [metric::MYSQL_ROW_LOCKS_WAITED, metric::MYSQL_ROW_LOCK_TIME]
+        .map(|metric| of(metric, case.subject));
+    let mut sentence = format!(
+        "{:.0} sessions of MariaDB waited for a row that another had locked, on average",
+        view.mean(&waited).unwrap_or(0.0).max(1.0)
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::MYSQL_RUNNING,
+        "what is carried out or waits most",
+    );
+    let holders = most(
+        view,
+        metric::MYSQL_BLOCKING,
+        place(case.subject),
+        "statement",
+    );
+    match holders.first() {
+        Some(("nothing", _)) => say(
+            &mut sentence,
+            format_args!("; who holds it does nothing: its transaction is open and idle"),
+        ),
+        Some((statement, _)) => say(
+            &mut sentence,
+            format_args!("; who holds it carries out `{statement}`"),
+        ),
+        None => {}
+    }
+    Words::new(
+        format!("row locks in MariaDB ({})", place(case.subject)),
+        sentence,
+    )
+    .with(bounded(
+        case.line(&waited, "sessions that wait for a row"),
+        Some(1.0),
+    ))
+    .with(case.line(&time, "time that was waited for rows, per second"))
+}
+
+/// Q7: the buffer pool does not hold what is asked for.
+pub(super) fn pool(view: &View<'_>) -> Vec<Sign> {
+    over_all(view, |subject| {
+        let reads = view.mean(&of(metric::MYSQL_POOL_READS, subject))?;
+        let asked = view.mean(&of(metric::MYSQL_POOL_REQUESTS, subject))?;
+        Some((reads, reads >= READS_MIN && reads > READS_MAX * asked))
+    })
+}
+
+pub(super) fn pool_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let [reads, asked] = [metric::MYSQL_POOL_READS, metric::MYSQL_POOL_REQUESTS]
+        .map(|metric| of(metric, case.subject));
+    let (per_second, all) = (
+        view.mean(&reads).unwrap_or(0.0),
+        view.mean(&asked).unwrap_or(0.0),
+    );
+    Words::new(
+        format!("innodb_buffer_pool_size of MariaDB ({})", place(case.subject)),
+        format!(
+            "MariaDB read {per_second:.0} pages a second from files, {:.0} % of those it needed, because its buffer pool does not \
+             hold them",
+            100.0 * per_second / all.max(1.0)
+        ),
+    )
+    .with(case.line(&reads, "pages read from files, per second"))
+    .with(case.line(&asked, "pages needed, per second"))
+    .advising(format!(
+        "read less: an index for what is searched; or raise `innodb_buffer_pool_size`{}, to two thirds of the memory where \
+         the machine is the database's own",
+        now(case, "innodb_buffer_pool_size", true)
+    ))
+}
+
+/// Q8.
+pub(super) fn log_words(case: &Case<'_>) -> Words {
+    let waits = case.series(metric::MYSQL_LOG_WAITS);
+    Words::new(
+        format!("innodb_log_buffer_size of MariaDB ({})", place(case.subject)),
+        format!(
+            "sessions of MariaDB waited {:.0} times a minute because the buffer of its redo log was full",
+            (case.failing().mean(&waits).unwrap_or(0.0) * 60.0).max(1.0)
+        ),
+    )
+    .with(bounded(case.line(&waits, "waits for the redo log, per second"), Some(0.0)))
+    .advising(format!(
+        "write less at once, give the log a faster disk, or raise `innodb_log_buffer_size`{}",
+        now(case, "innodb_log_buffer_size", true)
+    ))
+}
+
+/// Q9.
+pub(super) fn flush_words(case: &Case<'_>) -> Words {
+    let waits = case.series(metric::MYSQL_POOL_WAITS);
+    Words::new(
+        format!("free pages in MariaDB's buffer pool ({})", place(case.subject)),
+        format!(
+            "sessions of MariaDB waited {:.0} times a minute for a free page, because changed ones were not written fast enough",
+            (case.failing().mean(&waits).unwrap_or(0.0) * 60.0).max(1.0)
+        ),
+    )
+    .with(bounded(case.line(&waits, "waits for a free page, per second"), Some(0.0)))
+    .advising(format!(
+        "raise `innodb_io_capacity`{} where the disk can take more, or `innodb_buffer_pool_size`{}",
+        now(case, "innodb_io_capacity", false),
+        now(case, "innodb_buffer_pool_size", true)
+    ))
+}

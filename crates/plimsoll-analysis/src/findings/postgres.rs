@@ -1,0 +1,330 @@
+//! Rules about PostgreSQL, from what it tells of itself.
+
+use plimsoll_model::metric;
+
+use super::measure::sustained;
+use super::proxy::{place, written};
+use super::rule::{Case, Sign, Words, say};
+use super::statements::most;
+use super::stretch::{View, bounded};
+
+/// Share of `max_connections` from which sessions are as good as used up.
+const NEARLY_FULL: f64 = 0.95;
+/// Running sessions to one CPU above which they wait for CPUs.
+const RUNNING_PER_CPU: f64 = 1.5;
+/// Active sessions, on average, below which shares of them tell nothing.
+pub(super) const ACTIVE_MIN: f64 = 1.0;
+/// Shares of the active sessions that wait, above which it is a limit.
+const LOCK_MAX: f64 = 0.10;
+const LIGHT_LOCK_MAX: f64 = 0.20;
+const READ_MAX: f64 = 0.20;
+const COMMIT_MAX: f64 = 0.15;
+/// Share of the blocks found in memory below which the working set does not fit.
+const HIT_MIN: f64 = 0.95;
+
+/// What is waited for: labels of active sessions.
+pub(super) type Waits = &'static [(&'static str, &'static str)];
+pub(super) const LOCK: Waits = &[("wait", "lock")];
+const LIGHT_LOCK: Waits = &[("wait", "lwlock")];
+const READ: Waits = &[("event", "DataFileRead")];
+const COMMIT: Waits = &[("event", "WALSync"), ("event", "WALWrite")];
+
+pub(super) fn sessions(subject: &str, state: &str) -> String {
+    metric::series(
+        metric::POSTGRES_SESSIONS,
+        &[("at", place(subject)), ("state", state)],
+    )
+}
+
+fn active(subject: &str, (name, value): (&str, &str)) -> String {
+    metric::series(
+        metric::POSTGRES_ACTIVE,
+        &[("at", place(subject)), (name, value)],
+    )
+}
+
+pub(super) fn of(metric: &str, subject: &str) -> String {
+    metric::series(metric, &[("at", place(subject))])
+}
+
+/// Every server, as the subject of a rule.
+pub(super) fn servers(view: &View<'_>) -> Vec<String> {
+    let all = view.series_of(metric::POSTGRES_REFUSED);
+    all.map(|series| format!("{{at={}}}", place(series)))
+        .collect()
+}
+
+/// Share of the active sessions, over the stretch, that wait for one of these; `None` where there are too few.
+pub(super) fn share(view: &View<'_>, subject: &str, waits: Waits) -> Option<f64> {
+    let all = view.mean(&sessions(subject, "active"));
+    let all = all.filter(|&all| all >= ACTIVE_MIN)?;
+    let waiting = waits
+        .iter()
+        .filter_map(|wait| view.mean(&active(subject, *wait)));
+    Some(waiting.sum::<f64>() / all)
+}
+
+fn waits(view: &View<'_>, waits: Waits, above: f64) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|subject| {
+        let share = share(view, &subject, waits)?;
+        Some(Sign {
+            subject,
+            magnitude: share,
+            present: share > above,
+        })
+    });
+    signs.collect()
+}
+
+/// Sessions that anybody may have: some are kept for administrators.
+fn most_sessions(view: &View<'_>, at: &str) -> Option<f64> {
+    let (most, _) = view.setting(at, "max_connections", "")?;
+    let reserved = view.setting(at, "superuser_reserved_connections", "");
+    Some(most - reserved.map_or(0.0, |(reserved, _)| reserved))
+}
+
+/// P1: as many sessions as there may be, or nearly.
+pub(super) fn connections(view: &View<'_>) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|subject| {
+        let most = most_sessions(view, place(&subject)).unwrap_or(f64::INFINITY);
+        let (all, refused) = (
+            sessions(&subject, "all"),
+            of(metric::POSTGRES_REFUSED, &subject),
+        );
+        let share = view.share_of_seconds(|row| {
+            let is_full = row.get(&all).is_some_and(|all| all >= NEARLY_FULL * most);
+            Some(row.get(&refused)? > 0.0 || is_full)
+        });
+        sustained(&subject, share)
+    });
+    signs.collect()
+}
+
+pub(super) fn connections_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let setting = view.setting(at, "max_connections", "");
+    let most = most_sessions(view, at);
+    let (all, idle) = (
+        sessions(case.subject, "all"),
+        sessions(case.subject, "idle"),
+    );
+    let mut sentence = match (most, view.max(&all)) {
+        (Some(most), Some(all)) => {
+            format!(
+                "PostgreSQL had up to {all:.0} sessions and takes {most:.0} of those who are no administrators"
+            )
+        }
+        _ => {
+            "PostgreSQL turned sessions away because as many were there as there may be".to_owned()
+        }
+    };
+    if let Some(idle) = view.mean(&idle).filter(|&idle| idle >= 1.0) {
+        say(
+            &mut sentence,
+            format_args!("; {idle:.0} of them did nothing, on average"),
+        );
+    }
+    let now = setting.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
+    Words::new(format!("max_connections of PostgreSQL ({at})"), sentence)
+        .with(bounded(
+            case.line(&all, "sessions of clients"),
+            most.map(|most| NEARLY_FULL * most),
+        ))
+        .with(case.line(&sessions(case.subject, "active"), "sessions that carry out a statement"))
+        .with(case.line(&idle, "sessions that do nothing"))
+        .advising(format!(
+            "let clients share sessions: a smaller pool in each process, or pgbouncer in transaction mode; raising \
+             `max_connections`{} costs memory for each session and needs a restart",
+            now.unwrap_or_default()
+        ))
+}
+
+/// P2: more sessions run than the CPUs can carry. Told only where the server's CPUs are known: those of the target's
+/// machine.
+pub(super) fn cpu(view: &View<'_>) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|subject| {
+        let running = active(&subject, ("wait", "none"));
+        let share = view.share_of_seconds(|row| {
+            let local = row.get(metric::TARGET_IS_LOCAL)? > 0.0;
+            Some(local && row.get(&running)? > RUNNING_PER_CPU * row.get(metric::CPU_COUNT)?)
+        });
+        sustained(&subject, share)
+    });
+    signs.collect()
+}
+
+pub(super) fn cpu_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let running = active(case.subject, ("wait", "none"));
+    let cpus = view.max(metric::CPU_COUNT).unwrap_or(0.0);
+    let mut sentence = format!(
+        "{:.0} statements ran at once in PostgreSQL, on average, on {cpus:.0} CPUs",
+        view.mean(&running).unwrap_or(0.0)
+    );
+    say_statement(&mut sentence, case, metric::POSTGRES_RUNNING, "most of all");
+    Words::new(
+        format!("CPU for PostgreSQL ({})", place(case.subject)),
+        sentence,
+    )
+    .with(bounded(
+        case.line(&running, "sessions that run and wait for nothing"),
+        Some(RUNNING_PER_CPU * cpus),
+    ))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+}
+
+/// Names the statement that most sessions have.
+pub(super) fn say_statement(
+    sentence: &mut String,
+    case: &Case<'_>,
+    metric: &'static str,
+    what: &str,
+) {
+    let at = place(case.subject);
+    if let Some((statement, _)) = most(case.failing(), metric, at, "statement").first() {
+        say(sentence, format_args!("; {what}: `{statement}`"));
+    }
+}
+
+/// The words of a wait that takes a share of the active sessions.
+fn wait_words(case: &Case<'_>, limit: &str, what: &str, waits: Waits, above: f64) -> Words {
+    let subject = case.subject;
+    let first = active(subject, waits[0]);
+    let waiting = case.over.asked(
+        (&first, "share of active sessions that wait for it", "1"),
+        |view| share(view, subject, waits),
+    );
+    let sentence = format!(
+        "{:.0} % of PostgreSQL's active sessions waited {what}",
+        waiting.failing.unwrap_or(0.0) * 100.0
+    );
+    Words::new(
+        format!("{limit} in PostgreSQL ({})", place(subject)),
+        sentence,
+    )
+    .with(bounded(waiting, Some(above)))
+    .with(case.line(
+        &sessions(subject, "active"),
+        "sessions that carry out a statement",
+    ))
+}
+
+/// P3: sessions wait for each other's locks.
+pub(super) fn locks(view: &View<'_>) -> Vec<Sign> {
+    waits(view, LOCK, LOCK_MAX)
+}
+
+pub(super) fn locks_words(case: &Case<'_>) -> Words {
+    let waited = of(metric::POSTGRES_LOCKS_WAITED, case.subject);
+    let mut words = wait_words(
+        case,
+        "locks",
+        "for a lock that another holds",
+        LOCK,
+        LOCK_MAX,
+    )
+    .with(case.line(&waited, "locks that are waited for"));
+    say_statement(
+        &mut words.sentence,
+        case,
+        metric::POSTGRES_WAITING,
+        "most of them to carry out",
+    );
+    say_statement(
+        &mut words.sentence,
+        case,
+        metric::POSTGRES_BLOCKING,
+        "who holds it carries out, or did last",
+    );
+    words
+}
+
+/// P4.
+pub(super) fn light_locks(view: &View<'_>) -> Vec<Sign> {
+    waits(view, LIGHT_LOCK, LIGHT_LOCK_MAX)
+}
+
+pub(super) fn light_locks_words(case: &Case<'_>) -> Words {
+    let mut words = wait_words(
+        case,
+        "internal locks",
+        "for an internal lock",
+        LIGHT_LOCK,
+        LIGHT_LOCK_MAX,
+    );
+    let events = most(
+        case.failing(),
+        metric::POSTGRES_ACTIVE,
+        place(case.subject),
+        "event",
+    );
+    let internal = events.iter().find(|(event, _)| *event != "DataFileRead");
+    if let Some((event, _)) = internal {
+        say(&mut words.sentence, format_args!(", most of all {event}"));
+    }
+    words
+}
+
+fn hit_ratio(view: &View<'_>, subject: &str) -> Option<f64> {
+    let hit = view.mean(&of(metric::POSTGRES_BLOCKS_HIT, subject))?;
+    let read = view.mean(&of(metric::POSTGRES_BLOCKS_READ, subject))?;
+    (hit + read > 0.0).then(|| hit / (hit + read))
+}
+
+/// P5: blocks are read from files, and found in memory too seldom.
+pub(super) fn reads(view: &View<'_>) -> Vec<Sign> {
+    let mut signs = waits(view, READ, READ_MAX);
+    for sign in &mut signs {
+        sign.present &= hit_ratio(view, &sign.subject).is_some_and(|ratio| ratio < HIT_MIN);
+    }
+    signs
+}
+
+pub(super) fn reads_words(case: &Case<'_>) -> Words {
+    let subject = case.subject;
+    let hits = case.over.asked(
+        (
+            &of(metric::POSTGRES_BLOCKS_HIT, subject),
+            "share of blocks found in memory",
+            "1",
+        ),
+        |view| hit_ratio(view, subject),
+    );
+    let setting = case.failing().setting(place(subject), "shared_buffers", "");
+    let now =
+        setting.map(|(now, file)| format!(" (now {:.0} MiB){}", now / 1_048_576.0, written(file)));
+    let mut words = wait_words(case, "buffers", "for blocks of files", READ, READ_MAX)
+        .with(bounded(hits, Some(HIT_MIN)))
+        .advising(format!(
+            "read less: an index for what is searched; then more memory: `shared_buffers`{}, which needs a restart, or \
+             RAM for the system's cache",
+            now.unwrap_or_default()
+        ));
+    say_statement(
+        &mut words.sentence,
+        case,
+        metric::POSTGRES_RUNNING,
+        "most of all to carry out",
+    );
+    words
+}
+
+/// P6: commits wait for the log.
+pub(super) fn commits(view: &View<'_>) -> Vec<Sign> {
+    waits(view, COMMIT, COMMIT_MAX)
+}
+
+pub(super) fn commits_words(case: &Case<'_>) -> Words {
+    let [commits, wal] =
+        [metric::POSTGRES_COMMITS, metric::POSTGRES_WAL].map(|metric| of(metric, case.subject));
+    wait_words(
+        case,
+        "the write-ahead log",
+        "for the write-ahead log",
+        COMMIT,
+        COMMIT_MAX,
+    )
+    .with(case.line(&commits, "transactions committed, per second"))
+    .with(case.line(&wal, "written to the write-ahead log, per second"))
+}

@@ -1,0 +1,250 @@
+//! Rules about PostgreSQL, continued: what its sessions and its files are used for.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::postgres::{ACTIVE_MIN, LOCK, locks, of, say_statement, servers, sessions, share};
+use super::proxy::{place, written};
+use super::rule::{Case, Sign, Words};
+use super::statements::{compared, most};
+use super::stretch::{View, bounded};
+
+/// How long a transaction may be idle, s.
+const IDLE_MAX_S: f64 = 5.0;
+/// Rows for which a table may be read whole.
+const ROWS_MAX: f64 = 10_000.0;
+/// Share of the active sessions from which one statement is what the server does.
+const MOSTLY: f64 = 0.3;
+/// Checkpoints in one stretch that are none by chance.
+const CHECKPOINTS_MIN: f64 = 2.0;
+/// Times a second that buffers of the log may be full.
+const WAL_FULL_MAX: f64 = 1.0;
+
+/// The table that is read whole most: its labels, rows a second, rows each time.
+fn scanned<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64, f64)> {
+    let tables = view
+        .series_of(metric::POSTGRES_ROWS_SCANNED)
+        .filter(|series| place(series) == at);
+    let tables: Vec<&'a str> = tables.collect();
+    let read = tables.into_iter().filter_map(|series| {
+        let table = label(series, "table")?;
+        let scans = metric::series(metric::POSTGRES_SCANS, &[("at", at), ("table", table)]);
+        let (rows, scans) = (view.mean(series)?, view.mean(&scans)?);
+        (scans > 0.0).then(|| (table, rows, rows / scans))
+    });
+    read.max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// P7: what the server does is to read a table from its first row to its last, again and again.
+pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
+    let signs = servers(view).into_iter().filter_map(|subject| {
+        let at = place(&subject).to_owned();
+        let active = view.mean(&sessions(&subject, "active"))?;
+        let (_, _, rows) = scanned(view, &at)?;
+        let running = most(view, metric::POSTGRES_RUNNING, &at, "statement");
+        // Roles that do not see statements see no share of one.
+        let is_mostly_one = running
+            .first()
+            .is_none_or(|(_, sessions)| *sessions > MOSTLY * active);
+        let locked = share(view, &subject, LOCK).unwrap_or(0.0);
+        Some(Sign {
+            subject,
+            magnitude: active,
+            present: active >= ACTIVE_MIN && rows > ROWS_MAX && is_mostly_one && locked < 0.5,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn scans_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let (table, per_second, each) = scanned(view, at).unwrap_or_default();
+    let mut sentence = format!(
+        "PostgreSQL read {per_second:.0} rows a second of {table}, {each:.0} each time, because it reads it from the first \
+         row to the last"
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::POSTGRES_RUNNING,
+        "what it carries out most",
+    );
+    let running = most(view, metric::POSTGRES_RUNNING, at, "statement");
+    let columns = running
+        .first()
+        .map(|(statement, _)| compared(statement).join(", "));
+    let columns = columns.filter(|columns| !columns.is_empty());
+    let columns = columns.unwrap_or_else(|| "what its condition compares".to_owned());
+    let rows = metric::series(
+        metric::POSTGRES_ROWS_SCANNED,
+        &[("at", at), ("table", table)],
+    );
+    Words::new(format!("a missing index on {table} in PostgreSQL ({at})"), sentence)
+        .with(case.line(&rows, "rows read by reading the whole table, per second"))
+        .with(bounded(
+            case.line(&sessions(case.subject, "active"), "sessions that carry out a statement"),
+            Some(ACTIVE_MIN),
+        ))
+        .advising(format!(
+            "give it an index: `CREATE INDEX CONCURRENTLY ON {table} ({columns})`; see by `EXPLAIN` that it is used. It takes \
+             room, and each write to the table keeps it up to date"
+        ))
+}
+
+/// P8: a transaction stays open and does nothing while others wait for locks.
+pub(super) fn idle(view: &View<'_>) -> Vec<Sign> {
+    let mut signs = locks(view);
+    for sign in &mut signs {
+        let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, &sign.subject);
+        let idle_s = view.max(&idle).unwrap_or(0.0);
+        let holds = most(
+            view,
+            metric::POSTGRES_BLOCKING,
+            place(&sign.subject),
+            "state",
+        );
+        // A role that sees all sees who holds what; another sees only that somebody is idle.
+        let holds_it = holds.is_empty() || holds.iter().any(|(state, _)| state.starts_with("idle"));
+        sign.present &= idle_s > IDLE_MAX_S && holds_it;
+        sign.magnitude = idle_s;
+    }
+    signs
+}
+
+pub(super) fn idle_words(case: &Case<'_>) -> Words {
+    let idle = of(metric::POSTGRES_IDLE_IN_TRANSACTION, case.subject);
+    let mut sentence = format!(
+        "a transaction had done nothing for {:.0} s while others waited for what it holds",
+        case.failing().max(&idle).unwrap_or(0.0)
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::POSTGRES_BLOCKING,
+        "its last statement",
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::POSTGRES_WAITING,
+        "most wait to carry out",
+    );
+    Words::new(
+        format!(
+            "an idle transaction in PostgreSQL ({})",
+            place(case.subject)
+        ),
+        sentence,
+    )
+    .with(bounded(
+        case.line(&idle, "how long the oldest was idle"),
+        Some(IDLE_MAX_S),
+    ))
+    .with(case.line(
+        &sessions(case.subject, "idle in transaction"),
+        "sessions idle in a transaction",
+    ))
+}
+
+/// P9: sorts and hashes go to files.
+pub(super) fn spills_words(case: &Case<'_>) -> Words {
+    let spilt = case.series(metric::POSTGRES_TEMPORARY);
+    let at = place(case.subject);
+    let setting = case.failing().setting(at, "work_mem", "");
+    let now =
+        setting.map(|(now, file)| format!(" (now {:.1} MiB){}", now / 1_048_576.0, written(file)));
+    let mut sentence = format!(
+        "sorts and hashes of PostgreSQL wrote {:.1} MiB a second to temporary files",
+        case.failing().mean(&spilt).unwrap_or(0.0) / 1_048_576.0
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::POSTGRES_RUNNING,
+        "what it carries out most",
+    );
+    Words::new(format!("work_mem of PostgreSQL ({at})"), sentence)
+        .with(bounded(case.line(&spilt, "written to temporary files, per second"), Some(0.0)))
+        .advising(format!(
+            "raise `work_mem`{} for the role that runs these statements (`ALTER ROLE … SET work_mem = '64MB'`; each sort of \
+             each session may take as much), or let an index give the order",
+            now.unwrap_or_default()
+        ))
+}
+
+/// P10: checkpoints come before they are due, or the log's buffers are full.
+pub(super) fn checkpoints(view: &View<'_>) -> Vec<Sign> {
+    let seconds = view.rows().count() as f64;
+    let signs = servers(view).into_iter().filter_map(|subject| {
+        let mean = |metric| view.mean(&of(metric, &subject));
+        let requested = mean(metric::POSTGRES_CHECKPOINTS_REQUESTED)? * seconds;
+        let timed = mean(metric::POSTGRES_CHECKPOINTS_TIMED)? * seconds;
+        let full = mean(metric::POSTGRES_WAL_FULL).unwrap_or(0.0);
+        let too_many = requested > timed && requested >= CHECKPOINTS_MIN;
+        Some(Sign {
+            magnitude: requested + full,
+            present: too_many || full > WAL_FULL_MAX,
+            subject,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn checkpoints_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [requested, full, wal] = [
+        metric::POSTGRES_CHECKPOINTS_REQUESTED,
+        metric::POSTGRES_WAL_FULL,
+        metric::POSTGRES_WAL,
+    ]
+    .map(|metric| of(metric, case.subject));
+    let now = |name: &str| {
+        let setting = view.setting(at, name, "");
+        let now = setting
+            .map(|(now, file)| format!(" (now {:.0} MiB){}", now / 1_048_576.0, written(file)));
+        now.unwrap_or_default()
+    };
+    Words::new(
+        format!("max_wal_size and wal_buffers of PostgreSQL ({at})"),
+        format!(
+            "PostgreSQL made {:.1} checkpoints a minute before they were due, and the buffers of its log were full {:.0} \
+             times a second",
+            view.mean(&requested).unwrap_or(0.0) * 60.0,
+            view.mean(&full).unwrap_or(0.0)
+        ),
+    )
+    .with(case.line(&requested, "checkpoints before they were due, per second"))
+    .with(case.line(&full, "times the buffers of the log were full, per second"))
+    .with(case.line(&wal, "written to the write-ahead log, per second"))
+    .advising(format!(
+        "raise `max_wal_size`{}, which takes as much disk, and `wal_buffers`{}, which needs a restart",
+        now("max_wal_size"),
+        now("wal_buffers")
+    ))
+}
+
+/// P12.
+pub(super) fn deadlocks_words(case: &Case<'_>) -> Words {
+    let deadlocks = case.series(metric::POSTGRES_DEADLOCKS);
+    let per_minute = case.failing().mean(&deadlocks).unwrap_or(0.0) * 60.0;
+    let mut sentence = format!(
+        "PostgreSQL broke {:.0} deadlocks a minute",
+        per_minute.max(1.0)
+    );
+    say_statement(
+        &mut sentence,
+        case,
+        metric::POSTGRES_WAITING,
+        "what waits most",
+    );
+    Words::new(
+        format!("deadlocks in PostgreSQL ({})", place(case.subject)),
+        sentence,
+    )
+    .with(bounded(
+        case.line(&deadlocks, "deadlocks, per second"),
+        Some(0.0),
+    ))
+}

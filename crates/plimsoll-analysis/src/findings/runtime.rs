@@ -1,0 +1,228 @@
+//! Rules about what runs applications, from what it tells of itself.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::{SUSTAINED, subject_of};
+use super::proxy::{place, written};
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Row, View, bounded};
+
+/// Share of the time from which an event loop has nothing to spare.
+const LOOP_BUSY: f64 = 0.95;
+/// How long things may wait for it, s; or this share of the tightest bound.
+const LATE_MIN_S: f64 = 0.050;
+const LATE_SHARE: f64 = 0.25;
+
+fn of(metric: &str, subject: &str) -> String {
+    metric::series(metric, &[("at", place(subject))])
+}
+
+fn processes(subject: &str, state: &str) -> String {
+    let labels = [("at", place(subject)), ("state", state)];
+    metric::series(metric::PHP_FPM_PROCESSES, &labels)
+}
+
+/// R3: all processes of PHP-FPM are used: requests wait, more processes were wanted than there may be, or none was left
+/// to answer about itself.
+pub(super) fn php_fpm(view: &View<'_>) -> Vec<Sign> {
+    let pools = view.series_of(metric::PHP_FPM_SILENT);
+    let signs = pools.filter_map(|silent| {
+        let subject = subject_of(silent);
+        let (queue, idle) = (
+            of(metric::PHP_FPM_QUEUE, subject),
+            processes(subject, "idle"),
+        );
+        let share = view.share_of_seconds(|row| {
+            let is_full = row.get(&idle).is_some_and(|idle| idle < 1.0);
+            let is_waited = row.get(&queue).is_some_and(|queue| queue > 0.0);
+            Some(row.get(silent)? > 0.0 || is_full && is_waited)
+        })?;
+        let wanted = view
+            .mean(&of(metric::PHP_FPM_AT_LIMIT, subject))
+            .unwrap_or(0.0);
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: share,
+            // With processes made on demand, the first time that more are wanted tells.
+            present: share >= SUSTAINED || wanted > 0.0 && share > 0.0,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn php_fpm_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let setting = view.setting(at, "pm.max_children", "");
+    let silent = of(metric::PHP_FPM_SILENT, subject);
+    let queue = of(metric::PHP_FPM_QUEUE, subject);
+    let all = setting
+        .map(|(now, _)| now)
+        .or(view.max(&processes(subject, "all")));
+    let mut sentence = match all {
+        Some(all) => format!("all {all:.0} processes of PHP-FPM were used"),
+        None => "all processes of PHP-FPM were used".to_owned(),
+    };
+    if let Some(waiting) = view.max(&queue).filter(|&waiting| waiting > 0.0) {
+        say(
+            &mut sentence,
+            format_args!(" while up to {waiting:.0} requests waited for one"),
+        );
+    }
+    let share = view.mean(&silent).unwrap_or(0.0);
+    if share > 0.0 {
+        say(
+            &mut sentence,
+            format_args!(
+                "; in {:.0} % of the seconds none was left to answer about itself",
+                share * 100.0
+            ),
+        );
+    }
+    let now = setting.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
+    Words::new(format!("pm.max_children of PHP-FPM ({at})"), sentence)
+        .with(case.line(&processes(subject, "active"), "processes that carry out a request"))
+        .with(bounded(case.line(&queue, "requests that wait for a process"), Some(0.0)))
+        .with(case.line(&silent, "share of the seconds in which none was left to answer"))
+        .with(case.line(
+            &of(metric::PHP_FPM_AT_LIMIT, subject),
+            "times that more were wanted than there may be, per second",
+        ))
+        .advising(format!(
+            "if the CPUs have room, raise `pm.max_children`{}, no further than memory divided by what one process takes \
+             (`ps -o rss -C php-fpm`), and reload it; first see what its requests wait for (`request_slowlog_timeout = 1s`, \
+             `slowlog`)",
+            now.unwrap_or_default()
+        ))
+}
+
+/// J1: the event loop of Node has nothing to spare, or lets everything wait.
+pub(super) fn node(view: &View<'_>) -> Vec<Sign> {
+    let bound_s = view
+        .context
+        .bound_us
+        .map_or(0.0, |bound| bound as f64 / 1e6);
+    let late_s = LATE_MIN_S.max(LATE_SHARE * bound_s);
+    let processes = view.series_of(metric::NODE_DELAY);
+    let signs = processes.filter_map(|delay| {
+        let subject = subject_of(delay);
+        let active = of(metric::NODE_ACTIVE, subject);
+        let share = view.share_of_seconds(|row| {
+            let is_busy = row.get(&active).is_some_and(|active| active > LOOP_BUSY);
+            Some(is_busy || row.get(delay)? > late_s)
+        })?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: share,
+            present: share >= SUSTAINED,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn node_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let [delay, active] =
+        [metric::NODE_DELAY, metric::NODE_ACTIVE].map(|metric| of(metric, case.subject));
+    let at = place(case.subject);
+    Words::new(
+        format!("the event loop of Node ({at})"),
+        format!(
+            "the event loop of Node was busy {:.0} % of the time and let things wait for up to {:.0} ms",
+            (view.mean(&active).unwrap_or(0.0) * 100.0).min(100.0),
+            view.max(&delay).unwrap_or(0.0) * 1e3
+        ),
+    )
+    .with(bounded(case.line(&active, "time that the loop was busy, per second"), Some(LOOP_BUSY)))
+    .with(case.line(&delay, "longest wait for the loop"))
+}
+
+/// Share of the seconds from which threads that are all used are a limit, whoever waits for them.
+const ALWAYS: f64 = 0.8;
+
+/// Requests that wait for Puma: those it has taken, and connections that it has not, which wait in the kernel where it is
+/// the target.
+fn waiting(row: Row<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
+    let queues = view.series_of(metric::LISTEN_QUEUE);
+    let own = queues.filter(|series| label(series, "process") == Some(metric::TARGET));
+    let queued: f64 = own.filter_map(|series| row.get(series)).sum();
+    Some(row.get(backlog)? + queued)
+}
+
+/// R1: all threads of Puma are used, and requests wait for one.
+pub(super) fn puma(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::PUMA_BACKLOG);
+    let signs = servers.filter_map(|backlog| {
+        let subject = subject_of(backlog);
+        let capacity = of(metric::PUMA_CAPACITY, subject);
+        let full = view.share_of_seconds(|row| Some(row.get(&capacity)? < 1.0))?;
+        let waited = view.share_of_seconds(|row| {
+            Some(row.get(&capacity)? < 1.0 && waiting(row, view, backlog)? > 0.0)
+        })?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: full,
+            present: waited >= SUSTAINED || full >= ALWAYS,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn puma_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [backlog, capacity, requests] = [
+        metric::PUMA_BACKLOG,
+        metric::PUMA_CAPACITY,
+        metric::PUMA_REQUESTS,
+    ]
+    .map(|metric| of(metric, case.subject));
+    let threads = view.setting(at, "threads", "").map(|(threads, _)| threads);
+    let workers = view
+        .setting(at, "workers", "")
+        .map_or(1.0, |(workers, _)| workers);
+    let mut sentence = format!(
+        "all{} threads of Puma were used",
+        threads
+            .map(|threads| format!(" {threads:.0}"))
+            .unwrap_or_default()
+    );
+    if workers > 1.0 {
+        say(&mut sentence, format_args!(", in {workers:.0} workers,"));
+    }
+    let most = view
+        .rows()
+        .filter_map(|row| waiting(row, view, &backlog))
+        .fold(0.0, f64::max);
+    if most > 0.0 {
+        say(
+            &mut sentence,
+            format_args!(" while up to {most:.0} requests and connections waited for one"),
+        );
+    }
+    let waiting = case.over.asked(
+        (
+            &backlog,
+            "requests and connections that wait for a thread",
+            "{request}",
+        ),
+        |view| {
+            let all: Vec<f64> = view
+                .rows()
+                .filter_map(|row| waiting(row, view, &backlog))
+                .collect();
+            (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+        },
+    );
+    Words::new(format!("threads of Puma ({at})"), sentence)
+        .with(bounded(waiting, Some(0.0)))
+        .with(case.line(&capacity, "requests that could be taken at once"))
+        .with(case.line(&requests, "requests carried out, per second"))
+        .advising(format!(
+            "if the CPUs have room: more threads where requests mostly wait (`threads` in config/puma.rb, or -t; now {:.0} in \
+             all), more workers where they compute (`workers`, or -w; now {workers:.0}); pools of connections must have as many \
+             places as a worker has threads",
+            threads.unwrap_or(0.0)
+        ))
+}

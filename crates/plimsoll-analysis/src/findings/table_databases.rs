@@ -1,0 +1,261 @@
+//! The table of rules, continued: runtimes and databases. Thresholds are those of the method's rule table; decision 0192 says where
+//! they differ.
+
+use plimsoll_model::finding::{Strength, Tier};
+use plimsoll_model::metric;
+
+use super::rule::{Rule, Symptom};
+use super::{mysql, postgres, postgres_work, runtime};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "J1",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(runtime::node),
+        words: runtime::node_words,
+        remedy: "move work that computes off the loop (worker threads, asynchronous calls of crypto, zlib and fs), run one \
+                 process for each CPU (`node:cluster`, `pm2 -i max`), or keep copies of what is computed",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "C3"],
+    },
+    Rule {
+        id: "R1",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(runtime::puma),
+        words: runtime::puma_words,
+        remedy: "give Puma more threads or workers",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
+    },
+    Rule {
+        id: "R3",
+        strength: Strength::Explicit,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(runtime::php_fpm),
+        words: runtime::php_fpm_words,
+        remedy: "raise `pm.max_children`",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
+    },
+    Rule {
+        id: "P1",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres::connections),
+        words: postgres::connections_words,
+        remedy: "let clients share sessions",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
+    },
+    Rule {
+        id: "P2",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres::cpu),
+        words: postgres::cpu_words,
+        remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or add CPUs or replicas",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4", "C1",
+        ],
+    },
+    Rule {
+        id: "P3",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres::locks),
+        words: postgres::locks_words,
+        remedy: "make transactions shorter, take locks in one order, split rows that all write, or put the writes in a queue",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+        ],
+    },
+    Rule {
+        id: "P4",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres::light_locks),
+        words: postgres::light_locks_words,
+        remedy: "fewer sessions at once, partitions, or commits in batches",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1",
+        ],
+    },
+    Rule {
+        id: "P5",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres::reads),
+        words: postgres::reads_words,
+        remedy: "read less: an index for what is searched; then more memory",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+        ],
+    },
+    Rule {
+        id: "P6",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres::commits),
+        words: postgres::commits_words,
+        remedy: "commit several rows at once, give the log a faster disk, or accept the loss of the last moments by `synchronous_commit = off`",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+        ],
+    },
+    Rule {
+        id: "P7",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres_work::scans),
+        words: postgres_work::scans_words,
+        remedy: "give the table an index",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P2", "P4",
+            "P5", "C1",
+        ],
+    },
+    Rule {
+        id: "P8",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres_work::idle),
+        words: postgres_work::idle_words,
+        remedy: "end transactions before anything else is waited for, and let the server end those that do not: `ALTER SYSTEM SET idle_in_transaction_session_timeout = '10s'`, then `SELECT pg_reload_conf()`",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P3",
+        ],
+    },
+    Rule {
+        id: "P9",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::POSTGRES_TEMPORARY,
+        },
+        words: postgres_work::spills_words,
+        remedy: "raise `work_mem`",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
+    },
+    Rule {
+        id: "P10",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(postgres_work::checkpoints),
+        words: postgres_work::checkpoints_words,
+        remedy: "raise `max_wal_size`",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
+    },
+    Rule {
+        id: "P12",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::POSTGRES_DEADLOCKS,
+        },
+        words: postgres_work::deadlocks_words,
+        remedy: "let all transactions take their locks in one order",
+        explains: &[],
+    },
+    Rule {
+        id: "Q1",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(mysql::connections),
+        words: mysql::connections_words,
+        remedy: "let clients share sessions",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+        ],
+    },
+    Rule {
+        id: "Q2",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(mysql::cpu),
+        words: mysql::cpu_words,
+        remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or let fewer run at once",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "C1",
+        ],
+    },
+    Rule {
+        id: "Q3",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(mysql::scans),
+        words: mysql::scans_words,
+        remedy: "give the table an index",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "Q2", "Q7",
+            "C1",
+        ],
+    },
+    Rule {
+        id: "Q4",
+        strength: Strength::Decomposition,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::MYSQL_SORT_PASSES,
+        },
+        words: mysql::sorts_words,
+        remedy: "let an index give the order",
+        explains: &[],
+    },
+    Rule {
+        id: "Q5",
+        strength: Strength::Decomposition,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(mysql::temporary),
+        words: mysql::temporary_words,
+        remedy: "ask for fewer and shorter columns",
+        explains: &[],
+    },
+    Rule {
+        id: "Q6",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(mysql::row_locks),
+        words: mysql::row_locks_words,
+        remedy: "make transactions shorter, write to a row last in its transaction, split rows that all write, or put the writes in a queue",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "Q2",
+        ],
+    },
+    Rule {
+        id: "Q7",
+        strength: Strength::Utilisation,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(mysql::pool),
+        words: mysql::pool_words,
+        remedy: "raise `innodb_buffer_pool_size`",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1",
+        ],
+    },
+    Rule {
+        id: "Q8",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::MYSQL_LOG_WAITS,
+        },
+        words: mysql::log_words,
+        remedy: "give the redo log more room",
+        explains: &[],
+    },
+    Rule {
+        id: "Q9",
+        strength: Strength::Explicit,
+        tier: Tier::Store,
+        symptom: Symptom::Increase {
+            metric: metric::MYSQL_POOL_WAITS,
+        },
+        words: mysql::flush_words,
+        remedy: "write changed pages faster",
+        explains: &[],
+    },
+];

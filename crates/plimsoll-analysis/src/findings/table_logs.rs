@@ -1,0 +1,218 @@
+//! The table of rules, continued: what logs of proxies tell.
+
+use plimsoll_model::finding::{Strength, Tier};
+
+use super::rule::{Rule, Symptom};
+use super::{log, proxy};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "X1",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["places"])),
+        words: |case| {
+            proxy::nginx_words(
+                case,
+                log::told(case, "nginx had no place for a connection, as its log says"),
+            )
+        },
+        remedy: "raise `worker_connections`",
+        explains: &["N1"],
+    },
+    Rule {
+        id: "X3",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["connect"])),
+        words: |case| {
+            log::words(
+                case,
+                "an upstream of nginx takes no connections",
+                "nginx could not connect to an upstream",
+            )
+        },
+        remedy: "see why the upstream takes no connections: it is down, or its accept queue is full (its backlog and net.core.somaxconn); more workers there, and `keepalive` in its `upstream { … }`",
+        explains: &[],
+    },
+    Rule {
+        id: "X4",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["socket backlog"])),
+        words: |case| {
+            log::words(
+                case,
+                "the backlog of an upstream's socket",
+                "the queue of a Unix socket behind nginx was full",
+            )
+        },
+        remedy: "more processes behind the socket (PHP-FPM: `pm.max_children`), or a longer queue (`listen.backlog`, with net.core.somaxconn)",
+        explains: &[],
+    },
+    Rule {
+        id: "X5",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["no upstream"])),
+        words: |case| {
+            log::words(
+                case,
+                "upstreams that nginx has given up",
+                "nginx had put all upstreams aside after failures",
+            )
+        },
+        remedy: "see why they failed; then `max_fails` and `fail_timeout` of the `server` lines",
+        explains: &[],
+    },
+    Rule {
+        id: "X6",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["limited"])),
+        words: |case| {
+            log::words(
+                case,
+                "a limit that nginx is told to keep",
+                "nginx held back or refused requests because of `limit_req` or `limit_conn`",
+            )
+        },
+        remedy: "if that is not intended, raise `rate` and `burst` of its `limit_req`, or `limit_conn`",
+        explains: &[],
+    },
+    Rule {
+        id: "X8",
+        strength: Strength::Decomposition,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["buffered"])),
+        words: |case| {
+            log::words(
+                case,
+                "buffers of nginx",
+                "nginx wrote an answer or a request to a temporary file, because its buffers were too small",
+            )
+        },
+        remedy: "raise `proxy_buffers` (or `fastcgi_buffers`, `client_body_buffer_size`), or let answers through (`proxy_buffering off`)",
+        explains: &[],
+    },
+    Rule {
+        id: "H1",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["sQ"])),
+        words: |case| {
+            log::words(
+                case,
+                "HAProxy's queue before a server",
+                "requests waited in HAProxy longer than `timeout queue` (sQ)",
+            )
+        },
+        remedy: "raise the server's `maxconn` if the server is idle; else look behind it",
+        explains: &["H9"],
+    },
+    Rule {
+        id: "H2",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["SC"])),
+        words: |case| {
+            log::words(
+                case,
+                "a server of HAProxy takes no connections",
+                "a server refused the connection (SC)",
+            )
+        },
+        remedy: "start or add servers; see their backlog",
+        explains: &[],
+    },
+    Rule {
+        id: "H3",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["sC"])),
+        words: |case| {
+            log::words(
+                case,
+                "connections to a server of HAProxy",
+                "a connection to a server was not made within `timeout connect` (sC)",
+            )
+        },
+        remedy: "see the accept queue of the server and the way to it",
+        explains: &["H9"],
+    },
+    Rule {
+        id: "H4",
+        strength: Strength::Queue,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["sH"])),
+        words: |case| {
+            log::words(
+                case,
+                "a slow server behind HAProxy",
+                "a server did not answer within `timeout server` (sH)",
+            )
+        },
+        remedy: "look behind it: the server or its database is at a limit; a longer time-out mends nothing",
+        explains: &["H9"],
+    },
+    Rule {
+        id: "H5",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["SH"])),
+        words: |case| {
+            log::words(
+                case,
+                "a server behind HAProxy ends connections",
+                "a server closed the connection before it had answered (SH)",
+            )
+        },
+        remedy: "see the server's log: it crashed, was killed for want of memory, or recycles its workers",
+        explains: &[],
+    },
+    Rule {
+        id: "H6",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["sD", "SD"])),
+        words: |case| {
+            log::words(
+                case,
+                "answers that stop on their way",
+                "a server stopped, or closed, in the middle of an answer (sD, SD)",
+            )
+        },
+        remedy: "see the server's log and the network; time-outs of what is idle",
+        explains: &[],
+    },
+    Rule {
+        id: "H8",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["PC", "RC"])),
+        words: |case| {
+            log::words(
+                case,
+                "resources of HAProxy itself",
+                "HAProxy had no socket, port or memory left (PC, RC)",
+            )
+        },
+        remedy: "raise `maxconn` and the limit of open files, and give it more source addresses",
+        explains: &[],
+    },
+    Rule {
+        id: "H9",
+        strength: Strength::Decomposition,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(|view| log::failures(view, &["CQ", "CH", "CD", "cD"])),
+        words: |case| {
+            log::words(
+                case,
+                "clients gave up",
+                "clients went away before they had their answer (CQ, CH, CD, cD)",
+            )
+        },
+        remedy: "nothing here: look for what made them wait",
+        explains: &[],
+    },
+];

@@ -1,0 +1,242 @@
+//! Settings of parts of the service that will bind at a number of users.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::{Readings, label};
+
+use super::Advice;
+use crate::files::Files;
+use crate::parse::{memory, process};
+
+/// A user asks once in this time, s ...
+const ASKS_EVERY_S: f64 = 10.0;
+/// ... and each answer takes this long: what visitors of a web site do on average.
+const TAKES_S: f64 = 0.5;
+/// Bytes of a mebibyte.
+const MEBIBYTE: f64 = 1_048_576.0;
+/// Processes of PHP-FPM that are measured.
+const MEASURED_MAX: usize = 32;
+
+/// What a part says of itself.
+struct Part<'a> {
+    at: &'a str,
+    readings: &'a Readings,
+}
+
+impl Part<'_> {
+    fn setting(&self, name: &str, of: &str) -> Option<(f64, &str)> {
+        let mut settings = self.readings.values.iter();
+        let (series, &value) = settings.find(|(series, _)| {
+            series.starts_with(metric::SETTING)
+                && label(series, "at") == Some(self.at)
+                && label(series, "setting") == Some(name)
+                && label(series, "of").unwrap_or_default() == of
+        })?;
+        Some((value, label(series, "file").unwrap_or_default()))
+    }
+}
+
+/// What binds in parts of the service that were seen, for so many users.
+pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    let places = |metric: &str| -> Vec<&str> {
+        let all = readings.values.keys().filter(|series| {
+            let name = series.split('{').next();
+            name == Some(metric)
+        });
+        let mut all: Vec<&str> = all.filter_map(|series| label(series, "at")).collect();
+        all.dedup();
+        all
+    };
+    let part = |at| Part { at, readings };
+    for at in places(metric::NGINX_CONNECTIONS) {
+        advice.extend(nginx(&part(at), users));
+    }
+    for at in places(metric::HAPROXY_CONNECTIONS_LIMIT) {
+        advice.extend(haproxy(&part(at), users));
+    }
+    for at in places(metric::REDIS_CLIENTS) {
+        advice.extend(busy_places(&part(at), "maxclients", "Redis", users));
+    }
+    for at in places(metric::MEMCACHED_CONNECTIONS) {
+        advice.extend(busy_places(
+            &part(at),
+            "max_connections",
+            "memcached",
+            users,
+        ));
+    }
+    for at in places(metric::POSTGRES_REFUSED) {
+        advice.extend(busy_places(
+            &part(at),
+            "max_connections",
+            "PostgreSQL",
+            users,
+        ));
+    }
+    for at in places(metric::MYSQL_EYE_REFUSED) {
+        advice.extend(busy_places(&part(at), "max_connections", "MariaDB", users));
+    }
+    for at in places(metric::PUMA_BACKLOG) {
+        advice.extend(busy_places(&part(at), "threads", "Puma", users));
+    }
+    for at in places(metric::PHP_FPM_SILENT) {
+        advice.extend(busy_places(&part(at), "pm.max_children", "PHP-FPM", users));
+        advice.extend(memory_of_php(&part(at), files));
+    }
+    advice
+}
+
+/// Requests that so many users have under way at once.
+fn at_once(users: u64) -> f64 {
+    (users as f64 * TAKES_S / ASKS_EVERY_S).ceil()
+}
+
+fn whole(count: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a limit is a whole number that is not negative; more than 2^64 saturates"
+    )]
+    let whole = count.max(0.0) as u64;
+    whole
+}
+
+fn written(file: &str) -> String {
+    if file.is_empty() {
+        String::new()
+    } else {
+        format!(" ({file})")
+    }
+}
+
+/// Each user holds a connection; a proxied request takes a second place.
+fn nginx(part: &Part<'_>, users: u64) -> Option<Advice> {
+    let (connections, file) = part.setting("worker_connections", "")?;
+    let (workers, _) = part.setting("worker_processes", "")?;
+    let places = connections * workers;
+    let advised = (2.0 * users as f64 / workers).ceil();
+    let name = format!("worker_connections of nginx ({})", part.at);
+    Some(
+        Advice::new(
+            name,
+            format!("{connections:.0}{}", written(file)),
+            format!("{advised:.0} or more"),
+            places >= 2.0 * users as f64,
+        )
+        .binds_at(whole(places / 2.0))
+        .because(format!(
+            "{workers:.0} workers have {places:.0} places together; each user holds one with his connection, and a second one \
+             while his request is with an upstream. worker_rlimit_nofile must be higher than worker_connections"
+        )),
+    )
+}
+
+/// Each user holds a connection; where servers take fewer, requests wait in line.
+fn haproxy(part: &Part<'_>, users: u64) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    let limits = part.readings.values.iter().filter(|(series, _)| {
+        label(series, "at") == Some(part.at)
+            && (series.starts_with(metric::HAPROXY_CONNECTIONS_LIMIT)
+                || series.starts_with(metric::HAPROXY_SESSIONS_LIMIT))
+    });
+    for (series, &limit) in limits {
+        let server = label(series, "server");
+        let proxy = label(series, "proxy").unwrap_or_default();
+        let (whose, of, needed) = match server {
+            None => ("HAProxy as a whole".to_owned(), String::new(), users as f64),
+            Some("FRONTEND") => (
+                format!("HAProxy's frontend {proxy}"),
+                proxy.to_owned(),
+                users as f64,
+            ),
+            Some(server) => (
+                format!("server {server} in HAProxy's {proxy}"),
+                format!("{proxy}/{server}"),
+                at_once(users),
+            ),
+        };
+        let file = part.setting("maxconn", &of).map_or("", |(_, file)| file);
+        let binds_at = if needed < users as f64 {
+            limit * ASKS_EVERY_S / TAKES_S
+        } else {
+            limit
+        };
+        let why = if server.is_some_and(|server| server != "FRONTEND") {
+            format!(
+                "requests beyond it wait in line for this server; {needed:.0} are under way at once (see below) if it is the only one"
+            )
+        } else {
+            "connections beyond it wait in the kernel, where nobody sees them".to_owned()
+        };
+        advice.push(
+            Advice::new(
+                format!("maxconn of {whose} ({})", part.at),
+                format!("{limit:.0}{}", written(file)),
+                format!("{needed:.0} or more"),
+                limit >= needed,
+            )
+            .binds_at(whole(binds_at))
+            .because(why),
+        );
+    }
+    advice
+}
+
+/// Places that a request holds while it is under way.
+fn busy_places(part: &Part<'_>, setting: &str, name: &str, users: u64) -> Option<Advice> {
+    let (limit, file) = part.setting(setting, "")?;
+    let needed = at_once(users);
+    Some(
+        Advice::new(
+            format!("{setting} of {name} ({})", part.at),
+            format!("{limit:.0}{}", written(file)),
+            format!("{needed:.0}, or share them"),
+            limit >= needed,
+        )
+        .binds_at(whole(limit * ASKS_EVERY_S / TAKES_S))
+        .because(format!(
+            "of {users} users, each of whom asks once in {ASKS_EVERY_S:.0} s for what takes {TAKES_S} s, {needed:.0} have a \
+             request under way at once, and each may hold one of these"
+        )),
+    )
+}
+
+/// All processes that there may be must fit into memory.
+fn memory_of_php(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
+    let (children, file) = part.setting("pm.max_children", "")?;
+    let pids = files.numbers_in("proc").ok()?;
+    let page_len = rustix::param::page_size() as f64;
+    let mut sizes = Vec::new();
+    for pid in pids {
+        let stat = files
+            .read(&format!("proc/{pid}/stat"))
+            .ok()
+            .and_then(process::stat);
+        let Some(stat) = stat.filter(|stat| stat.comm.starts_with("php-fpm")) else {
+            continue;
+        };
+        sizes.push(stat.resident_pages as f64 * page_len);
+        if sizes.len() >= MEASURED_MAX {
+            break;
+        }
+    }
+    let own: f64 = sizes.iter().sum();
+    let each = own / sizes.len().max(1) as f64;
+    let meminfo = files.read("proc/meminfo").ok().map(memory::meminfo)?;
+    let room = meminfo.available as f64 + own;
+    let fits = (room / each.max(1.0)).floor();
+    (!sizes.is_empty()).then(|| {
+        Advice::new(
+            format!("memory for PHP-FPM's processes ({})", part.at),
+            format!("{children:.0} of {:.0} MiB{}", each / MEBIBYTE, written(file)),
+            format!("at most {fits:.0}"),
+            children <= fits,
+        )
+        .because(format!(
+            "its processes have {:.0} MiB each now, shared pages counted in each, and {:.0} MiB are there for them; beyond that \
+             the machine swaps or kills",
+            each / MEBIBYTE,
+            room / MEBIBYTE
+        ))
+    })
+}

@@ -1,0 +1,121 @@
+//! Advice on this host, on one that is set badly, and on parts of a service.
+
+use std::fs;
+
+use super::*;
+
+fn find<'a>(advice: &'a [Advice], name: &str) -> &'a Advice {
+    advice
+        .iter()
+        .find(|advice| advice.name.starts_with(name))
+        .unwrap_or_else(|| panic!("{name} is missing in {advice:#?}"))
+}
+
+#[test]
+fn the_backlog_of_a_real_listener_binds_first() {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    let any: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
+    socket.bind(&any.into()).unwrap();
+    socket.listen(9).unwrap();
+    let plan = ProbePlan {
+        target_address: socket.local_addr().unwrap().as_socket(),
+        ..ProbePlan::default()
+    };
+    let advice = check(&plan);
+    let backlog = find(&advice, "backlog of 127.0.0.1:");
+    assert_eq!((backlog.current.as_str(), backlog.ok), ("9", false));
+    // Nothing of the network can bind earlier than at nine connections.
+    let earlier = &advice[..usize::try_from(backlog.rank).unwrap()];
+    assert!(
+        earlier
+            .iter()
+            .all(|advice| advice.name.starts_with("cgroup")),
+        "{advice:#?}"
+    );
+    let own = find(&advice, "open files of this shell");
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    assert_eq!(own.current, limit.current.unwrap().to_string());
+    assert!(advice.is_sorted_by_key(|advice| (advice.ok, advice.rank)));
+}
+
+#[test]
+fn a_badly_set_host_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    for (path, text) in [
+        ("proc/stat", "cpu  1 0 1 1\ncpu0 1 0 1 1\ncpu1 0 0 0 0\n"),
+        (
+            "proc/self/limits",
+            "Max open files            256                  4096                 files\n",
+        ),
+        (
+            "proc/meminfo",
+            "MemTotal: 1000000 kB\nSwapTotal: 2097152 kB\n",
+        ),
+        ("proc/sys/net/core/somaxconn", "128\n"),
+        ("proc/sys/net/ipv4/ip_local_port_range", "50000\t50999\n"),
+        ("proc/sys/net/ipv4/tcp_tw_reuse", "0\n"),
+        ("proc/sys/net/ipv4/tcp_max_syn_backlog", "128\n"),
+        ("proc/sys/net/netfilter/nf_conntrack_max", "65536\n"),
+        ("proc/sys/net/netfilter/nf_conntrack_count", "60000\n"),
+        ("proc/sys/fs/file-max", "100000\n"),
+        ("proc/sys/vm/swappiness", "60\n"),
+        ("proc/sys/vm/overcommit_memory", "2\n"),
+        (
+            "sys/kernel/mm/transparent_hugepage/enabled",
+            "[always] madvise never\n",
+        ),
+        (
+            "sys/devices/system/clocksource/clocksource0/current_clocksource",
+            "hpet\n",
+        ),
+    ] {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let plan = ProbePlan {
+        root: folder.path().to_owned(),
+        ..ProbePlan::default()
+    };
+    let advice = check(&plan);
+    let (fine, bad): (Vec<_>, Vec<_>) = advice.iter().partition(|advice| advice.ok);
+    let fine: Vec<_> = fine.iter().map(|advice| advice.name.as_str()).collect();
+    assert_eq!(fine, ["cgroup CPU quota of the generator"]);
+    let order: Vec<_> = bad.iter().map(|advice| advice.name.as_str()).collect();
+    assert_eq!(
+        order,
+        [
+            "net.core.somaxconn",
+            "net.ipv4.tcp_max_syn_backlog",
+            "open files of this shell (ulimit -n)",
+            "net.ipv4.ip_local_port_range",
+            "net.netfilter.nf_conntrack_max",
+            "fs.file-max",
+            "net.ipv4.tcp_tw_reuse",
+            "vm.swappiness",
+            "vm.overcommit_memory",
+            "transparent huge pages",
+            "time source",
+        ]
+    );
+}
+
+#[test]
+fn parts_that_bind_for_so_many_users_are_told_with_file_and_value() {
+    let nginx = plimsoll_testkit::program::Nginx::start(64, true, "location / { return 204; }");
+    let (advice, told) = check_for(&ProbePlan::default(), 3000);
+    let name = format!("worker_connections of nginx ({})", nginx.page());
+    let own = find(&advice, &name);
+    let current = format!("64 ({}:3)", nginx.configuration.display());
+    assert_eq!(
+        (own.current.as_str(), own.advised.as_str()),
+        (current.as_str(), "6000 or more")
+    );
+    assert_eq!((own.binds_at, own.ok), (Some(32), false));
+    assert!(
+        told.iter().any(|told| told.contains(&nginx.page())),
+        "{told:?}"
+    );
+    let (advice, _) = check_for(&ProbePlan::default(), 30);
+    assert!(find(&advice, &name).ok, "{advice:#?}");
+}

@@ -1,0 +1,154 @@
+//! What runs applications on this machine: where it tells of itself, as its files say.
+
+use plimsoll_model::part::{Part, PartKind, PartPlace};
+
+use super::{Found, address_of, text_for, texts_for};
+use crate::eyes::{Known, Setting};
+use crate::files::Files;
+use crate::parse::php_fpm::{Pool, configuration};
+
+/// Pools of PHP-FPM, by the configuration that its master names.
+pub(super) fn php_fpm(
+    files: &mut Files,
+    pid: u32,
+    words: &[&str],
+    auto: bool,
+    found: &mut Vec<Found>,
+) {
+    if words.get(1) != Some(&"master") {
+        return;
+    }
+    let main = words
+        .iter()
+        .find_map(|word| word.strip_prefix('(')?.strip_suffix(')'));
+    let Some(main) = main else { return };
+    let Some(text) = text_for(files, pid, main) else {
+        files.tell(
+            &format!("php-fpm {main}"),
+            &format!(
+                "PHP-FPM (pid {pid}): its configuration {main} cannot be read; run as root, or name its page by `watch: {{ \
+                 php-fpm: 'unix:/run/php/php-fpm.sock:/status' }}`"
+            ),
+        );
+        return;
+    };
+    let (pools, patterns) = configuration(&text);
+    let mut pools: Vec<(String, Pool)> = pools
+        .into_iter()
+        .map(|pool| (main.to_owned(), pool))
+        .collect();
+    for pattern in patterns {
+        for (file, text) in texts_for(files, pid, &pattern) {
+            let more = configuration(&text).0.into_iter();
+            pools.extend(more.map(|pool| (file.clone(), pool)));
+        }
+    }
+    for (file, pool) in pools {
+        match place_of(&pool) {
+            Some(place) => found.push(Found {
+                part: Part {
+                    kind: PartKind::PhpFpm,
+                    place,
+                    login: None,
+                },
+                known: Known {
+                    settings: settings_of(&pool, &file),
+                    pid: Some(pid),
+                },
+                source: file,
+            }),
+            None if auto => files.tell(
+                &format!("php-fpm without page {file}"),
+                &format!(
+                    "PHP-FPM's pool {} (pid {pid}) tells nothing of itself: add to {file} `pm.status_path = /status` and \
+                     `pm.status_listen = 127.0.0.1:9001`, and reload it",
+                    pool.name
+                ),
+            ),
+            None => {}
+        }
+    }
+}
+
+/// Where a pool's page is reached from this machine.
+fn place_of(pool: &Pool) -> Option<PartPlace> {
+    let said = |word: &str| {
+        pool.words
+            .get(word)
+            .map(|written| written.value.replace("$pool", &pool.name))
+    };
+    let path = said("pm.status_path").filter(|path| path.starts_with('/'))?;
+    let listen = said("pm.status_listen").or_else(|| said("listen"))?;
+    if listen.starts_with('/') {
+        return Some(PartPlace::SocketPage {
+            socket: listen.into(),
+            path,
+        });
+    }
+    let whole = if listen.contains(':') {
+        listen
+    } else {
+        format!("127.0.0.1:{listen}")
+    };
+    match address_of(&whole)? {
+        PartPlace::Tcp { host, port } => Some(PartPlace::Page { host, port, path }),
+        _ => None,
+    }
+}
+
+fn settings_of(pool: &Pool, file: &str) -> Vec<Setting> {
+    let names = ["pm.max_children", "listen.backlog"];
+    let settings = names.into_iter().filter_map(|name| {
+        let written = pool.words.get(name)?;
+        Some(Setting {
+            name,
+            of: String::new(),
+            value: written.value.parse().ok()?,
+            file: format!("{file}:{}", written.line),
+        })
+    });
+    settings.collect()
+}
+
+/// Puma, which says nowhere where its control server is.
+pub(super) fn puma(files: &mut Files, pid: u32, words: &[&str], named: bool) {
+    if words.first() != Some(&"puma") || named {
+        return;
+    }
+    files.tell(
+        &format!("puma {pid}"),
+        &format!(
+            "Puma (pid {pid}) runs here; to have it asked, start it with `--control-url tcp://127.0.0.1:9293 --control-token \
+             TOKEN`, and say `watch: {{ auto: true, puma: {{ at: 127.0.0.1:9293, password: TOKEN }} }}`"
+        ),
+    );
+}
+
+/// Node, where the module is loaded that tells of it.
+pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
+    let socket = format!("/tmp/plimsoll-node-{pid}.sock");
+    if !files.path(&socket).exists() {
+        if auto {
+            files.tell(
+                &format!("node {pid}"),
+                &format!(
+                    "Node (pid {pid}) runs here; to have it asked: `plimsoll watch --node-module > plimsoll-node.cjs`, and start it \
+                     by `node --require ./plimsoll-node.cjs …`"
+                ),
+            );
+        }
+        return None;
+    }
+    Some(Found {
+        part: Part {
+            kind: PartKind::Node,
+            place: PartPlace::Socket(socket.into()),
+            login: None,
+        },
+        known: Known {
+            settings: Vec::new(),
+            pid: Some(pid),
+        },
+        source: format!("its module, pid {pid}"),
+    })
+}

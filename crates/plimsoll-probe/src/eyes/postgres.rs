@@ -1,0 +1,329 @@
+//! PostgreSQL, by its statistics views over one session that can only read.
+
+mod scram;
+mod wire;
+
+use plimsoll_model::metric;
+use plimsoll_model::part::Login;
+
+use super::Source;
+use super::fault::Fault;
+use super::figures::Figures;
+use super::link::{Blind, Link, shortly};
+use crate::parse::postgres::{Statistics, statistics};
+use crate::parse::statement::by_shape;
+use wire::{Entry, Session};
+
+/// Said on the way in: the session reads, and no question takes longer than this.
+const RULES: &str = "SET default_transaction_read_only = on; SET statement_timeout = '900ms'; SET lock_timeout = '200ms'; \
+    SET idle_in_transaction_session_timeout = '5s'";
+/// Where most happens of what may be entered.
+const BUSIEST: &str = "SELECT datname FROM pg_stat_database WHERE datname IS NOT NULL AND datname NOT LIKE 'template%' \
+    AND has_database_privilege(datname, 'CONNECT') ORDER BY datname = 'postgres', xact_commit + xact_rollback DESC LIMIT 1";
+/// Only what is read: the views, each with the word that says what its rows are about.
+const QUESTION: &str = "\
+SELECT 'start', extract(epoch FROM pg_postmaster_start_time());
+SELECT 'access', pg_has_role('pg_read_all_stats', 'USAGE');
+SELECT 'session', coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)
+  FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() GROUP BY 2, 3, 4 LIMIT 200;
+SELECT 'idle', coalesce(extract(epoch FROM clock_timestamp() - min(state_change)), 0)
+  FROM pg_stat_activity WHERE state LIKE 'idle in transaction%';
+SELECT 'locks', count(*) FROM pg_locks WHERE NOT granted;
+SELECT 'running', left(query, 400), count(*), count(*) FILTER (WHERE wait_event_type = 'Lock')
+  FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+  GROUP BY 2 ORDER BY 3 DESC LIMIT 100;
+SELECT 'blocker', coalesce(b.state, ''), left(b.query, 400), count(*) FROM (SELECT unnest(pg_blocking_pids(pid)) AS pid
+  FROM pg_stat_activity WHERE wait_event_type = 'Lock' LIMIT 20) w JOIN pg_stat_activity b USING (pid)
+  WHERE b.wait_event_type IS DISTINCT FROM 'Lock' GROUP BY 2, 3 ORDER BY 4 DESC LIMIT 10;
+SELECT 'table', schemaname || '.' || relname, seq_scan, seq_tup_read FROM pg_stat_user_tables
+  WHERE seq_scan > 0 ORDER BY seq_tup_read DESC LIMIT 5;
+SELECT 'total', v.name, v.total FROM (SELECT sum(blks_read) r, sum(blks_hit) h, sum(temp_bytes) t, sum(deadlocks) d,
+  sum(xact_commit) c, sum(xact_rollback) b FROM pg_stat_database) s
+  CROSS JOIN LATERAL (VALUES ('read', r), ('hit', h), ('temp', t), ('deadlocks', d), ('commit', c), ('rollback', b))
+  v(name, total);
+SELECT 'setting', name, CASE unit WHEN '8kB' THEN setting::numeric * 8192 WHEN 'kB' THEN setting::numeric * 1024
+  WHEN 'MB' THEN setting::numeric * 1048576 ELSE setting::numeric END, coalesce(sourcefile || ':' || sourceline, '')
+  FROM pg_settings WHERE vartype IN ('integer', 'real') AND name IN ('max_connections',
+  'superuser_reserved_connections', 'shared_buffers', 'work_mem', 'max_wal_size', 'wal_buffers');";
+/// The write-ahead log, from version 14.
+const WAL: &str = "SELECT 'total', 'wal', wal_bytes FROM pg_stat_wal;
+SELECT 'total', 'wal full', wal_buffers_full FROM pg_stat_wal;";
+/// Checkpoints before version 17, and since.
+const CHECKPOINTS: [&str; 2] = [
+    "SELECT 'total', 'timed', checkpoints_timed FROM pg_stat_bgwriter;
+SELECT 'total', 'requested', checkpoints_req FROM pg_stat_bgwriter;",
+    "SELECT 'total', 'timed', num_timed FROM pg_stat_checkpointer;
+SELECT 'total', 'requested', num_requested FROM pg_stat_checkpointer;",
+];
+/// Statements, tables and blockers that are told of a second.
+const TOLD_MAX: usize = 4;
+/// Codes of those who may not ask: wrong password, no such role or not from there, not allowed.
+const DENIED: [&str; 3] = ["28P01", "28000", "42501"];
+/// As many sessions as there may be.
+const TOO_MANY: &str = "53300";
+/// A question took longer than it may.
+const TOO_LONG: &str = "57014";
+/// What an answer begins with that came to nobody.
+const REFUSED: &str = "refused";
+/// Waits of active sessions, by the server's type.
+const WAITS: [(&str, &str); 5] = [
+    ("none", ""),
+    ("lock", "Lock"),
+    ("lwlock", "LWLock"),
+    ("io", "IO"),
+    ("client", "Client"),
+];
+/// Waits that are told by themselves.
+const EVENTS: [&str; 3] = ["DataFileRead", "WALSync", "WALWrite"];
+
+/// PostgreSQL.
+#[derive(Debug, Default)]
+pub(crate) struct Postgres {
+    login: Option<Login>,
+    /// Whoever runs this, as the machine knows him.
+    own_name: String,
+    session: Session,
+    /// The database that was chosen, where none was named.
+    database: Option<String>,
+}
+
+impl Postgres {
+    pub(crate) fn new(login: Option<Login>, own_name: String) -> Self {
+        Self {
+            login,
+            own_name,
+            ..Self::default()
+        }
+    }
+
+    fn enter(&mut self, link: &mut Link) -> Result<(), Fault> {
+        let named = self.login.clone();
+        let login = named.as_ref();
+        let users = match login {
+            Some(login) => vec![login.user.clone()],
+            // Who comes by the socket is let in under the name that the machine knows him by.
+            None => vec![self.own_name.clone(), "postgres".to_owned()],
+        };
+        let password = login.map_or("", |login| login.password.as_str());
+        let database = login.map_or("", |login| login.database.as_str());
+        let chosen = self.database.clone();
+        let mut refused = None;
+        for user in users.iter().filter(|user| !user.is_empty()) {
+            let database = match (database, &chosen) {
+                ("", Some(chosen)) => chosen.as_str(),
+                ("", None) => "postgres",
+                (named, _) => named,
+            };
+            let entry = Entry {
+                user,
+                password,
+                database,
+            };
+            link.open()?;
+            match self.session.enter(link, entry) {
+                Ok(()) => {
+                    return self.settle(
+                        link,
+                        entry,
+                        login.is_none_or(|login| login.database.is_empty()),
+                    );
+                }
+                Err(fault) => refused = Some(fault),
+            }
+            link.close();
+            if !matches!(&refused, Some(Fault::Said { code, .. }) if code == "28000") {
+                break;
+            }
+        }
+        Err(refused.unwrap_or(Blind::Closed.into()))
+    }
+
+    /// Sets the session's rules, in the database where most happens.
+    fn settle(&mut self, link: &mut Link, entry: Entry<'_>, is_free: bool) -> Result<(), Fault> {
+        if is_free && self.database.is_none() {
+            let mut busiest = String::new();
+            self.session.ask(link, BUSIEST, &mut busiest)?;
+            let busiest = busiest.trim();
+            if !busiest.is_empty() && busiest != entry.database {
+                let there = Entry {
+                    database: busiest,
+                    ..entry
+                };
+                link.close();
+                link.open()?;
+                self.database = Some(busiest.to_owned());
+                if self.session.enter(link, there).is_err() {
+                    // Everything but the tables is seen from anywhere.
+                    link.close();
+                    link.open()?;
+                    self.database = Some(entry.database.to_owned());
+                    self.session.enter(link, entry)?;
+                }
+            }
+        }
+        self.session.ask(link, RULES, &mut String::new())
+    }
+
+    fn answer(&mut self, link: &mut Link) -> Result<String, Fault> {
+        if !link.is_open() {
+            self.enter(link)?;
+        }
+        let version = self.session.version;
+        let wal = if version >= 14 { WAL } else { "" };
+        let checkpoints = CHECKPOINTS[usize::from(version >= 17)];
+        let question = format!("{QUESTION}\n{wal}\n{checkpoints}");
+        let mut lines = String::new();
+        self.session.ask(link, &question, &mut lines)?;
+        Ok(lines)
+    }
+}
+
+impl Source for Postgres {
+    fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
+        match self.answer(link) {
+            Ok(lines) => Ok(lines),
+            Err(Fault::Said { code, message }) if code == TOO_MANY => {
+                link.close();
+                Ok(format!("{REFUSED}\t{message}"))
+            }
+            // Its administrator ends it: nobody answers from now on.
+            Err(Fault::Said { code, .. }) if code.starts_with("57P") => {
+                Err(Blind::Absent("it is being started or ended".to_owned()))
+            }
+            Err(Fault::Said { code, .. }) if code == TOO_LONG => Err(Blind::Late),
+            Err(fault) => Err(fault.into_blind(&DENIED)),
+        }
+    }
+
+    fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
+        let is_refused = text.starts_with(REFUSED);
+        let refused = f64::from(u8::from(is_refused));
+        figures.level(metric::POSTGRES_REFUSED, &[], Some(refused));
+        if is_refused {
+            return Ok(());
+        }
+        let read = statistics(text).ok_or_else(|| Blind::Strange(shortly(text)))?;
+        figures.identity(&read.started);
+        if !read.sees_all {
+            figures.note(
+                "sees little",
+                "PostgreSQL shows this role only its own sessions; as an administrator: `GRANT pg_monitor TO …`",
+            );
+        }
+        tell_sessions(&read, figures);
+        tell_statements(&read, figures);
+        figures.level(metric::POSTGRES_IDLE_IN_TRANSACTION, &[], Some(read.idle_s));
+        figures.level(
+            metric::POSTGRES_LOCKS_WAITED,
+            &[],
+            Some(read.locks_waited as f64),
+        );
+        for (name, total) in [
+            (metric::POSTGRES_BLOCKS_READ, "read"),
+            (metric::POSTGRES_BLOCKS_HIT, "hit"),
+            (metric::POSTGRES_TEMPORARY, "temp"),
+            (metric::POSTGRES_DEADLOCKS, "deadlocks"),
+            (metric::POSTGRES_COMMITS, "commit"),
+            (metric::POSTGRES_ROLLBACKS, "rollback"),
+            (metric::POSTGRES_WAL, "wal"),
+            (metric::POSTGRES_WAL_FULL, "wal full"),
+            (metric::POSTGRES_CHECKPOINTS_TIMED, "timed"),
+            (metric::POSTGRES_CHECKPOINTS_REQUESTED, "requested"),
+        ] {
+            figures.counter(name, &[], read.totals.get(total).copied(), 1.0);
+        }
+        for table in read.tables.iter().take(TOLD_MAX) {
+            let of = [("table", table.name.as_str())];
+            figures.counter(metric::POSTGRES_SCANS, &of, Some(table.scans), 1.0);
+            figures.counter(metric::POSTGRES_ROWS_SCANNED, &of, Some(table.rows), 1.0);
+        }
+        for setting in &read.settings {
+            let value = setting.value.parse().ok();
+            figures.setting(&setting.name, "", &setting.file, value);
+        }
+        Ok(())
+    }
+
+    fn remedy(&self, blind: &Blind) -> String {
+        match blind {
+            Blind::Denied(_) => "as an administrator: `CREATE ROLE eye LOGIN PASSWORD '…' IN ROLE pg_monitor`, let it in by a \
+                line in pg_hba.conf, and give name and password: `watch: { postgres: { at: …, user: eye, password: … } }`; \
+                or, for the socket, a role with the name of who runs this: `CREATE ROLE … LOGIN IN ROLE pg_monitor`"
+                .to_owned(),
+            _ => "say where PostgreSQL listens, as `SHOW port` and `SHOW unix_socket_directories` tell".to_owned(),
+        }
+    }
+}
+
+/// Sessions by state, and what active ones wait for. Every series has a value every second: absent would not be none.
+fn tell_sessions(read: &Statistics, figures: &mut Figures<'_>) {
+    let count = |is_it: &dyn Fn(&str, &str, &str) -> bool| -> f64 {
+        let own = read
+            .sessions
+            .iter()
+            .filter(|own| is_it(&own.state, &own.kind, &own.event));
+        own.map(|own| own.count as f64).sum()
+    };
+    for state in ["active", "idle", "idle in transaction"] {
+        let of_state =
+            count(&|have, _, _| have == state || have.strip_suffix(" (aborted)") == Some(state));
+        figures.level(
+            metric::POSTGRES_SESSIONS,
+            &[("state", state)],
+            Some(of_state),
+        );
+    }
+    // The eye's own is one of them.
+    let all = count(&|_, _, _| true) + 1.0;
+    figures.level(metric::POSTGRES_SESSIONS, &[("state", "all")], Some(all));
+    for (label, kind) in WAITS {
+        let waiting = count(&|state, have, _| state == "active" && have == kind);
+        figures.level(metric::POSTGRES_ACTIVE, &[("wait", label)], Some(waiting));
+    }
+    for event in EVENTS {
+        let waiting = count(&|state, _, have| state == "active" && have == event);
+        figures.level(metric::POSTGRES_ACTIVE, &[("event", event)], Some(waiting));
+    }
+    // Which internal lock it is has a name of its own.
+    let internal = read
+        .sessions
+        .iter()
+        .filter(|own| own.state == "active" && own.kind == "LWLock");
+    for own in internal.take(TOLD_MAX) {
+        let of = [("event", own.event.as_str())];
+        figures.level(metric::POSTGRES_ACTIVE, &of, Some(own.count as f64));
+    }
+}
+
+/// Which statements run, which of them wait for a lock, and which hold what others wait for.
+fn tell_statements(read: &Statistics, figures: &mut Figures<'_>) {
+    let running = read.running.iter();
+    let all = running
+        .clone()
+        .map(|one| (one.text.as_str(), one.sessions as f64));
+    for (statement, sessions) in by_shape(all, TOLD_MAX) {
+        let of = [("statement", statement.as_str())];
+        figures.level(metric::POSTGRES_RUNNING, &of, Some(sessions));
+    }
+    let waiting = running.map(|one| (one.text.as_str(), one.waiting as f64));
+    for (statement, sessions) in by_shape(waiting, TOLD_MAX) {
+        let of = [("statement", statement.as_str())];
+        figures.level(metric::POSTGRES_WAITING, &of, Some(sessions));
+    }
+    for idle in [true, false] {
+        let state = if idle {
+            "idle in transaction"
+        } else {
+            "active"
+        };
+        let blockers = read
+            .blockers
+            .iter()
+            .filter(|one| one.state.starts_with("idle") == idle);
+        let blockers = blockers.map(|one| (one.text.as_str(), one.blocked as f64));
+        for (statement, blocked) in by_shape(blockers, TOLD_MAX) {
+            let of = [("state", state), ("statement", statement.as_str())];
+            figures.level(metric::POSTGRES_BLOCKING, &of, Some(blocked));
+        }
+    }
+}

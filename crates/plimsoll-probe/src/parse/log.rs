@@ -1,0 +1,128 @@
+//! Lines of logs that tell why something failed, by class.
+
+/// A failure that a line tells.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Failure {
+    /// Its class: one of [`NGINX_CLASSES`], or HAProxy's first two letters of how a session ended.
+    pub class: String,
+    /// The upstream or server it is about; empty where the line names none.
+    pub of: String,
+}
+
+/// Texts of nginx' error log, and the class that each stands for.
+pub const NGINX_CLASSES: [(&str, &str); 10] = [
+    ("worker_connections are not enough", "places"),
+    ("no live upstreams", "no upstream"),
+    ("limiting requests", "limited"),
+    ("limiting connections", "limited"),
+    ("buffered to a temporary file", "buffered"),
+    ("(24: Too many open files)", "descriptors"),
+    ("(99: Cannot assign requested address)", "ports"),
+    ("(11: Resource temporarily unavailable)", "socket backlog"),
+    ("while connecting to upstream", "connect"),
+    ("while reading response header from upstream", "answer"),
+];
+
+/// HAProxy's ends that are no success, as `doc/configuration.txt` section 8.5 has them.
+pub const HAPROXY_CLASSES: [&str; 14] = [
+    "sQ", "SC", "sC", "sH", "SH", "sD", "SD", "PC", "RC", "PH", "CQ", "CH", "CD", "cD",
+];
+
+/// What a line of nginx' error log tells.
+pub fn nginx(line: &str) -> Option<Failure> {
+    let (_, class) = NGINX_CLASSES.iter().find(|(text, _)| line.contains(text))?;
+    let upstream = line.split_once("upstream: \"").map(|(_, rest)| rest);
+    let upstream = upstream
+        .and_then(|rest| rest.split('"').next())
+        .unwrap_or_default();
+    // Of a URL the address; a path may hold anything.
+    let upstream = match upstream.split_once("://") {
+        Some(("http" | "https" | "fastcgi" | "uwsgi" | "scgi" | "memcached" | "grpc", rest)) => {
+            let rest = rest.strip_prefix("unix:").unwrap_or(rest);
+            if rest.starts_with('/') {
+                rest.split(':').next().unwrap_or_default()
+            } else {
+                rest.split('/').next().unwrap_or_default()
+            }
+        }
+        _ => "",
+    };
+    Some(Failure {
+        class: (*class).to_owned(),
+        of: upstream.to_owned(),
+    })
+}
+
+/// What a line of HAProxy's HTTP log tells; `None` when it went well or is no such line.
+pub fn haproxy(line: &str) -> Option<Failure> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    // The times of a request, `TR/Tw/Tc/Tr/Ta`, stand behind the server and before status and length.
+    let is_times = |word: &&str| {
+        word.matches('/').count() == 4
+            && word
+                .split('/')
+                .all(|time| time.trim_start_matches('+').parse::<i64>().is_ok())
+    };
+    let at = words.iter().position(is_times)?;
+    let server = words.get(at.checked_sub(1)?)?;
+    // Status, length, two cookies, and how it ended.
+    let end = words.get(at + 5)?;
+    let class = end.get(..2)?;
+    HAPROXY_CLASSES.contains(&class).then(|| Failure {
+        class: class.to_owned(),
+        of: (*server).to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn failure(class: &str, of: &str) -> Option<Failure> {
+        Some(Failure {
+            class: class.to_owned(),
+            of: of.to_owned(),
+        })
+    }
+
+    #[test]
+    fn lines_of_nginx_are_classed() {
+        for (line, right) in [
+            (
+                "2026/11/22 10:00:00 [alert] 7#7: *9 24 worker_connections are not enough while connecting to upstream, client: \
+                 127.0.0.1, upstream: \"http://127.0.0.1:8081/a,b\", host: \"x\"",
+                failure("places", "127.0.0.1:8081"),
+            ),
+            (
+                "… connect() to unix:/run/php.sock failed (11: Resource temporarily unavailable) while connecting to upstream, \
+                 upstream: \"fastcgi://unix:/run/php.sock:\"",
+                failure("socket backlog", "/run/php.sock"),
+            ),
+            (
+                "… connect() failed (111: Connection refused) while connecting to upstream, upstream: \"http://[::1]:1/\"",
+                failure("connect", "[::1]:1"),
+            ),
+            ("… [notice] start worker process 5", None),
+        ] {
+            assert_eq!(nginx(line), right, "{line}");
+        }
+    }
+
+    #[test]
+    fn lines_of_haproxy_are_classed() {
+        let line = "<134>Nov 22 10:00:00 haproxy[9]: 127.0.0.1:5 [22/Nov/2026:10:00:00.000] web app/s1 0/5000/-1/-1/5000 503 \
+            217 - - sQ-- 50/50/49/4/0 0/40 \"GET / HTTP/1.1\"";
+        assert_eq!(haproxy(line), failure("sQ", "app/s1"));
+        assert_eq!(haproxy(&line.replace("sQ--", "----")), None);
+        assert_eq!(haproxy("0/0/0/0/0"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_is_too_strange(line in ".{0,300}") {
+            let _ = (nginx(&line), haproxy(&line));
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! What PostgreSQL's statistics views tell, as lines of text: a word that says what the line is about, then its values,
+//! with tabs between.
+
+use std::collections::BTreeMap;
+
+/// A setting, and the file and line where it is written, where that may be seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Its name.
+    pub name: String,
+    /// Its value, in its own unit.
+    pub value: String,
+    /// File and line; empty where they are not known.
+    pub file: String,
+}
+
+/// Sessions of clients that are in the same situation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sessions {
+    /// State; empty where it may not be seen.
+    pub state: String,
+    /// Type of what they wait for; empty where they wait for nothing.
+    pub kind: String,
+    /// What they wait for.
+    pub event: String,
+    /// How many they are.
+    pub count: u64,
+}
+
+/// A statement that is being carried out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// Its text.
+    pub text: String,
+    /// Sessions that carry it out.
+    pub sessions: u64,
+    /// Of these, sessions that wait for a lock.
+    pub waiting: u64,
+}
+
+/// A session that holds what others wait for, and waits for no lock itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Blocker {
+    /// Its state.
+    pub state: String,
+    /// The statement that it carries out, or carried out last.
+    pub text: String,
+    /// Sessions that wait for it.
+    pub blocked: u64,
+}
+
+/// A table, as it was read from its first row to its last.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Schema and name.
+    pub name: String,
+    /// Times it was read.
+    pub scans: u64,
+    /// Rows read by these.
+    pub rows: u64,
+}
+
+/// One look at the views.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// When the server was started, as it says.
+    pub started: String,
+    /// Whether what other roles do may be seen.
+    pub sees_all: bool,
+    /// Clients' sessions, without the one that asks.
+    pub sessions: Vec<Sessions>,
+    /// How long the oldest transaction that does nothing has done so, s.
+    pub idle_s: f64,
+    /// Locks that are waited for.
+    pub locks_waited: u64,
+    /// Statements that are being carried out.
+    pub running: Vec<Running>,
+    /// Who holds what others wait for.
+    pub blockers: Vec<Blocker>,
+    /// Tables that are read whole most.
+    pub tables: Vec<Table>,
+    /// Totals over all databases, by name.
+    pub totals: BTreeMap<String, u64>,
+    /// Settings.
+    pub settings: Vec<Setting>,
+}
+
+/// Reads lines; `None` when the server's start is not among them.
+pub fn statistics(text: &str) -> Option<Statistics> {
+    let mut read = Statistics::default();
+    for line in text.lines() {
+        let values: Vec<&str> = line.split('\t').collect();
+        let value = |index: usize| values.get(index).copied().unwrap_or_default();
+        let owned = |index: usize| value(index).to_owned();
+        let number = |index: usize| value(index).parse::<u64>().unwrap_or(0);
+        match value(0) {
+            "start" => value(1).clone_into(&mut read.started),
+            "access" => read.sees_all = value(1) == "t",
+            "session" => read.sessions.push(Sessions {
+                state: owned(1),
+                kind: owned(2),
+                event: owned(3),
+                count: number(4),
+            }),
+            "idle" => read.idle_s = value(1).parse().unwrap_or(0.0),
+            "locks" => read.locks_waited = number(1),
+            "running" => read.running.push(Running {
+                text: owned(1),
+                sessions: number(2),
+                waiting: number(3),
+            }),
+            "blocker" => read.blockers.push(Blocker {
+                state: owned(1),
+                text: owned(2),
+                blocked: number(3),
+            }),
+            "table" => read.tables.push(Table {
+                name: owned(1),
+                scans: number(2),
+                rows: number(3),
+            }),
+            "total" => {
+                // The mean of nothing is nothing: a total that is not told is absent.
+                if let Ok(total) = value(2).parse() {
+                    read.totals.insert(owned(1), total);
+                }
+            }
+            "setting" => read.settings.push(Setting {
+                name: owned(1),
+                value: owned(2),
+                file: owned(3),
+            }),
+            _ => {}
+        }
+    }
+    (!read.started.is_empty()).then_some(read)
+}
+
+/// The fields of an error: a letter that says what it is, and a text.
+pub fn error_field(body: &[u8], wanted: u8) -> Option<String> {
+    let mut fields = body.split(|&byte| byte == 0);
+    let field = fields.find(|field| field.first() == Some(&wanted))?;
+    Some(String::from_utf8_lossy(&field[1..]).into_owned())
+}
+
+/// The values of a row, each without what would end it; `None` when the row is cut off.
+pub fn row(body: &[u8]) -> Option<Vec<String>> {
+    let (count, mut rest) = body.split_at_checked(2)?;
+    let count = u16::from_be_bytes([count[0], count[1]]);
+    let mut values = Vec::new();
+    for _ in 0..count {
+        let (len, after) = rest.split_at_checked(4)?;
+        let len = i32::from_be_bytes([len[0], len[1], len[2], len[3]]);
+        // Below zero stands for NULL.
+        let (value, after) = after.split_at_checked(usize::try_from(len).unwrap_or(0))?;
+        values.push(plain(value));
+        rest = after;
+    }
+    Some(values)
+}
+
+/// A value as text of one line without tabs.
+pub fn plain(value: &[u8]) -> String {
+    let text = String::from_utf8_lossy(value);
+    let kept = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    kept.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_read_as_far_as_they_are_understood() {
+        let text = "start\t17.5\naccess\tt\nsession\tactive\tLock\ttransactionid\t4\nsession\n\
+            idle\t6.5\nlocks\t4\nrunning\tUPDATE t\t4\t3\nblocker\tidle in transaction\tUPDATE t\t3\n\
+            table\tpublic.t\t2\t900\ntotal\thit\t12\ntotal\twal\t\nsetting\twork_mem\t4096\t/x:3\nnews\t1\n";
+        let read = statistics(text).unwrap();
+        assert!(read.sees_all);
+        assert_eq!(read.sessions[0].count, 4);
+        assert_eq!((read.idle_s, read.locks_waited), (6.5, 4));
+        assert_eq!(read.running[0].waiting, 3);
+        assert_eq!(read.blockers[0].blocked, 3);
+        assert_eq!(read.tables[0].rows, 900);
+        assert_eq!(read.totals, BTreeMap::from([("hit".to_owned(), 12)]));
+        assert_eq!(read.settings[0].file, "/x:3");
+        assert_eq!(statistics("session\tactive"), None);
+    }
+
+    #[test]
+    fn rows_and_errors_are_read() {
+        let body = b"\0\x02\0\0\0\x03a\tb\xff\xff\xff\xff";
+        assert_eq!(row(body), Some(vec!["a b".to_owned(), String::new()]));
+        assert_eq!(row(&body[..8]), None);
+        let error = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
+        assert_eq!(error_field(error, b'C').as_deref(), Some("53300"));
+        assert_eq!(error_field(error, b'H'), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = row(&bytes);
+            let _ = error_field(&bytes, b'C');
+            let _ = statistics(&String::from_utf8_lossy(&bytes));
+        }
+    }
+}

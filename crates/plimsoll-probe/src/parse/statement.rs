@@ -1,0 +1,154 @@
+//! SQL statements as they are shown: without the values that stand in them, which may be anybody's.
+
+/// Longest form of a statement that is kept, bytes.
+pub const SHAPE_LEN_MAX: usize = 160;
+
+/// The form of a statement: values become `?`, blanks one blank. `,` and `=` become `;` and `is`, because a series'
+/// labels may not hold them.
+pub fn shape(text: &str) -> String {
+    let mut shape = String::new();
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if shape.len() >= SHAPE_LEN_MAX {
+            shape.push('…');
+            break;
+        }
+        match character {
+            '\'' => {
+                skip_quoted(&mut characters);
+                shape.push('?');
+            }
+            // A name: its quotes tell nothing.
+            '"' | '`' => {}
+            '$' if characters.peek().is_some_and(char::is_ascii_digit) => {
+                while characters.next_if(char::is_ascii_digit).is_some() {}
+                shape.push('?');
+            }
+            digit if digit.is_ascii_digit() && !ends_in_name(&shape) => {
+                while characters
+                    .next_if(|next| next.is_ascii_alphanumeric() || *next == '.')
+                    .is_some()
+                {}
+                shape.push('?');
+            }
+            '=' => {
+                let before = shape.trim_end_matches(' ').len();
+                let sign = match shape[..before].chars().last() {
+                    Some('<') => Some("≤"),
+                    Some('>') => Some("≥"),
+                    Some('!') => Some("≠"),
+                    _ => None,
+                };
+                if let Some(sign) = sign {
+                    shape.truncate(before - 1);
+                    shape.push_str(sign);
+                } else {
+                    blank(&mut shape);
+                    shape.push_str("is ");
+                }
+            }
+            ',' => shape.push(';'),
+            '{' | '}' => shape.push('_'),
+            other if other.is_whitespace() || other.is_control() => blank(&mut shape),
+            other => shape.push(other),
+        }
+    }
+    shape.truncate(shape.trim_end_matches([' ', ';']).len());
+    // How many values a list holds makes no other statement of it.
+    while let Some(at) = shape.find("?; ?") {
+        shape.replace_range(at..at + 4, "?");
+    }
+    shape
+}
+
+/// Ends a word, where one was begun.
+fn blank(shape: &mut String) {
+    if !shape.is_empty() && !shape.ends_with(' ') {
+        shape.push(' ');
+    }
+}
+
+fn ends_in_name(shape: &str) -> bool {
+    shape
+        .chars()
+        .last()
+        .is_some_and(|last| last.is_alphanumeric() || last == '_')
+}
+
+/// To the end of a text in quotes; two of them stand for one.
+fn skip_quoted(characters: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while let Some(inner) = characters.next() {
+        match inner {
+            '\\' => {
+                characters.next();
+            }
+            '\'' if characters.next_if_eq(&'\'').is_none() => return,
+            _ => {}
+        }
+    }
+}
+
+/// Statements with how often each was seen, by form: the most frequent first, so many at most.
+pub fn by_shape<'a>(
+    seen: impl Iterator<Item = (&'a str, f64)>,
+    count_max: usize,
+) -> Vec<(String, f64)> {
+    let mut shapes = std::collections::BTreeMap::<String, f64>::new();
+    for (text, count) in seen.filter(|(_, count)| *count > 0.0) {
+        *shapes.entry(shape(text)).or_default() += count;
+    }
+    let mut shapes: Vec<(String, f64)> = shapes.into_iter().collect();
+    shapes.sort_by(|a, b| b.1.total_cmp(&a.1));
+    shapes.truncate(count_max);
+    shapes
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_are_left_out() {
+        for (text, right) in [
+            (
+                "SELECT a, b FROM t1 WHERE login = 'o''hara' AND n>=12.5",
+                "SELECT a; b FROM t1 WHERE login is ? AND n≥?",
+            ),
+            (
+                "UPDATE \"Stock\" SET n=n - $1\n  WHERE id = $2",
+                "UPDATE Stock SET n is n - ? WHERE id is ?",
+            ),
+            (
+                "SELECT * FROM t WHERE id IN (1, 2, 3, 4)",
+                "SELECT * FROM t WHERE id IN (?)",
+            ),
+            ("", ""),
+        ] {
+            assert_eq!(shape(text), right);
+        }
+        let long = shape(&"abc ".repeat(1000));
+        assert!(
+            long.len() < SHAPE_LEN_MAX + 8 && long.ends_with('…'),
+            "{long}"
+        );
+    }
+
+    #[test]
+    fn statements_that_differ_in_values_are_one() {
+        let seen = [("SELECT 1", 2.0), ("SELECT 2", 3.0), ("SELECT now()", 4.0)];
+        let right = vec![("SELECT ?".to_owned(), 5.0)];
+        assert_eq!(by_shape(seen.into_iter(), 1), right);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_has_a_form_that_a_label_may_hold(text in ".{0,400}") {
+            let shape = shape(&text);
+            let is_safe = !shape.contains([',', '=', '{', '}']);
+            prop_assert!(is_safe, "{}", shape);
+            prop_assert!(!shape.chars().any(char::is_control));
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! `plimsoll-bottlenecks`: plants limits in real programs, has Plimsoll name them, and says whether it was right.
+
+use std::fmt::Write as _;
+use std::io::{self, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Instant;
+
+use clap::Parser;
+use flate2::read::MultiGzDecoder;
+use plimsoll_testkit::corpus::{Planted, Scene, all};
+use serde_json::Value;
+
+/// Plants limits in real programs and has them named
+#[derive(Parser)]
+#[command(name = "plimsoll-bottlenecks")]
+struct Arguments {
+    /// The program that names them
+    #[arg(long, value_name = "FILE")]
+    plimsoll: PathBuf,
+    /// Only those whose name holds one of these
+    only: Vec<String>,
+    /// Write the table here, in Markdown
+    #[arg(long, value_name = "FILE")]
+    table: Option<PathBuf>,
+}
+
+/// What became of one planted limit.
+struct Outcome {
+    planted: &'static Planted,
+    /// Place of the right finding, from 1; 0 where it is missing. Where everything is healthy 1 is silence.
+    place: usize,
+    /// What was named first.
+    named: String,
+    /// The run tells nothing: this machine had no time for it.
+    disturbed: bool,
+    took_s: f64,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let is_wanted = |planted: &&Planted| {
+        arguments.only.is_empty()
+            || arguments
+                .only
+                .iter()
+                .any(|word| planted.name.contains(word.as_str()))
+    };
+    let mut outcomes = Vec::new();
+    for planted in all().into_iter().filter(is_wanted) {
+        let outcome = try_one(planted, &arguments.plimsoll);
+        say(&format!("{}\n", line(&outcome)));
+        outcomes.push(outcome);
+    }
+    let summary = summary(&outcomes);
+    say(&format!("{summary}\n"));
+    if let Some(path) = &arguments.table
+        && let Err(error) = std::fs::write(path, table(&outcomes, &summary))
+    {
+        say(&format!("cannot write {}: {error}\n", path.display()));
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how long each took is told, and nothing is decided by it"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+fn try_one(planted: &'static Planted, plimsoll: &Path) -> Outcome {
+    let begin = now();
+    let scene = (planted.start)();
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (findings, disturbed) = findings(&scene, plimsoll, folder.path());
+    drop(scene);
+    let is_right = |finding: &Value| {
+        let rule = finding["rule"].as_str().unwrap_or_default();
+        planted.rules.contains(&rule)
+    };
+    // The instrument's own limits are true, and not what was planted.
+    let findings: Vec<&Value> = findings
+        .iter()
+        .filter(|finding| finding["rule"] != "G1")
+        .collect();
+    let place = if planted.rules.is_empty() {
+        usize::from(findings.is_empty())
+    } else {
+        findings
+            .iter()
+            .position(|finding| is_right(finding))
+            .map_or(0, |at| at + 1)
+    };
+    let named = findings.first().map_or_else(String::new, |finding| {
+        let text = |field: &str| finding[field].as_str().unwrap_or_default().to_owned();
+        format!("{}: {}", text("rule"), text("sentence"))
+    });
+    Outcome {
+        planted,
+        place,
+        named,
+        disturbed,
+        took_s: begin.elapsed().as_secs_f64(),
+    }
+}
+
+/// The findings of a run, and whether this machine was too busy for it to tell anything.
+fn findings(scene: &Scene, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool) {
+    std::fs::write(folder.join("watch.yaml"), &scene.watch).expect("there is room for a file");
+    let done = Command::new(plimsoll)
+        .args([
+            "run",
+            &scene.url,
+            "--phase",
+            scene.loads[0],
+            "--phase",
+            scene.loads[1],
+        ])
+        .args(["--watch", "watch.yaml", "--timeout", "2s", "--json"])
+        .args(["--objective", "p95 < 500ms, errors < 1%"])
+        .args(&scene.more)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .expect("plimsoll starts");
+    let json: Value = serde_json::from_slice(&done.stdout).unwrap_or_else(|error| {
+        panic!(
+            "no JSON ({error}): {}",
+            String::from_utf8_lossy(&done.stderr)
+        )
+    });
+    let disturbed = !json["void"].is_null();
+    let files = std::fs::read_dir(folder.join("plimsoll"))
+        .into_iter()
+        .flatten();
+    let mut files = files.filter_map(|entry| Some(entry.ok()?.path()));
+    let log = files.find(|path| path.extension().is_some_and(|ending| ending == "run"));
+    let mut text = String::new();
+    let file = log.and_then(|log| std::fs::File::open(log).ok());
+    let read = file.map(|file| MultiGzDecoder::new(file).read_to_string(&mut text));
+    assert!(read.is_some_and(|read| read.is_ok()), "the run left a log");
+    let events = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut made = events.filter(|event| event["event"] == "findings_made");
+    let findings = made
+        .next()
+        .and_then(|event| event["data"].as_array().cloned());
+    (findings.unwrap_or_default(), disturbed)
+}
+
+fn verdict(outcome: &Outcome) -> &'static str {
+    match (outcome.place, outcome.planted.rules.is_empty()) {
+        (1, true) => "silent, right",
+        (_, true) => "WRONG: not silent",
+        (1, false) => "right",
+        (2, false) => "second",
+        _ => "WRONG",
+    }
+}
+
+fn line(outcome: &Outcome) -> String {
+    let disturbed = if outcome.disturbed {
+        " (this machine was disturbed)"
+    } else {
+        ""
+    };
+    format!(
+        "{:<18} {:>4.0} s  {}{disturbed}\n{:26}{}",
+        verdict(outcome),
+        outcome.took_s,
+        outcome.planted.name,
+        "",
+        if outcome.named.is_empty() {
+            "nothing was named"
+        } else {
+            &outcome.named
+        }
+    )
+}
+
+fn summary(outcomes: &[Outcome]) -> String {
+    let planted = outcomes
+        .iter()
+        .filter(|outcome| !outcome.planted.rules.is_empty());
+    let (count, first) = (
+        planted.clone().count(),
+        planted.clone().filter(|outcome| outcome.place == 1).count(),
+    );
+    let two = planted
+        .filter(|outcome| (1..=2).contains(&outcome.place))
+        .count();
+    let healthy = outcomes
+        .iter()
+        .filter(|outcome| outcome.planted.rules.is_empty());
+    let silent = healthy.clone().filter(|outcome| outcome.place == 1).count();
+    format!(
+        "{first} of {count} planted limits named first, {two} among the first two; silent on {silent} of {} healthy ones",
+        healthy.count()
+    )
+}
+
+fn table(outcomes: &[Outcome], summary: &str) -> String {
+    let mut text = format!(
+        "# Planted limits\n\nMade by `cargo xtask bottlenecks`: each limit is planted in a real program, a run of two loads is \
+         made, and what it names first is compared with what was planted. {summary}.\n\n\
+         | Planted | Rule | Verdict | Named first | Time |\n|---|---|---|---|---|\n"
+    );
+    for outcome in outcomes {
+        let named = if outcome.named.is_empty() {
+            "nothing"
+        } else {
+            &outcome.named
+        };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {:.0} s |",
+            outcome.planted.name,
+            outcome.planted.rules.join(", "),
+            verdict(outcome),
+            named.replace('|', "\\|"),
+            outcome.took_s
+        );
+    }
+    text
+}

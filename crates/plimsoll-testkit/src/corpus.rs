@@ -1,0 +1,66 @@
+//! Limits planted in real programs, for `cargo xtask bottlenecks`: what is served, what is watched, with which loads, and
+//! which rule must name it.
+
+mod databases;
+mod machine;
+mod proxies;
+
+use std::any::Any;
+use std::fmt;
+
+/// A service with a planted limit that runs.
+pub struct Scene {
+    /// Where requests go.
+    pub url: String,
+    /// What stands behind `watch:`.
+    pub watch: String,
+    /// A load that it carries, and one that it does not, as `--phase` takes them.
+    pub loads: [&'static str; 2],
+    /// Further arguments.
+    pub more: Vec<String>,
+    /// What must live as long.
+    pub programs: Vec<Box<dyn Any>>,
+}
+
+impl fmt::Debug for Scene {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scene")
+            .field("url", &self.url)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Scene {
+    fn new(url: String, watch: String, loads: [&'static str; 2]) -> Self {
+        Self {
+            url,
+            watch,
+            loads,
+            more: Vec::new(),
+            programs: Vec::new(),
+        }
+    }
+
+    fn holding(mut self, program: impl Any) -> Self {
+        self.programs.push(Box::new(program));
+        self
+    }
+}
+
+/// A planted limit.
+#[derive(Debug)]
+pub struct Planted {
+    /// What was planted.
+    pub name: &'static str,
+    /// The rules that name it; none where everything is healthy.
+    pub rules: &'static [&'static str],
+    /// Starts it.
+    pub start: fn() -> Scene,
+}
+
+/// Every planted limit.
+#[must_use]
+pub fn all() -> Vec<&'static Planted> {
+    let all = [proxies::PLANTED, machine::PLANTED, databases::PLANTED];
+    all.into_iter().flatten().collect()
+}

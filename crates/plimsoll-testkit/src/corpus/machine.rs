@@ -1,0 +1,82 @@
+//! Limits of the application itself and of the machine below it.
+
+use super::{Planted, Scene};
+use crate::program::runtimes::Script;
+
+pub(super) const PLANTED: &[Planted] = &[
+    Planted {
+        name: "Node: each request computes on the event loop",
+        rules: &["C3", "J1"],
+        start: node_loop,
+    },
+    Planted {
+        name: "Node: passwords hashed on the event loop (pbkdf2Sync)",
+        rules: &["C3", "J1"],
+        start: node_hash,
+    },
+    Planted {
+        name: "Python: one thread computes",
+        rules: &["C3"],
+        start: python_thread,
+    },
+    Planted {
+        name: "a backlog of 8 before an application that sleeps",
+        rules: &["N1"],
+        start: backlog,
+    },
+];
+
+const NODE_LOOP: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; while (Date.now() < end); \
+    a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+const NODE_HASH: &str = "const c = require('crypto'); require('http').createServer((q, a) => { c.pbkdf2Sync('secret', 'salt', \
+    30000, 32, 'sha256'); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+const PYTHON_THREAD: &str = "
+import sys, http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.0'
+    def do_GET(self):
+        sum(i * i for i in range(150000))
+        self.send_response(200); self.send_header('content-length', '4'); self.end_headers(); self.wfile.write(b'done')
+    def log_message(self, *a): pass
+class Server(http.server.HTTPServer):
+    request_queue_size = 511
+server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
+print('ready', flush=True)
+server.serve_forever()
+";
+const BACKLOG: &str = "
+import sys, time, http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.0'
+    def do_GET(self):
+        time.sleep(0.05)
+        self.send_response(200); self.send_header('content-length', '4'); self.end_headers(); self.wfile.write(b'done')
+    def log_message(self, *a): pass
+class Server(http.server.HTTPServer):
+    request_queue_size = 8
+server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
+print('ready', flush=True)
+server.serve_forever()
+";
+
+fn script(interpreter: &str, text: &str, loads: [&'static str; 2]) -> Scene {
+    let script = Script::start(interpreter, text);
+    let watch = format!("pid: {}\n", script.program.pid());
+    Scene::new(format!("http://{}/", script.address), watch, loads).holding(script)
+}
+
+fn node_loop() -> Scene {
+    script("node", NODE_LOOP, ["5/s:4s", "120/s:8s"])
+}
+
+fn node_hash() -> Scene {
+    script("node", NODE_HASH, ["5/s:4s", "200/s:8s"])
+}
+
+fn python_thread() -> Scene {
+    script("python3", PYTHON_THREAD, ["5/s:4s", "200/s:8s"])
+}
+
+fn backlog() -> Scene {
+    script("python3", BACKLOG, ["3/s:4s", "100/s:8s"])
+}

@@ -1,0 +1,278 @@
+//! Databases from the system's packages.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+
+use super::{Program, folder, write};
+use crate::port;
+
+/// The beginning of a command that a database's own account carries out, where root may not; the folder becomes its own.
+fn become_account(account: &str, folder: &Path) -> Vec<String> {
+    if !rustix::process::geteuid().is_root() {
+        return Vec::new();
+    }
+    let owner = format!("{account}:{account}");
+    let given = Command::new("chown")
+        .arg("-R")
+        .arg(owner)
+        .arg(folder)
+        .status();
+    assert!(
+        given.is_ok_and(|status| status.success()),
+        "the folder is given away"
+    );
+    let words = [
+        "setpriv",
+        &format!("--reuid={account}"),
+        &format!("--regid={account}"),
+        "--clear-groups",
+        "--pdeathsig",
+        "INT",
+        "--",
+    ];
+    words.map(str::to_owned).to_vec()
+}
+
+/// Carries out a command to its end.
+fn carry_out(words: &[&str]) -> String {
+    let done = Command::new(words[0])
+        .args(&words[1..])
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .output()
+        .unwrap_or_else(|error| panic!("{} starts: {error}", words[0]));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{words:?}:\n{said}");
+    String::from_utf8_lossy(&done.stdout).into_owned()
+}
+
+fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
+    first
+        .iter()
+        .map(String::as_str)
+        .chain(rest.iter().copied())
+        .collect()
+}
+
+/// PostgreSQL, which trusts whoever comes but the role `eye`, who needs a password.
+#[derive(Debug)]
+pub struct Postgres {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Postgres {
+    /// Starts it with lines of its configuration. It will not be run by root, so root becomes `postgres`.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    #[must_use]
+    pub fn start(lines: &str) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let account = become_account("postgres", folder.path());
+        let binaries = binaries();
+        let data = folder.path().join("data").display().to_string();
+        let initdb = binaries.join("initdb").display().to_string();
+        let make = [
+            &initdb,
+            "-D",
+            &data,
+            "-A",
+            "trust",
+            "-U",
+            "postgres",
+            "--no-sync",
+            "-E",
+            "UTF8",
+            "--locale=C",
+        ];
+        carry_out(&words(&account, &make));
+        let access = "local all all trust\nhost all eye 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
+        write(&folder.path().join("data/pg_hba.conf"), access);
+        let text = format!(
+            "listen_addresses = '{}'\nport = {}\nunix_socket_directories = '{}'\nfsync = off\n{lines}\n",
+            address.ip(),
+            address.port(),
+            folder.path().display()
+        );
+        write(&folder.path().join("data/postgresql.conf"), &text);
+        let server = binaries.join("postgres").display().to_string();
+        let command = words(&account, &[&server, "-D", &data]);
+        let mut program = Program::start(folder, &command, "ready to accept connections");
+        // It would wait for its clients else.
+        program.end = Signal::INT;
+        Self { program, address }
+    }
+
+    /// Its configuration.
+    #[must_use]
+    pub fn configuration(&self) -> PathBuf {
+        self.program.path().join("data/postgresql.conf")
+    }
+
+    /// Its socket.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        let name = format!(".s.PGSQL.{}", self.address.port());
+        self.program.path().join(name)
+    }
+
+    /// How the administrator comes in.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@{}/postgres", self.address)
+    }
+
+    /// Carries out statements; what they answer.
+    ///
+    /// # Panics
+    /// When one of them fails.
+    pub fn say(&self, statements: &str) -> String {
+        carry_out(&[
+            "psql",
+            &self.url(),
+            "-qtAX",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-c",
+            statements,
+        ])
+    }
+
+    /// Carries out statements in a session that stays as they leave it.
+    ///
+    /// # Panics
+    /// When it cannot be begun.
+    #[must_use]
+    pub fn hold(&self, statements: &str) -> Held {
+        Held::begin(&["psql", &self.url(), "-qX"], statements)
+    }
+}
+
+/// Where the newest PostgreSQL has its programs.
+fn binaries() -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    let version = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.ok()?.file_name().to_str()?.parse::<u32>().ok()
+    };
+    let newest = versions.filter_map(version).max();
+    let newest = newest.expect("PostgreSQL is installed: apt-get install postgresql");
+    PathBuf::from(format!("/usr/lib/postgresql/{newest}/bin"))
+}
+
+/// A session that stays as it is until it is dropped.
+#[derive(Debug)]
+pub struct Held {
+    client: Child,
+}
+
+impl Held {
+    fn begin(client: &[&str], statements: &str) -> Self {
+        let mut client = Command::new("setpriv")
+            .args(["--pdeathsig", "TERM", "--"])
+            .args(client)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("a client starts");
+        let input = client.stdin.as_mut().expect("its input is piped");
+        writeln!(input, "{statements}").expect("it takes statements");
+        Self { client }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.client.kill();
+        let _ = self.client.wait();
+    }
+}
+
+/// MariaDB, whose `root` needs no password on this machine.
+#[derive(Debug)]
+pub struct Mariadb {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Its configuration.
+    pub configuration: PathBuf,
+}
+
+impl Mariadb {
+    /// Starts it with lines of its configuration. Root becomes `mysql`.
+    ///
+    /// # Panics
+    /// When it cannot be set up.
+    #[must_use]
+    pub fn start(lines: &str) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let prefix = folder.path().display().to_string();
+        let configuration = folder.path().join("my.cnf");
+        let text = format!(
+            "[mariadbd]\ndatadir = {prefix}/data\nsocket = {prefix}/mysqld.sock\nbind-address = {}\nport = {}\n\
+             pid-file = {prefix}/pid\ninnodb_flush_log_at_trx_commit = 0\ninnodb_log_file_size = 16M\n{lines}\n",
+            address.ip(),
+            address.port()
+        );
+        write(&configuration, &text);
+        let account = become_account("mysql", folder.path());
+        let defaults = format!("--defaults-file={}", configuration.display());
+        let make = [
+            "mariadb-install-db",
+            &defaults,
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+        ];
+        carry_out(&words(&account, &make));
+        let command = words(&account, &["/usr/sbin/mariadbd", &defaults]);
+        let socket = folder.path().join("mysqld.sock");
+        Self {
+            program: Program::start(folder, &command, "ready for connections"),
+            address,
+            socket,
+            configuration,
+        }
+    }
+
+    fn client(&self) -> [String; 4] {
+        let socket = format!("--socket={}", self.socket.display());
+        [
+            "mariadb".to_owned(),
+            socket,
+            "--user=root".to_owned(),
+            "--batch".to_owned(),
+        ]
+    }
+
+    /// Carries out statements; what they answer.
+    ///
+    /// # Panics
+    /// When one of them fails.
+    pub fn say(&self, statements: &str) -> String {
+        let client = self.client();
+        carry_out(&words(
+            &client,
+            &["--skip-column-names", "--execute", statements],
+        ))
+    }
+
+    /// Carries out statements in a session that stays as they leave it.
+    ///
+    /// # Panics
+    /// When it cannot be begun.
+    #[must_use]
+    pub fn hold(&self, statements: &str) -> Held {
+        Held::begin(&words(&self.client(), &[]), statements)
+    }
+}

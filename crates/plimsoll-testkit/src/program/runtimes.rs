@@ -1,0 +1,218 @@
+//! What runs applications, from the system's packages, and an application that stands before a database.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::databases::{Mariadb, Postgres};
+use super::{Program, folder, write};
+use crate::port;
+
+/// An application in Ruby, run by Puma, that carries out one statement for each request. Each thread keeps its session.
+#[derive(Debug)]
+pub struct Puma {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where its control server listens.
+    pub control: SocketAddr,
+}
+
+/// What its control server wants to hear.
+pub const TOKEN: &str = "let-me-see";
+
+/// How a session is begun and a statement carried out.
+const POSTGRES: &str = "require 'pg'\nBEGIN_SESSION = -> { PG.connect(ENV['DATABASE']) }\nSAY = ->(c, s) { c.exec(s) }\n";
+const MARIADB: &str = "require 'mysql2'\nBEGIN_SESSION = -> { Mysql2::Client.new(socket: ENV['DATABASE'], username: 'root', \
+    database: 'test_shop', flags: Mysql2::Client::MULTI_STATEMENTS) }\n\
+    SAY = ->(c, s) { c.query(s); c.store_result while c.next_result }\n";
+const NOTHING: &str = "BEGIN_SESSION = -> { nil }\nSAY = ->(_, s) { sleep(s.to_f) }\n";
+const APPLICATION: &str = "
+run(lambda do |_env|
+  begin
+    Thread.current[:session] ||= BEGIN_SESSION.call
+    SAY.call(Thread.current[:session], STATEMENT.gsub('RANDOM') { rand(1_000_000).to_s })
+    [200, { 'content-type' => 'text/plain' }, ['done']]
+  rescue StandardError => e
+    begin
+      Thread.current[:session]&.close
+    rescue StandardError
+    end
+    Thread.current[:session] = nil
+    [503, { 'content-type' => 'text/plain' }, [e.message]]
+  end
+end)
+";
+
+impl Puma {
+    /// Starts it with so many threads before PostgreSQL; `RANDOM` in the statement is another number each time.
+    #[must_use]
+    pub fn before_postgres(database: &Postgres, threads: u32, statement: &str) -> Self {
+        Self::start(POSTGRES, &database.url(), threads, statement)
+    }
+
+    /// The same before MariaDB and its database `test_shop`.
+    #[must_use]
+    pub fn before_mariadb(database: &Mariadb, threads: u32, statement: &str) -> Self {
+        Self::start(
+            MARIADB,
+            &database.socket.display().to_string(),
+            threads,
+            statement,
+        )
+    }
+
+    /// The same as somebody who is no administrator.
+    #[must_use]
+    pub fn before_postgres_as(
+        database: &Postgres,
+        role: &str,
+        threads: u32,
+        statement: &str,
+    ) -> Self {
+        let url = format!("postgres://{role}@{}/postgres", database.address);
+        Self::start(POSTGRES, &url, threads, statement)
+    }
+
+    /// The same before nothing: each request sleeps.
+    #[must_use]
+    pub fn sleeping(threads: u32, seconds: &str) -> Self {
+        Self::start(NOTHING, "none", threads, seconds)
+    }
+
+    fn start(adapter: &str, database: &str, threads: u32, statement: &str) -> Self {
+        let (folder, address, control) = (folder(), port::unused(), port::unused());
+        let path = folder.path().join("config.ru");
+        let quoted = statement.replace('\\', "\\\\").replace('\'', "\\'");
+        write(
+            &path,
+            &format!("{adapter}STATEMENT = '{quoted}'\n{APPLICATION}"),
+        );
+        let (bind, threads) = (format!("tcp://{address}"), format!("{threads}:{threads}"));
+        let (path, database) = (path.display().to_string(), format!("DATABASE={database}"));
+        let server = format!("tcp://{control}");
+        let command = [
+            "env",
+            &database,
+            "puma",
+            "-e",
+            "production",
+            "-b",
+            &bind,
+            "-t",
+            &threads,
+            "--control-url",
+            &server,
+            "--control-token",
+            TOKEN,
+            &path,
+        ];
+        Self {
+            program: Program::start(folder, &command, "Use Ctrl-C to stop"),
+            address,
+            control,
+        }
+    }
+
+    /// Where requests go.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+}
+
+/// PHP-FPM with one pool and one script, which it runs whatever is asked for.
+#[derive(Debug)]
+pub struct PhpFpm {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Where it tells of itself.
+    pub status: SocketAddr,
+    /// Its configuration.
+    pub configuration: PathBuf,
+}
+
+impl PhpFpm {
+    /// Starts it with so many processes. With `tells_apart`, its page has a listener of its own.
+    #[must_use]
+    pub fn start(children: u32, tells_apart: bool, script: &str) -> Self {
+        let (folder, address, apart) = (folder(), port::unused(), port::unused());
+        write(&folder.path().join("index.php"), &format!("<?php {script}"));
+        let is_root = rustix::process::geteuid().is_root();
+        let user = if is_root {
+            "user = root\ngroup = root\n"
+        } else {
+            ""
+        };
+        let (listener, status) = if tells_apart {
+            (format!("pm.status_listen = {apart}\n"), apart)
+        } else {
+            (String::new(), address)
+        };
+        let text = format!(
+            "[global]\ndaemonize = no\nerror_log = /dev/stderr\n[www]\nlisten = {address}\n{user}pm = static\n\
+             pm.max_children = {children}\npm.status_path = /status\n{listener}"
+        );
+        let configuration = folder.path().join("php-fpm.conf");
+        write(&configuration, &text);
+        let program = program().display().to_string();
+        let path = configuration.display().to_string();
+        let command = [&program, "-F", "-R", "-n", "-y", &path];
+        Self {
+            program: Program::start(folder, &command, "ready to handle connections"),
+            address,
+            status,
+            configuration,
+        }
+    }
+
+    /// What nginx says in a `location` to hand requests on.
+    #[must_use]
+    pub fn location(&self) -> String {
+        let script = self.program.path().join("index.php");
+        format!(
+            "location / {{ fastcgi_pass {}; fastcgi_param SCRIPT_FILENAME {}; fastcgi_param REQUEST_METHOD GET; }}",
+            self.address,
+            script.display()
+        )
+    }
+}
+
+/// The newest PHP-FPM.
+fn program() -> PathBuf {
+    let names = std::fs::read_dir("/usr/sbin").into_iter().flatten();
+    let names = names.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let newest = names.filter(|name| name.starts_with("php-fpm")).max();
+    let newest = newest.expect("PHP-FPM is installed: apt-get install php-fpm");
+    PathBuf::from("/usr/sbin").join(newest)
+}
+
+/// A script that listens on the port it is given, and says `ready`.
+#[derive(Debug)]
+pub struct Script {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Script {
+    /// Starts it by an interpreter and its arguments, with blanks between.
+    #[must_use]
+    pub fn start(interpreter: &str, text: &str) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let path = folder.path().join("script");
+        write(&path, text);
+        let (path, port) = (path.display().to_string(), address.port().to_string());
+        let words: Vec<&str> = interpreter
+            .split(' ')
+            .chain([path.as_str(), &port])
+            .collect();
+        Self {
+            program: Program::start(folder, &words, "ready"),
+            address,
+        }
+    }
+}

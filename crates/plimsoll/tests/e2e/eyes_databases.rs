@@ -1,0 +1,168 @@
+//! Databases at their limit, behind an application that says nothing of it: what is named first.
+
+use plimsoll_testkit::program::databases::{Mariadb, Postgres};
+use plimsoll_testkit::program::runtimes::Puma;
+
+use crate::eyes::{best, found, says};
+use crate::support::Place;
+
+/// A table of so many rows, each with a customer.
+const ORDERS: &str = "CREATE TABLE orders (id int PRIMARY KEY, customer int, note text)";
+
+/// Fills it in PostgreSQL.
+fn orders(database: &Postgres, rows: u32) {
+    database.say(&format!(
+        "{ORDERS}; INSERT INTO orders SELECT i, i, 'a note of an order' FROM generate_series(1, {rows}) i; ANALYZE orders"
+    ));
+}
+
+#[test]
+fn postgres_lacks_an_index() {
+    let database = Postgres::start("max_parallel_workers_per_gather = 0");
+    orders(&database, 300_000);
+    let statement = "SELECT count(*) FROM orders WHERE customer = RANDOM";
+    let application = Puma::before_postgres(&database, 12, statement);
+    let watch = format!(
+        "postgres: postgres://postgres@{}/postgres\n",
+        database.address
+    );
+    let load = ["2/s:3s", "400/s:6s"];
+    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
+        return;
+    };
+    let best = best(&found, "P7");
+    says(
+        &best,
+        "limit",
+        &["a missing index on public.orders in PostgreSQL"],
+    );
+    says(
+        &best,
+        "sentence",
+        &[
+            "300000 each time",
+            "SELECT count(*) FROM orders WHERE customer is ?",
+        ],
+    );
+    says(
+        &best,
+        "remedy",
+        &["CREATE INDEX CONCURRENTLY ON public.orders (customer)"],
+    );
+}
+
+#[test]
+fn postgres_sessions_wait_for_a_row() {
+    let database = Postgres::start("");
+    database.say("CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)");
+    let statement = "BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1; SELECT pg_sleep(0.05); COMMIT";
+    let application = Puma::before_postgres(&database, 12, statement);
+    let watch = format!(
+        "postgres: {{ at: '{}', user: postgres }}\n",
+        database.socket().display()
+    );
+    let load = ["3/s:3s", "60/s:6s"];
+    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
+        return;
+    };
+    let best = best(&found, "P3");
+    says(&best, "limit", &["locks in PostgreSQL"]);
+    says(
+        &best,
+        "sentence",
+        &["waited for a lock", "UPDATE stock SET n"],
+    );
+}
+
+#[test]
+fn postgres_takes_no_more_sessions() {
+    let database = Postgres::start("max_connections = 10");
+    database.say("CREATE ROLE shop LOGIN");
+    let application = Puma::before_postgres_as(&database, "shop", 16, "SELECT pg_sleep(0.1)");
+    let watch = format!(
+        "postgres: postgres://postgres@{}/postgres\n",
+        database.address
+    );
+    let load = ["1/s:3s", "150/s:6s"];
+    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
+        return;
+    };
+    let best = best(&found, "P1");
+    says(&best, "limit", &["max_connections of PostgreSQL"]);
+    let file = format!("{}:5", database.configuration().display());
+    says(&best, "remedy", &["(now 10)", &file, "pgbouncer"]);
+}
+
+#[test]
+fn an_idle_transaction_holds_what_all_wait_for() {
+    let database = Postgres::start("");
+    database.say("CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)");
+    let application =
+        Puma::before_postgres(&database, 12, "UPDATE stock SET n = n - 1 WHERE id = 1");
+    let _forgotten = database.hold("BEGIN; UPDATE stock SET n = 0 WHERE id = 1;\n");
+    let watch = format!(
+        "postgres: postgres://postgres@{}/postgres\n",
+        database.address
+    );
+    let load = ["5/s:6s", "50/s:6s"];
+    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
+        return;
+    };
+    let best = best(&found, "P8");
+    says(&best, "limit", &["an idle transaction in PostgreSQL"]);
+    says(&best, "remedy", &["idle_in_transaction_session_timeout"]);
+}
+
+/// A shop in MariaDB.
+fn shop(lines: &str, statements: &str) -> Mariadb {
+    let database = Mariadb::start(lines);
+    database.say(&format!(
+        "CREATE DATABASE test_shop; USE test_shop; {statements}"
+    ));
+    database
+}
+
+#[test]
+fn mariadb_lacks_an_index() {
+    let fill = format!(
+        "{ORDERS}; INSERT INTO orders SELECT seq, seq, 'a note of an order' FROM seq_1_to_300000"
+    );
+    let database = shop("", &fill);
+    let statement = "SELECT count(*) FROM orders WHERE customer = RANDOM";
+    let application = Puma::before_mariadb(&database, 12, statement);
+    let watch = format!(
+        "mariadb: {{ at: 'unix:{}', user: root }}\n",
+        database.socket.display()
+    );
+    let load = ["2/s:3s", "400/s:6s"];
+    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
+        return;
+    };
+    let best = best(&found, "Q3");
+    says(
+        &best,
+        "sentence",
+        &["SELECT count(*) FROM orders WHERE customer is ?"],
+    );
+    says(&best, "remedy", &["ADD INDEX (customer)"]);
+}
+
+#[test]
+fn mariadb_sessions_wait_for_a_row() {
+    let database = shop(
+        "",
+        "CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)",
+    );
+    let statement = "BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1; SELECT SLEEP(0.05); COMMIT";
+    let application = Puma::before_mariadb(&database, 12, statement);
+    let watch = format!(
+        "mariadb: {{ at: 'unix:{}', user: root }}\n",
+        database.socket.display()
+    );
+    let load = ["3/s:3s", "60/s:6s"];
+    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
+        return;
+    };
+    let best = best(&found, "Q6");
+    says(&best, "limit", &["row locks in MariaDB"]);
+}

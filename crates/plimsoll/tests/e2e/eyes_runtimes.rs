@@ -1,0 +1,110 @@
+//! What runs applications, and what stands before it, at its limit: what is named first.
+
+use plimsoll_testkit::program::Nginx;
+use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, Script, TOKEN};
+use serde_json::Value;
+
+use crate::eyes::{best, found, says};
+use crate::support::Place;
+
+/// What is found of two processes whose page has a listener of its own, or not.
+fn of_php_fpm(tells_apart: bool) -> Option<(PhpFpm, Value)> {
+    let fpm = PhpFpm::start(2, tells_apart, "usleep(100000); echo 'done';");
+    let nginx = Nginx::start(1024, false, &fpm.location());
+    let watch = format!("php-fpm: {}/status\n", fpm.status);
+    let url = format!("http://{}/", nginx.address);
+    let found = found(&Place::new(), &url, &watch, ["5/s:3s", "80/s:6s"], &[])?;
+    let best = best(&found, "R3");
+    Some((fpm, best))
+}
+
+#[test]
+fn php_fpm_has_few_processes() {
+    let Some((fpm, best)) = of_php_fpm(true) else {
+        return;
+    };
+    says(&best, "limit", &["pm.max_children of PHP-FPM"]);
+    says(&best, "tier", &["runtime"]);
+    says(
+        &best,
+        "sentence",
+        &[
+            "all 2 processes of PHP-FPM were used",
+            "requests waited for one",
+        ],
+    );
+    let file = format!("{}:", fpm.configuration.display());
+    says(&best, "remedy", &["raise `pm.max_children` (now 2)", &file]);
+}
+
+#[test]
+fn php_fpm_has_no_process_left_to_tell() {
+    let Some((_fpm, best)) = of_php_fpm(false) else {
+        return;
+    };
+    says(&best, "sentence", &["none was left to answer about itself"]);
+}
+
+#[test]
+fn puma_has_few_threads() {
+    let puma = Puma::sleeping(4, "0.1");
+    let watch = format!("puma: {{ at: '{}', password: {TOKEN} }}\n", puma.control);
+    let Some(found) = found(
+        &Place::new(),
+        &puma.url(),
+        &watch,
+        ["8/s:3s", "120/s:6s"],
+        &[],
+    ) else {
+        return;
+    };
+    let best = best(&found, "R1");
+    says(&best, "limit", &["threads of Puma"]);
+    says(&best, "sentence", &["all 4 threads of Puma were used"]);
+    says(&best, "remedy", &["now 4 in all"]);
+}
+
+#[test]
+fn nodes_event_loop_is_blocked() {
+    const APPLICATION: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; \
+        while (Date.now() < end); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+    let place = Place::new();
+    let module = place.run(&["watch", "--node-module"]);
+    assert_eq!(module.code, 0, "{module:?}");
+    let path = place.path().join("plimsoll-node.cjs");
+    std::fs::write(&path, module.stdout).unwrap();
+    let socket = place.path().join("node.sock").display().to_string();
+    let words = format!(
+        "env PLIMSOLL_NODE_SOCKET={socket} node --require {}",
+        path.display()
+    );
+    let node = Script::start(&words, APPLICATION);
+    let watch = format!("node: unix:{socket}\n");
+    let url = format!("http://{}/", node.address);
+    let Some(found) = found(&place, &url, &watch, ["5/s:3s", "150/s:6s"], &[]) else {
+        return;
+    };
+    let best = best(&found, "J1");
+    says(&best, "limit", &["the event loop of Node"]);
+    says(&best, "remedy", &["worker threads"]);
+}
+
+#[test]
+fn nginx_has_no_place_for_connections_to_upstreams() {
+    let puma = Puma::sleeping(64, "0.2");
+    let locations = format!("location / {{ proxy_pass http://{}; }}", puma.address);
+    let nginx = Nginx::start(24, true, &locations);
+    let watch = format!(
+        "nginx: {}\nnginx-log: {}\n",
+        nginx.page(),
+        nginx.log().display()
+    );
+    let url = format!("http://{}/", nginx.address);
+    let Some(found) = found(&Place::new(), &url, &watch, ["8/s:3s", "200/s:6s"], &[]) else {
+        return;
+    };
+    let best = best(&found, "X1");
+    says(&best, "limit", &["worker_connections of nginx"]);
+    let file = format!("{}:3", nginx.configuration.display());
+    says(&best, "remedy", &["(now 24)", &file]);
+}

@@ -1,0 +1,44 @@
+//! `cargo xtask bottlenecks`: plants limits in real programs, has them named, and writes the table.
+
+use std::process::Command;
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::prepare;
+use crate::step::execute;
+use crate::workspace::{Workspace, cargo};
+
+/// Where the table goes.
+const PAGE: &str = "docs/benchmarks/bottlenecks.md";
+
+/// Which of them.
+#[derive(Args)]
+pub(crate) struct BottlenecksArguments {
+    /// Only those whose name holds one of these; the table is left as it is then
+    only: Vec<String>,
+}
+
+/// Runs them on release binaries.
+pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
+    let workspace = Workspace::find()?;
+    prepare::programs()?;
+    for package in ["plimsoll", "plimsoll-testkit"] {
+        let mut build = cargo();
+        build.args([
+            "build",
+            "--release",
+            "--locked",
+            "--quiet",
+            "--package",
+            package,
+        ]);
+        execute(build.current_dir(&workspace.root))?;
+    }
+    let mut corpus = Command::new(workspace.release("plimsoll-bottlenecks"));
+    corpus.arg("--plimsoll").arg(workspace.release("plimsoll"));
+    if arguments.only.is_empty() {
+        corpus.args(["--table", PAGE]);
+    }
+    execute(corpus.args(&arguments.only).current_dir(&workspace.root))
+}
