@@ -22,6 +22,10 @@ pub use recovery::recovered;
 pub(crate) use validity::cut_short;
 pub use validity::lag_bound_us;
 
+use std::collections::BTreeMap;
+
+use plimsoll_model::broadcast::{Reach, Reached};
+use plimsoll_model::histogram::Histogram;
 use plimsoll_model::objective::{Answers, Objective};
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Percentiles, Trial, TrialKind, TrialSpec};
@@ -223,12 +227,37 @@ fn failure(
     if broken.is_some() {
         return broken;
     }
+    if objective.asks_for_broadcasts() && broadcasts_break(objective, windows, judged.windows) {
+        return Some(FailReason::Threshold);
+    }
     let mut parts = facts.parts.iter();
     if !parts.all(|part| part.holds(windows, judged.windows)) {
         return Some(FailReason::Threshold);
     }
     (spec.kind != TrialKind::Single && backlog_grows(spec.requests_per_second(), judged))
         .then_some(FailReason::Backlog)
+}
+
+/// Whether broadcasts broke a bound: reach over all of the trial, since it is known when all have ceased to listen;
+/// latency over its judged seconds. What did not come in so short a time breaks nothing.
+fn broadcasts_break(objective: &Objective, trial: &[Window], judged: &[Window]) -> bool {
+    let mut latency = Histogram::new();
+    for seen in judged.iter().filter_map(|window| window.websocket.as_ref()) {
+        for heard in seen.channels.values() {
+            latency.merge(&heard.latency);
+        }
+    }
+    let mut reaches = BTreeMap::<u32, Reach>::new();
+    for seen in trial.iter().filter_map(|window| window.websocket.as_ref()) {
+        for (&channel, heard) in &seen.channels {
+            reaches.entry(channel).or_default().add(heard);
+        }
+    }
+    let mut reached = Reached::default();
+    for reach in reaches.values() {
+        reached.add(reach.result());
+    }
+    objective.broadcasts_break(&latency, reached.ratio())
 }
 
 /// The bound that answers broke, if any.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use plimsoll_model::histogram::Histogram;
-use plimsoll_model::objective::{Answers, LatencyBound, Objective};
+use plimsoll_model::objective::{Answers, LatencyBound, Objective, reaches};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::plan::Plan;
 use plimsoll_model::run::Run;
@@ -98,6 +98,10 @@ pub struct ObjectiveResult {
     pub errors: Option<(f64, f64, bool)>,
     /// The bound on the mean of good answers: (highest, µs; mean measured, µs; whether it holds).
     pub mean: Option<(u64, Option<f64>, bool)>,
+    /// Every bound of the time from a broadcast's stamp to its receipt.
+    pub broadcast: Vec<BoundResult>,
+    /// The bound on reach: (lowest share, share measured, whether it holds).
+    pub reach: Option<(f64, Option<f64>, bool)>,
     /// Whether every bound holds.
     pub met: bool,
 }
@@ -134,6 +138,7 @@ impl Summary {
         };
         let objective = plan.objective.as_ref().filter(|_| !is_search(run));
         let objective = objective.filter(|_| total.outcomes.total() > 0);
+        let websocket = WebSocketSummary::of(run, &spans);
         Self {
             seconds,
             offered: per_second(total.offered),
@@ -143,9 +148,11 @@ impl Summary {
             service_us: percentiles(&total.service),
             classes: total.classes(plan.classes_ms),
             generator: GeneratorSummary::of(run, &total.lag),
-            objective: objective.map(|objective| ObjectiveResult::of(objective, total.answers())),
-            breakdown: Breakdown::of(run, &spans, is_search(run)),
-            websocket: WebSocketSummary::of(run, &spans),
+            objective: objective.map(|objective| {
+                ObjectiveResult::of_broadcasts(objective, total.answers(), websocket.as_ref())
+            }),
+            breakdown: Breakdown::of(run, &spans, is_search(run), websocket.as_ref()),
+            websocket,
             outcomes: total.outcomes,
             status: total.status,
             http2: total.http2,
@@ -400,7 +407,39 @@ impl ObjectiveResult {
             latency: objective.latency.iter().map(bound).collect(),
             errors,
             mean,
+            broadcast: Vec::new(),
+            reach: None,
             met: objective.holds(answers),
+        }
+    }
+
+    /// The same, with what is asked of broadcasts; without any of these it is not met.
+    fn of_broadcasts(
+        objective: &Objective,
+        answers: Answers<'_>,
+        seen: Option<&WebSocketSummary>,
+    ) -> Self {
+        let nothing = WebSocketSummary::default();
+        let seen = seen.unwrap_or(&nothing);
+        let (latency, reach) = (&seen.broadcast_latency, seen.broadcasts.reached.ratio());
+        let receipts = Answers {
+            good: latency,
+            failed: 0,
+        };
+        let bound = |&bound: &LatencyBound| BoundResult {
+            bound,
+            measured_us: quantile_with_failures(receipts, bound.quantile),
+            holds: !latency.is_empty() && bound.holds(receipts),
+        };
+        let of_answers = Self::of(objective, answers);
+        Self {
+            broadcast: objective.broadcast.iter().map(bound).collect(),
+            reach: objective.reach_min.map(|min| {
+                let holds = reach.is_some_and(|reach| reaches(min, reach));
+                (min, reach, holds)
+            }),
+            met: of_answers.met && objective.broadcasts_hold(latency, reach),
+            ..of_answers
         }
     }
 }

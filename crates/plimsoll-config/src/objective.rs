@@ -6,8 +6,20 @@ use crate::problem::split_trimmed;
 use crate::{Problem, units};
 
 const VALID: &str = "a list such as `p95 < 500ms, errors < 1%`";
-const WORDS: [&str; 11] = [
-    "p50", "p90", "p95", "p99", "p99.9", "median", "errors", "rate", "max", "min", "avg",
+const WORDS: [&str; 13] = [
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "p99.9",
+    "median",
+    "errors",
+    "rate",
+    "max",
+    "min",
+    "avg",
+    "reach",
+    "broadcast",
 ];
 /// Most bounds in one objective.
 const BOUNDS_MAX: usize = 16;
@@ -72,7 +84,7 @@ pub fn threshold(text: &str) -> Result<Objective, Problem> {
     for (offset, part) in split_trimmed(text, ',') {
         bound(part, &mut objective).map_err(|problem| problem.within(text, offset))?;
     }
-    if objective.latency.len() > BOUNDS_MAX {
+    if objective.latency.len() + objective.broadcast.len() > BOUNDS_MAX {
         return Err(Problem::new(
             text,
             0..text.len(),
@@ -84,6 +96,12 @@ pub fn threshold(text: &str) -> Result<Objective, Problem> {
 }
 
 fn bound(part: &str, objective: &mut Objective) -> Result<(), Problem> {
+    if let Some(rest) = strip_word(part, "reach") {
+        return reach(part, rest, objective);
+    }
+    if let Some(rest) = strip_word(part, "broadcast") {
+        return broadcast(part, rest, objective);
+    }
     let Some(at) = part.find('<') else {
         let fault = if part.is_empty() {
             "nothing is written"
@@ -129,6 +147,47 @@ fn bound(part: &str, objective: &mut Objective) -> Result<(), Problem> {
             Ok(())
         }
     }
+}
+
+/// What follows a word.
+fn strip_word<'a>(part: &'a str, word: &str) -> Option<&'a str> {
+    let start = part.get(..word.len())?;
+    let rest = part.get(word.len()..)?;
+    let ends = !rest.starts_with(|c: char| c.is_alphanumeric());
+    (start.eq_ignore_ascii_case(word) && ends).then_some(rest)
+}
+
+/// `reach > 99.99%`.
+fn reach(part: &str, rest: &str, objective: &mut Objective) -> Result<(), Problem> {
+    const VALID: &str = "reach > 99.99%";
+    if objective.reach_min.is_some() {
+        let fault = "reach is bounded twice";
+        return Err(Problem::new(part, 0..5, fault, "one bound on reach"));
+    }
+    let at = part.len() - rest.trim_start().len();
+    let Some(value) = rest.trim_start().strip_prefix('>') else {
+        let fault = "reach is the better the higher it is";
+        return Err(Problem::new(part, at..part.len(), fault, VALID));
+    };
+    let value = value.strip_prefix('=').unwrap_or(value);
+    let value_at = part.len() - value.trim_start().len();
+    let min = units::share(value.trim()).map_err(|problem| problem.within(part, value_at))?;
+    objective.reach_min = Some(min);
+    Ok(())
+}
+
+/// `broadcast p99 < 500ms`.
+fn broadcast(part: &str, rest: &str, objective: &mut Objective) -> Result<(), Problem> {
+    const VALID: &str = "a percentile of broadcasts, such as broadcast p99 < 500ms";
+    let at = part.len() - rest.trim_start().len();
+    let mut of_it = Objective::default();
+    bound(rest.trim_start(), &mut of_it).map_err(|problem| problem.within(part, at))?;
+    if of_it.latency.is_empty() {
+        let fault = "of broadcasts only percentiles are bounded";
+        return Err(Problem::new(part, at..part.len(), fault, VALID));
+    }
+    objective.broadcast.append(&mut of_it.latency);
+    Ok(())
 }
 
 /// A latency bound; a bare number is in milliseconds, as in k6.
@@ -207,6 +266,26 @@ mod tests {
         );
         assert_eq!(ours.errors_max, Some(0.01));
         assert_eq!(objective("p(95)<500, rate<0.01").unwrap(), ours);
+    }
+
+    #[test]
+    fn broadcasts_are_bounded_by_time_and_reach() {
+        let read = objective("broadcast p99 < 500ms, reach > 99.99%, errors < 1%").unwrap();
+        assert_eq!(read.broadcast.len(), 1);
+        assert_eq!(read.reach_min, Some(0.9999));
+        assert!(read.latency.is_empty());
+        assert_eq!(objective(&read.to_string()).unwrap(), read);
+        for (text, at, word) in [
+            ("reach < 99%", 6..11, "higher"),
+            ("reach > 101%", 8..12, "everything"),
+            ("reach > 9%, reach > 8%", 12..17, "twice"),
+            ("broadcast errors < 1%", 10..21, "percentiles"),
+            ("broadcast p99 < 5 parsec", 18..24, "unit"),
+        ] {
+            let problem = objective(text).unwrap_err();
+            assert_eq!(problem.span, at, "{problem}");
+            assert!(problem.to_string().contains(word), "{problem}");
+        }
     }
 
     #[test]

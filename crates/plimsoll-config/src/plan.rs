@@ -19,6 +19,7 @@ pub(crate) mod reference;
 mod replay;
 mod request;
 mod schema;
+mod sockets;
 pub(crate) mod source;
 mod steps;
 mod target;
@@ -225,6 +226,9 @@ fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
             thresholds: thresholds.unwrap_or_default(),
             aborts: aborts.unwrap_or_default(),
         });
+    }
+    if let Some(scenario) = &plan.scenario {
+        sockets::check(desk, &fields, scenario, plan.transport.http);
     }
     plan.target = target?;
     plan.inputs = Inputs {

@@ -19,6 +19,19 @@ pub(crate) enum Role {
     Resource,
     /// What its user's process said.
     Spoken,
+    /// The handshake of a WebSocket.
+    Opening,
+    /// The same, after it was lost; counted apart.
+    Reopening,
+    /// A message that is awaited on it.
+    Message,
+}
+
+impl Role {
+    /// Whether it asks for a WebSocket.
+    pub(crate) fn opens(self) -> bool {
+        matches!(self, Self::Opening | Self::Reopening)
+    }
 }
 
 /// A request of a user, on its way over redirects and a retry.
@@ -68,6 +81,8 @@ pub(crate) struct Call {
     pub(crate) status: u16,
     /// Content coding of its body.
     pub(crate) coding: Coding,
+    /// Where in its body JSON begins.
+    pub(crate) json_at: usize,
 }
 
 impl Call {
@@ -102,6 +117,7 @@ impl Call {
             reason: String::new(),
             status: 0,
             coding: Coding::Other,
+            json_at: 0,
         })
     }
 
@@ -124,6 +140,8 @@ impl Call {
         self.head_len = 0;
         self.closes = false;
         self.bytes_in = 0;
+        self.json_at = 0;
+        self.coding = Coding::Other;
         self.reason.clear();
         self.status = 0;
     }

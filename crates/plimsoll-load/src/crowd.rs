@@ -2,6 +2,7 @@
 
 mod answers;
 mod calls;
+mod messages;
 mod walk;
 
 use std::collections::HashMap;
@@ -27,6 +28,7 @@ use crate::user::User;
 use crate::user::jar::Jar;
 
 pub(crate) use answers::{Judged, Verdict};
+pub(crate) use messages::{Meant, Told};
 pub(crate) use walk::Next;
 
 /// Bytes of a failed answer's body that a message shows.
@@ -155,6 +157,8 @@ impl Crowd {
             base: (0, b"/".to_vec()),
             page: None,
             talk: None,
+            paces: vec![(0, 0); self.program.paces].into(),
+            socket: None,
         });
         Entry::Goes(u32::try_from(id).expect("users are far below 2^32"))
     }
@@ -197,7 +201,9 @@ impl Crowd {
     pub(crate) fn go_away(&mut self, now: u64, pauses: &HashMap<u32, u64>) -> Away {
         let mut away = std::mem::take(&mut self.away);
         for (id, user) in std::mem::take(&mut self.users) {
-            let stays = user.iteration > 0 && !user.in_doubt && user.talk.is_none();
+            // A WebSocket does not outlast its loop.
+            let is_bound = user.talk.is_some() || user.socket.is_some();
+            let stays = user.iteration > 0 && !user.in_doubt && !is_bound;
             if stays && user.place > 0 {
                 let id = u32::try_from(id).expect("users are far below 2^32");
                 away.put(Absent::new(user, now, pauses.get(&id).copied()));

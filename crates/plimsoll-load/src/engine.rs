@@ -5,6 +5,8 @@
 
 mod answered;
 mod arrival;
+mod coming_back;
+mod conversing;
 mod exchange;
 mod expiry;
 mod intake;
@@ -328,7 +330,7 @@ impl Engine {
         now >= self.drain_end_ns
             || (self.requests.is_empty()
                 && self.source.next_due() == NEVER
-                && (self.talks.is_none() || self.connections.is_empty()))
+                && (self.talks.is_none() || self.connections.len() == self.idle.len()))
     }
 
     /// The next moment at which something is to be done without an event.

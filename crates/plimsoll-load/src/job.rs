@@ -19,7 +19,7 @@ use crate::multiplex;
 use crate::process::Names;
 use crate::scenario::program::Program;
 use crate::source::People;
-use crate::talk::{self, Agenda};
+use crate::talk::{self, Agenda, Channels};
 use crate::transport::Transport;
 
 /// Longest time that unfinished requests get after the last was due.
@@ -163,6 +163,8 @@ pub(crate) struct Order {
     pub(crate) program: Option<Program>,
     /// What is done on WebSockets, where the load is of these.
     pub(crate) agenda: Option<Agenda>,
+    /// Channels that users listen to.
+    pub(crate) channels: Channels,
     /// Labels that processes give to their requests.
     pub(crate) names: Names,
     /// Path of the target, which stands before the paths that processes ask for.
@@ -226,6 +228,7 @@ impl Order {
             inputs,
             program,
             agenda: agenda.transpose()?,
+            channels: Channels::default(),
             names: plan.scenario.as_ref().map(Names::new).unwrap_or_default(),
             prefix: prefix(&plan.target.url),
             fault: OnceLock::new(),
@@ -264,7 +267,13 @@ impl Order {
     /// broadcasts, which reach thousands of its connections at once.
     pub(crate) fn wants_stamps(&self) -> bool {
         let is_tcp = self.plan.target.unix_socket.is_none();
-        self.linger_ns > 0 || (is_tcp && self.agenda.is_some())
+        self.linger_ns > 0 || (is_tcp && self.has_sockets())
+    }
+
+    /// Whether WebSockets are opened.
+    pub(crate) fn has_sockets(&self) -> bool {
+        let program = self.program.as_ref();
+        self.agenda.is_some() || program.is_some_and(|program| !program.sockets.is_empty())
     }
 
     /// Whether what is due is due by the clock, not by an answer alone.
@@ -361,7 +370,7 @@ fn templates(plan: &Plan, load: &Load) -> Vec<Template> {
     let request = &plan.request;
     let body_len = request.body.len();
     let headers = match load {
-        Load::WebSockets(_) => &talk::headers(plan),
+        Load::WebSockets(load) => &talk::headers(plan, load),
         _ => &request.headers,
     };
     let encode =

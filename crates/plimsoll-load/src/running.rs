@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
+use plimsoll_model::plan::Load;
 use plimsoll_model::window::Window;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -77,8 +78,9 @@ const OTHER_DESCRIPTORS: u64 = 256;
 fn raise_descriptor_limit(order: &Order) -> Result<(), LoadError> {
     let wanted = (order.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
-    if let Some(limit) = limit.maximum.filter(|limit| *limit < wanted)
-        && order.agenda.is_some()
+    if let Some(held) = held_connections(order)
+        && let wanted = held.saturating_add(OTHER_DESCRIPTORS)
+        && let Some(limit) = limit.maximum.filter(|limit| *limit < wanted)
     {
         return Err(LoadError::Descriptors { wanted, limit });
     }
@@ -91,6 +93,26 @@ fn raise_descriptor_limit(order: &Order) -> Result<(), LoadError> {
         let _ = setrlimit(Resource::Nofile, raised);
     }
     Ok(())
+}
+
+/// Connections that are all open at once, if that is known: those of WebSockets.
+fn held_connections(order: &Order) -> Option<u64> {
+    match &order.load {
+        Load::WebSockets(load) => Some(u64::from(load.connections)),
+        Load::Users { phases, .. } if order.has_sockets() => {
+            let most = phases
+                .iter()
+                .fold(0.0_f64, |most, phase| most.max(phase.from).max(phase.to));
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of users, bounded where it is read"
+            )]
+            let most = most.ceil() as u64;
+            Some(most)
+        }
+        _ => None,
+    }
 }
 
 /// A job that runs. Dropping it aborts it.

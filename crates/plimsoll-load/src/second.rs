@@ -42,9 +42,16 @@ pub(crate) struct TalkSecond {
     pub(crate) window: WebSocketWindow,
     handshake: Tally,
     request: Tally,
+    reconnect: Tally,
 }
 
 impl TalkSecond {
+    /// A lost WebSocket is ready again, so long after it was lost.
+    pub(crate) fn reconnected(&mut self, duration_ns: u64) {
+        self.window.reconnected += 1;
+        self.reconnect.add(duration_ns / 1000);
+    }
+
     /// A handshake opened a WebSocket.
     pub(crate) fn connected(&mut self, duration_ns: u64) {
         self.window.connected += 1;
@@ -60,6 +67,7 @@ impl TalkSecond {
     fn close(mut self) -> WebSocketWindow {
         self.window.handshake = self.handshake.take();
         self.window.request = self.request.take();
+        self.window.reconnect = self.reconnect.take();
         self.window
     }
 }

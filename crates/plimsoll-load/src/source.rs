@@ -378,6 +378,9 @@ mod tests {
             message: None,
             stamp: None,
             sequence: None,
+            compress: false,
+            is_stream: false,
+            reconnect: None,
         });
         let mut all = Vec::new();
         for index in 0..2 {

@@ -5,23 +5,36 @@
 mod agenda;
 mod finder;
 mod hearing;
+mod owned;
+mod stream;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
 
 use plimsoll_model::broadcast::{Ear, Listener};
+use plimsoll_wire::websocket::deflate::{Deflater, Inflater};
 use plimsoll_wire::websocket::frame::{self, Frame};
 use plimsoll_wire::websocket::handshake::{self, AnswerFault};
-use plimsoll_wire::websocket::{Closing, Fault, Opcode, Reader, Role, closing};
+use plimsoll_wire::websocket::{Closing, Fault, Limits, Opcode, Reader, Role, closing};
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use self::agenda::{AFTER_KEY, KEY};
-pub(crate) use self::agenda::{Agenda, headers};
+use self::agenda::AFTER_KEY;
+pub(crate) use self::agenda::{Agenda, KEY, headers, stream_headers};
 use self::finder::Finder;
+pub(crate) use self::finder::Marks;
+pub(crate) use self::hearing::Scene;
+pub(crate) use self::owned::{Channels, Errand, Lost, Owned};
+use self::stream::Stream;
 use crate::job::Order;
 use crate::second::TalkSecond;
 use crate::source::NEVER;
+
+/// Bytes that wait to be written, beyond which users' messages are left out: the target does not read.
+const UNSENT_LEN_MAX: usize = 1 << 20;
+
+/// How much is spent on compressing what is sent: what browsers' libraries spend.
+const DEFLATE_LEVEL: u32 = 6;
 
 /// Label of the random numbers of handshakes and masks among the seeds derived from a trial's.
 const MASKS_LABEL: u64 = 0x6d61_736b;
@@ -43,6 +56,22 @@ pub(crate) struct Talk {
     closing: Closing,
     /// What the socket did not take yet.
     unsent: Vec<u8>,
+    inflates: Inflates,
+    /// Where it is a stream of events and no WebSocket.
+    stream: Option<Box<Stream>>,
+    /// Where a user of a journey owns it.
+    owned: Option<Box<Owned>>,
+}
+
+/// How compressed messages of the target are read.
+#[derive(Debug)]
+enum Inflates {
+    /// None are agreed on.
+    No,
+    /// The target begins each anew: the loop's inflater reads them.
+    Anew,
+    /// The target keeps its window.
+    Kept(Box<Inflater>),
 }
 
 /// A handshake that was not answered yet.
@@ -57,6 +86,11 @@ struct Opening {
 impl Talk {
     fn is_open(&self) -> bool {
         self.opening.is_none() && self.closing.may_send()
+    }
+
+    /// Whether compression was agreed on.
+    fn is_deflated(&self) -> bool {
+        !matches!(self.inflates, Inflates::No)
     }
 }
 
@@ -74,6 +108,10 @@ pub(crate) struct Fed {
     pub(crate) opened: bool,
     /// A message was answered.
     pub(crate) answered: Option<Sent>,
+    /// The message came that a user waited for.
+    pub(crate) answer: Option<Vec<u8>>,
+    /// The answer to a user's handshake.
+    pub(crate) head: Option<Vec<u8>>,
     /// Nothing more is taken from this connection.
     pub(crate) end: Option<End>,
 }
@@ -87,6 +125,8 @@ pub(crate) enum End {
     Closed(u16),
     /// The target broke the protocol or a limit.
     Faulty(Fault),
+    /// The target broke the framing of a stream.
+    Broken(String),
 }
 
 /// When bytes came.
@@ -105,6 +145,21 @@ pub(crate) struct Talks {
     ears: BTreeMap<u32, Ear>,
     is_alone: bool,
     finder: Finder,
+    /// The same for each subscription of users.
+    finders: Vec<Finder>,
+    /// Channels whose name was told.
+    named: HashSet<u32>,
+    /// Requests that bring lost ones of a load of flags back.
+    pub(crate) returning: HashMap<u32, Lost>,
+    /// What is due on users' WebSockets, and which come back.
+    errands: BinaryHeap<Reverse<(u64, Errand)>>,
+    limits: Limits,
+    /// Reads and writes compressed messages, made with the first.
+    inflater: Option<Box<Inflater>>,
+    deflater: Option<Box<Deflater>>,
+    /// What was inflated, and what was deflated.
+    inflated: Vec<u8>,
+    deflated: Vec<u8>,
     /// Messages to be sent: when, on which connection of which generation.
     due: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// Answers that are given up before the next message is due, in order of time.
@@ -124,14 +179,28 @@ pub(crate) struct Talks {
 impl Talks {
     /// Of loop `index`; `None` for another kind of load.
     pub(crate) fn new(order: &Order, index: u32) -> Option<Box<Self>> {
-        order.agenda.as_ref()?;
-        let connections = order.connections_of(index);
+        if !order.has_sockets() {
+            return None;
+        }
+        let connections = match order.agenda {
+            Some(_) => order.connections_of(index),
+            None => 0,
+        };
         let seed = order.seed.derive(MASKS_LABEL).derive(u64::from(index));
         Some(Box::new(Self {
             rows: Vec::with_capacity(connections),
             ears: BTreeMap::new(),
             is_alone: order.plan.cores == 1,
             finder: Finder::default(),
+            finders: Vec::new(),
+            named: HashSet::new(),
+            returning: HashMap::new(),
+            errands: BinaryHeap::new(),
+            limits: agenda::limits(&order.plan),
+            inflater: None,
+            deflater: None,
+            inflated: Vec::new(),
+            deflated: Vec::new(),
             due: BinaryHeap::new(),
             expiries: VecDeque::new(),
             random: seed.generator(),
@@ -143,12 +212,33 @@ impl Talks {
         }))
     }
 
+    /// What a loop hears of a channel.
+    #[inline]
+    fn ear(&mut self, channel: u32) -> &mut Ear {
+        let is_alone = self.is_alone;
+        let ear = self.ears.entry(channel);
+        ear.or_insert_with(|| Ear::new(is_alone))
+    }
+
     fn get(&mut self, id: u32) -> Option<&mut Talk> {
         self.rows.get_mut(id as usize)?.as_mut()
     }
 
     /// Asks for a WebSocket on a connection: the template with a key of its own, ready to be written.
     pub(crate) fn ask(&mut self, id: u32, path: u32, template: &[u8]) {
+        let end = template.len().saturating_sub(AFTER_KEY);
+        let at = end.saturating_sub(KEY.len());
+        self.ask_for(id, path, (template, Some(at)), None);
+    }
+
+    /// The same for a user: `template` has the place of the key at a byte; without one it asks for a stream.
+    pub(crate) fn ask_for(
+        &mut self,
+        id: u32,
+        path: u32,
+        (template, at): (&[u8], Option<usize>),
+        owned: Option<Box<Owned>>,
+    ) {
         let mut nonce = [0; 16];
         for half in nonce.chunks_exact_mut(8) {
             half.copy_from_slice(&self.random.random::<u64>().to_ne_bytes());
@@ -156,9 +246,8 @@ impl Talks {
         let key = handshake::key(nonce);
         self.out.clear();
         self.out.extend_from_slice(template);
-        let end = template.len().saturating_sub(AFTER_KEY);
-        let place = end.saturating_sub(KEY.len())..end;
-        if let Some(place) = self.out.get_mut(place) {
+        let place = at.and_then(|at| self.out.get_mut(at..at + KEY.len()));
+        if let Some(place) = place {
             place.copy_from_slice(key.as_bytes());
         }
         let index = id as usize;
@@ -179,6 +268,9 @@ impl Talks {
             path,
             closing: Closing::default(),
             unsent: Vec::new(),
+            inflates: Inflates::No,
+            stream: at.is_none().then(Box::default),
+            owned,
         });
     }
 
@@ -186,6 +278,32 @@ impl Talks {
     fn frame(&mut self, opcode: Opcode, payload: &[u8]) {
         let mask = self.random.random::<u32>().to_ne_bytes();
         frame::write(&mut self.out, &Frame::plain(opcode, payload), Some(mask));
+    }
+
+    /// Makes a message ready, compressed where that was agreed on.
+    fn message(&mut self, is_deflated: bool, opcode: Opcode, payload: &[u8]) {
+        if !is_deflated {
+            return self.frame(opcode, payload);
+        }
+        // Offered and kept to: each message begins anew, so one coder serves the loop.
+        let coder = self
+            .deflater
+            .get_or_insert_with(|| Box::new(Deflater::new(DEFLATE_LEVEL, false)));
+        self.deflated.clear();
+        coder.deflate(payload, &mut self.deflated);
+        let mask = self.random.random::<u32>().to_ne_bytes();
+        let frame = Frame {
+            opcode,
+            is_deflated: true,
+            payload: &self.deflated,
+        };
+        frame::write(&mut self.out, &frame, Some(mask));
+    }
+
+    /// Makes a user's message ready.
+    pub(crate) fn speak(&mut self, id: u32, opcode: Opcode, payload: &[u8]) {
+        let is_deflated = self.get(id).is_some_and(|talk| talk.is_deflated());
+        self.message(is_deflated, opcode, payload);
     }
 
     /// A WebSocket is open: when its first message is due, if it sends several.
@@ -205,8 +323,8 @@ impl Talks {
     }
 
     /// Makes the message ready. Its length.
-    pub(crate) fn say(&mut self, agenda: &Agenda) -> u64 {
-        self.frame(Opcode::Text, &agenda.text);
+    pub(crate) fn say(&mut self, agenda: &Agenda, id: u32) -> u64 {
+        self.speak(id, Opcode::Text, &agenda.text);
         agenda.text.len() as u64
     }
 
@@ -234,6 +352,13 @@ impl Talks {
     pub(crate) fn may_say(&mut self, id: u32) -> Option<bool> {
         let talk = self.get(id).filter(|talk| talk.is_open())?;
         Some(talk.unsent.is_empty())
+    }
+
+    /// Whether a user's message can be sent on this connection: it is open, and the target reads.
+    pub(crate) fn takes(&mut self, id: u32) -> bool {
+        let talk = self.get(id);
+        let talk = talk.filter(|talk| talk.is_open() && talk.stream.is_none());
+        talk.is_some_and(|talk| talk.unsent.len() < UNSENT_LEN_MAX)
     }
 
     /// A message was sent, and its answer is awaited.
@@ -274,8 +399,10 @@ impl Talks {
 
     /// Whether the connection waits for nothing: what is to be ended can be.
     pub(crate) fn is_at_rest(&mut self, id: u32) -> bool {
-        self.get(id)
-            .is_some_and(|talk| talk.is_open() && talk.awaited == NEVER)
+        self.get(id).is_some_and(|talk| {
+            let mut owned = talk.owned.iter();
+            talk.is_open() && talk.awaited == NEVER && owned.all(|owned| owned.is_at_rest())
+        })
     }
 
     /// Connections with a WebSocket that is open.
@@ -289,7 +416,8 @@ impl Talks {
 
     /// Ends a WebSocket with a code, ready to be written, unless that was done.
     pub(crate) fn bid_farewell(&mut self, id: u32, code: u16) {
-        if self.get(id).is_some_and(|talk| talk.closing.send()) {
+        let talk = self.get(id);
+        if talk.is_some_and(|talk| talk.closing.send() && talk.stream.is_none()) {
             let payload = closing::payload(Some(code), "");
             self.frame(Opcode::Close, &payload);
         }
@@ -301,9 +429,19 @@ impl Talks {
             return;
         };
         let is_alone = self.is_alone;
-        let ear = self.ears.entry(talk.path);
-        let ear = ear.or_insert_with(|| Ear::new(is_alone));
-        ear.close(&talk.listener, now / 1000);
+        let ears = &mut self.ears;
+        let mut leave = |channel: u32, listener: &Listener| {
+            let ear = ears.entry(channel).or_insert_with(|| Ear::new(is_alone));
+            ear.close(listener, now / 1000);
+        };
+        match &talk.owned {
+            None => leave(talk.path, &talk.listener),
+            Some(owned) => {
+                for listening in owned.listening() {
+                    leave(listening.channel, &listening.listener);
+                }
+            }
+        }
     }
 
     /// Nothing is known of the connection any more.
@@ -351,7 +489,7 @@ fn awaited(talk: &mut Talk) -> Option<Sent> {
 }
 
 /// The part of an interval that the golden ratio gives the n-th of any number.
-fn golden_part(number: u64, interval_ns: u64) -> u64 {
+pub(crate) fn golden_part(number: u64, interval_ns: u64) -> u64 {
     // 2^64 divided by the golden ratio: the fraction is what overflows.
     let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let part = (u128::from(fraction) * u128::from(interval_ns)) >> 64;

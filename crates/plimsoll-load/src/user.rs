@@ -4,4 +4,4 @@ pub(crate) mod cache;
 pub(crate) mod jar;
 pub(crate) mod state;
 
-pub(crate) use state::{OpenGroup, Place, Talk, TalkState, User};
+pub(crate) use state::{OpenGroup, Place, Talk, TalkState, User, UserSocket};

@@ -5,6 +5,7 @@
 //! stored without it.
 
 mod redact;
+mod socket;
 mod step;
 mod text;
 mod walk;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::objective::Objective;
 use crate::plan::Target;
 
+pub use socket::{Layout, Reconnect, SayStep, Saying, SocketStep, SubscribeStep};
 pub use step::{
     Body, Capture, Choice, Condition, Expectation, Extractor, Match, Operator, Part, Pause, Pick,
     RequestStep, Resources, Step, Times,

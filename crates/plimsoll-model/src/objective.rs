@@ -25,6 +25,12 @@ pub struct Objective {
     /// Highest mean response time of good answers, µs; in thresholds only. Failed requests have no part in it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_us_max: Option<u64>,
+    /// Bounds of the time from a broadcast's stamp to its receipt.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub broadcast: Vec<LatencyBound>,
+    /// Lowest share of the expected broadcasts that are received, 0 to 1; it must be above that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reach_min: Option<f64>,
 }
 
 /// Requests of a stretch of time, as an objective sees them.
@@ -94,7 +100,34 @@ impl Objective {
 
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
-        self.latency.is_empty() && self.errors_max.is_none() && self.mean_us_max.is_none()
+        self.latency.is_empty()
+            && self.errors_max.is_none()
+            && self.mean_us_max.is_none()
+            && !self.asks_for_broadcasts()
+    }
+
+    /// Whether anything is asked of broadcasts.
+    pub fn asks_for_broadcasts(&self) -> bool {
+        !self.broadcast.is_empty() || self.reach_min.is_some()
+    }
+
+    /// Whether broadcasts were as they must be: their latencies, and the share that was received. Where none had a
+    /// stamp, or none was expected, what is asked of that is not met: nothing shows that it was.
+    pub fn broadcasts_hold(&self, latency: &Histogram, reach: Option<f64>) -> bool {
+        let is_timed = self.broadcast.is_empty() || !latency.is_empty();
+        let is_counted = self.reach_min.is_none() || reach.is_some();
+        is_timed && is_counted && !self.broadcasts_break(latency, reach)
+    }
+
+    /// Whether what was measured of broadcasts breaks a bound; not what was not measured.
+    pub fn broadcasts_break(&self, latency: &Histogram, reach: Option<f64>) -> bool {
+        let answers = Answers {
+            good: latency,
+            failed: 0,
+        };
+        let in_time = self.broadcast.iter().all(|bound| bound.holds(answers));
+        let reached = self.reach_min.zip(reach);
+        !in_time || reached.is_some_and(|(min, reach)| !reaches(min, reach))
     }
 
     /// Whether the share of failed requests is within bounds.
@@ -130,9 +163,23 @@ impl fmt::Display for Objective {
         }
         if let Some(max) = self.errors_max {
             write!(f, "{separator}errors < {}%", (max * 1e8).round() / 1e6)?;
+            separator = ", ";
+        }
+        for bound in &self.broadcast {
+            let (quantile, within) = (bound.quantile_name(), millis(bound.within_us));
+            write!(f, "{separator}broadcast {quantile} < {within}")?;
+            separator = ", ";
+        }
+        if let Some(min) = self.reach_min {
+            write!(f, "{separator}reach > {}%", (min * 1e8).round() / 1e6)?;
         }
         Ok(())
     }
+}
+
+/// Whether a share is above its bound; all of them is above any, 100 % included.
+pub fn reaches(min: f64, reach: f64) -> bool {
+    reach > min || reach >= 1.0
 }
 
 /// A bound as people write it: whole milliseconds without a fraction.
@@ -232,6 +279,28 @@ mod tests {
         assert!(!fastest(1000).holds(all_failed));
         assert_eq!(mean(3000).to_string(), "avg < 3ms");
         assert_eq!(fastest(1000).quantile_name(), "min");
+    }
+
+    #[test]
+    fn broadcasts_are_judged_by_time_and_reach() {
+        let objective = Objective {
+            broadcast: vec![LatencyBound {
+                quantile: 0.99,
+                within_us: 500_000,
+            }],
+            reach_min: Some(0.9999),
+            ..Objective::default()
+        };
+        let fast = good(&[(1000, 100)]);
+        let slow = good(&[(1000, 90), (900_000, 10)]);
+        assert!(objective.broadcasts_hold(&fast, Some(1.0)));
+        assert!(!objective.broadcasts_hold(&fast, Some(0.9999)));
+        assert!(!objective.broadcasts_hold(&fast, None));
+        assert!(!objective.broadcasts_hold(&slow, Some(1.0)));
+        assert!(!objective.broadcasts_hold(&Histogram::new(), Some(1.0)));
+        assert!(!objective.is_empty() && Objective::default().broadcasts_hold(&slow, None));
+        let text = "broadcast p99 < 500ms, reach > 99.99%";
+        assert_eq!(objective.to_string(), text);
     }
 
     #[test]

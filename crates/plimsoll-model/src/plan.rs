@@ -290,6 +290,12 @@ const SECRET_HEADERS: [&str; 5] = [
 pub const REDACTED: &str = "[redacted]";
 
 impl Plan {
+    /// Whether WebSockets are opened, by flags or by users' steps.
+    pub fn opens_websockets(&self) -> bool {
+        let scenario = self.scenario.as_ref();
+        self.load.websockets().is_some() || scenario.is_some_and(Scenario::has_sockets)
+    }
+
     /// The plan as it may be stored and shown: secret headers and the body's content replaced.
     #[must_use]
     pub fn redacted(&self) -> Self {

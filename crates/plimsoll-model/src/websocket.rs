@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::broadcast::BroadcastWindow;
 use crate::histogram::Histogram;
+use crate::journey::Reconnect;
 use crate::plan::REDACTED;
 
 /// How many WebSockets, and what is done on each.
@@ -27,6 +28,15 @@ pub struct WebSocketLoad {
     /// Where in a broadcast its sequence number stands, a JSON path (RFC 9535).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sequence: Option<String>,
+    /// Offers permessage-deflate (RFC 7692).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub compress: bool,
+    /// Asks for Server-Sent Events instead of WebSockets.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_stream: bool,
+    /// Lost ones are opened again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconnect: Option<Reconnect>,
 }
 
 /// A message that is sent on each WebSocket.
@@ -100,9 +110,24 @@ pub struct WebSocketWindow {
     /// The most by which one was, µs.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub ahead_us_max: u64,
-    /// Broadcasts by channel: the index of the URL's path in the plan.
+    /// Broadcasts by channel: the index of the URL's path in the plan, or one of `channel_names`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub channels: BTreeMap<u32, BroadcastWindow>,
+    /// Names of channels that users' steps named for the first time.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub channel_names: BTreeMap<u32, String>,
+    /// Lost ones that were opened again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reconnected: u64,
+    /// Tries to do so that failed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub reconnects_failed: u64,
+    /// From the moment one was lost until it was ready again, µs.
+    #[serde(default)]
+    pub reconnect: Histogram,
+    /// Messages that were to be sent and were not: none was open, or the target did not read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent: u64,
 }
 
 impl WebSocketWindow {
@@ -121,6 +146,13 @@ impl WebSocketWindow {
         self.bytes_out += other.bytes_out;
         self.ahead += other.ahead;
         self.ahead_us_max = self.ahead_us_max.max(other.ahead_us_max);
+        let names = other.channel_names.iter();
+        self.channel_names
+            .extend(names.map(|(&channel, name)| (channel, name.clone())));
+        self.reconnected += other.reconnected;
+        self.reconnects_failed += other.reconnects_failed;
+        self.reconnect.merge(&other.reconnect);
+        self.unsent += other.unsent;
         for (&channel, heard) in &other.channels {
             self.channels.entry(channel).or_default().merge(heard);
         }
@@ -161,6 +193,9 @@ mod tests {
             }),
             stamp: None,
             sequence: Some("$.seq".to_owned()),
+            compress: false,
+            is_stream: false,
+            reconnect: None,
         }
     }
 

@@ -180,7 +180,8 @@ fn run_sentence(report: &Report<'_>) -> String {
         None => "no good answer".to_owned(),
     };
     let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
-    if let Some(seen) = &summary.websocket {
+    let is_held = report.run.header.plan.load.websockets().is_some();
+    if let Some(seen) = summary.websocket.as_ref().filter(|_| is_held) {
         return format!("{verdict}{url} {}.{cut}", websockets::sentence(seen));
     }
     let users = summary.breakdown.as_ref().and_then(|parts| parts.users);

@@ -88,7 +88,7 @@ pub struct RunObject {
     pub users: Option<UsersObject>,
     /// What the programs cost that say what users do; empty without them.
     pub processes: Vec<ProcessObject>,
-    /// What became of WebSockets; null without `--ws`.
+    /// What became of WebSockets; null without `--ws`, or `ws` in a plan.
     pub websocket: Option<WebSocketObject>,
     /// What the generator itself used.
     pub generator: GeneratorObject,

@@ -236,6 +236,20 @@ fn bounds(report: &Report<'_>) -> Vec<Case> {
             case(name, result.holds, measured)
         })
         .collect();
+    for result in &objective.broadcast {
+        let name = format!(
+            "broadcast {} < {}",
+            result.bound.quantile_name(),
+            micros(result.bound.within_us)
+        );
+        let measured = result.measured_us;
+        let measured = measured.map_or_else(|| "no broadcast with a stamp".to_owned(), micros);
+        cases.push(case(name, result.holds, measured));
+    }
+    if let Some((min, reach, holds)) = objective.reach {
+        let measured = reach.map_or_else(|| "no broadcast expected".to_owned(), percent);
+        cases.push(case(format!("reach > {}", percent(min)), holds, measured));
+    }
     if let Some((max, share, holds)) = objective.errors {
         cases.push(case(
             format!("errors < {}", percent(max)),

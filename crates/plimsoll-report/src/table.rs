@@ -157,7 +157,7 @@ pub(crate) fn windows(run: &Run) -> Table {
     for (name, pick) in counts {
         table.counts(name, rows.iter().map(pick));
     }
-    if run.header.plan.load.websockets().is_some() {
+    if run.header.plan.opens_websockets() {
         websockets::columns(&mut table, rows);
     }
     // Percentiles of several seconds come from merged histograms only, so they are here too.

@@ -185,6 +185,8 @@ fn plan(
         .or(file.and_then(|file| file.cores));
     let tick = transport.generator.tick.or(file.and_then(|file| file.tick));
     let way = transport_of(transport, written.as_ref());
+    let is_bounded = transport.connection.max_connections.is_some()
+        || file.is_some_and(|file| file.transport.connections_max.is_some());
     let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
     let watch = plan_file::watched(transport.generator.watch.as_ref(), watch)?;
     plan_file::tell_unwatched(&watch);
@@ -192,7 +194,7 @@ fn plan(
         Some(written) => scenario_of(written, transport)?,
         None => (None, Inputs::default()),
     };
-    let plan = Plan {
+    let mut plan = Plan {
         name: output.name.clone().or(plan_name).unwrap_or(host_name),
         target: resolved.target,
         request,
@@ -209,6 +211,7 @@ fn plan(
         classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
     };
     check_http2(&plan, transport.connection.streams)?;
+    websocket::fit_users(&mut plan, is_bounded)?;
     Ok(Planned {
         plan,
         inputs: Arc::new(inputs),

@@ -163,7 +163,23 @@ impl Cycle {
                     cycle.add(Self::of(otherwise), 0.5);
                 }
                 Step::Group { steps, .. } => cycle.add(Self::of(steps), 1.0),
-                Step::Set(..) => {}
+                Step::Socket(_) => cycle.requests += 1.0,
+                Step::Say(say) => cycle.requests += f64::from(say.awaited.is_some()),
+                Step::Subscribe(subscribe) => {
+                    cycle.requests += f64::from(subscribe.say.awaited.is_some());
+                }
+                Step::Every {
+                    interval,
+                    lasting,
+                    steps,
+                } => {
+                    // One without an end is gone through round by round, and no iteration ends.
+                    let interval_s = interval.as_secs_f64();
+                    let rounds = lasting.map_or(1.0, |lasting| lasting.as_secs_f64() / interval_s);
+                    cycle.add(Self::of(steps), rounds);
+                    cycle.think_s += rounds * interval_s;
+                }
+                Step::Set(..) | Step::Close(_) => {}
             }
         }
         cycle

@@ -16,6 +16,7 @@ use plimsoll_model::window::{StepWindow, Window};
 
 use super::processes::ProcessSummary;
 use super::users::UsersSummary;
+use super::websockets::WebSocketSummary;
 use super::{ObjectiveResult, Span, percentiles, share};
 
 /// A run by its parts.
@@ -120,6 +121,8 @@ pub enum Measured {
     MeanUs(Option<f64>),
     /// The share of failures, 0 to 1; `None` when nothing was measured.
     Share(Option<f64>),
+    /// The share of the expected broadcasts that was received, 0 to 1; `None` when none was expected.
+    Reach(Option<f64>),
 }
 
 impl ThresholdResult {
@@ -157,7 +160,24 @@ impl ThresholdResult {
             measured: Measured::MeanUs(mean),
             met: judged(holds),
         });
-        times.chain(mean).chain(errors).collect()
+        let broadcasts = self.result.broadcast.iter().map(|result| BoundJudged {
+            bound: Objective {
+                broadcast: vec![result.bound],
+                ..Objective::default()
+            },
+            measured: Measured::TimeUs(result.measured_us),
+            met: result.measured_us.map(|_| result.holds),
+        });
+        let reach = self.result.reach.map(|(min, reach, holds)| BoundJudged {
+            bound: Objective {
+                reach_min: Some(min),
+                ..Objective::default()
+            },
+            measured: Measured::Reach(reach),
+            met: reach.map(|_| holds),
+        });
+        let of_answers = times.chain(mean).chain(errors);
+        of_answers.chain(broadcasts).chain(reach).collect()
     }
 }
 
@@ -275,14 +295,19 @@ fn info(scenario: &Scenario, id: StepId) -> Option<&StepInfo> {
 
 impl Breakdown {
     /// The parts of `run` over its judged stretches; `None` for a run without a scenario.
-    pub(super) fn of(run: &Run, spans: &[Span], is_search: bool) -> Option<Self> {
+    pub(super) fn of(
+        run: &Run,
+        spans: &[Span],
+        is_search: bool,
+        websocket: Option<&WebSocketSummary>,
+    ) -> Option<Self> {
         let scenario = run.header.plan.scenario.as_ref()?;
         let totals = StepTotals::of(run, scenario, spans);
         let groups = scenario.group_ids();
         let thresholds = if is_search {
             Vec::new()
         } else {
-            thresholds(scenario, &totals)
+            thresholds(scenario, &totals, websocket)
         };
         Some(Self {
             steps: steps(scenario, &totals, &groups),
@@ -388,7 +413,11 @@ fn journeys(
         .collect()
 }
 
-fn thresholds(scenario: &Scenario, totals: &StepTotals) -> Vec<ThresholdResult> {
+fn thresholds(
+    scenario: &Scenario,
+    totals: &StepTotals,
+    websocket: Option<&WebSocketSummary>,
+) -> Vec<ThresholdResult> {
     let judged = scenario.thresholds.iter().map(|threshold| {
         let total = totals.sum(&scenario.steps_in(&threshold.scope)).window;
         let answers = Answers {
@@ -398,7 +427,7 @@ fn thresholds(scenario: &Scenario, totals: &StepTotals) -> Vec<ThresholdResult> 
         ThresholdResult {
             scope: scenario.scope_text(&threshold.scope),
             samples: answers.total(),
-            result: ObjectiveResult::of(&threshold.objective, answers),
+            result: ObjectiveResult::of_broadcasts(&threshold.objective, answers, websocket),
         }
     });
     judged.collect()

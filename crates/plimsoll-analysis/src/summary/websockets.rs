@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use plimsoll_model::broadcast::{BroadcastWindow, Reach, Reached};
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::plan::Plan;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Percentiles;
 use plimsoll_model::websocket::WebSocketWindow;
@@ -27,6 +29,16 @@ pub struct WebSocketSummary {
     pub request_us: Option<Percentiles>,
     /// From a broadcast's stamp to its receipt, µs.
     pub broadcast_us: Option<Percentiles>,
+    /// The same, as it was counted.
+    pub broadcast_latency: Histogram,
+    /// Lost ones that were opened again.
+    pub reconnected: u64,
+    /// Tries to do so that failed.
+    pub reconnects_failed: u64,
+    /// From being lost until one was ready again, µs; over the whole run.
+    pub reconnect_us: Option<Percentiles>,
+    /// Messages that were to be sent and were not.
+    pub unsent: u64,
     /// Messages that were answered.
     pub answered: u64,
     /// Messages that were not.
@@ -79,7 +91,9 @@ impl WebSocketSummary {
     /// `None` for another kind of load.
     pub(super) fn of(run: &Run, spans: &[Span]) -> Option<Self> {
         let plan = &run.header.plan;
-        plan.load.websockets()?;
+        if !plan.opens_websockets() {
+            return None;
+        }
         let mut reaches = BTreeMap::<u32, Reach>::new();
         let mut total = WebSocketWindow::default();
         for seen in run
@@ -98,7 +112,7 @@ impl WebSocketSummary {
             judged.merge(&times(seen));
         }
         let (mut all, mut channels) = (BroadcastSummary::default(), Vec::new());
-        let mut latency = plimsoll_model::histogram::Histogram::new();
+        let mut latency = Histogram::new();
         for (channel, reach) in &reaches {
             let heard = total.channels.get(channel);
             let broadcasts = BroadcastSummary::of(reach, heard);
@@ -107,9 +121,8 @@ impl WebSocketSummary {
             if let Some(own) = own {
                 latency.merge(own);
             }
-            let path = plan.request.paths.get(*channel as usize);
             channels.push(ChannelSummary {
-                name: path.cloned().unwrap_or_default(),
+                name: channel_name(plan, &total, *channel),
                 broadcasts,
                 broadcast_us: own.and_then(percentiles),
             });
@@ -122,6 +135,11 @@ impl WebSocketSummary {
             handshake_us: percentiles(&judged.handshake),
             request_us: percentiles(&judged.request),
             broadcast_us: percentiles(&latency),
+            broadcast_latency: latency,
+            reconnected: total.reconnected,
+            reconnects_failed: total.reconnects_failed,
+            reconnect_us: percentiles(&total.reconnect),
+            unsent: total.unsent,
             answered: total.request.count(),
             unanswered: total.unanswered,
             messages_in: total.messages_in,
@@ -191,8 +209,24 @@ fn counts(seen: &WebSocketWindow) -> WebSocketWindow {
         ahead: seen.ahead,
         ahead_us_max: seen.ahead_us_max,
         channels: channels.collect(),
+        channel_names: seen.channel_names.clone(),
+        reconnected: seen.reconnected,
+        reconnects_failed: seen.reconnects_failed,
+        reconnect: seen.reconnect.clone(),
+        unsent: seen.unsent,
         ..WebSocketWindow::default()
     }
+}
+
+/// What a channel is called: as users' steps say, or by the path of its URL.
+fn channel_name(plan: &Plan, total: &WebSocketWindow, channel: u32) -> String {
+    if let Some(name) = total.channel_names.get(&channel) {
+        return name.clone();
+    }
+    let path = plan.request.paths.get(channel as usize);
+    path.filter(|_| plan.load.websockets().is_some())
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// The histograms of a window.

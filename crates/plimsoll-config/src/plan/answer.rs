@@ -47,7 +47,7 @@ fn groups(text: &str) -> usize {
 }
 
 /// A JSON path (RFC 9535).
-fn json_path(desk: &Desk<'_>, at: usize, text: &str) -> Option<String> {
+pub(crate) fn json_path(desk: &Desk<'_>, at: usize, text: &str) -> Option<String> {
     match JsonPath::parse(text) {
         Ok(_) => Some(text.to_owned()),
         Err(error) => {
@@ -146,7 +146,7 @@ impl Scene<'_> {
     }
 
     /// What a value must be: equal to a text, or what a map says.
-    fn wanted(&mut self, node: &Node, reach: &Reach) -> Option<Match> {
+    pub(crate) fn wanted(&mut self, node: &Node, reach: &Reach) -> Option<Match> {
         let desk = self.desk;
         if !matches!(node.kind, Kind::Map(_)) {
             return Some(Match::Equals(self.text(node, reach)?));

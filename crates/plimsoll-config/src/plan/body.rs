@@ -67,7 +67,7 @@ impl Scene<'_> {
         Some(Body::Text { content_type, text })
     }
 
-    fn template_file(&mut self, node: &Node, path: &str, reach: &Reach) -> Option<Text> {
+    pub(crate) fn template_file(&mut self, node: &Node, path: &str, reach: &Reach) -> Option<Text> {
         let content = self.desk.file(node, path, FILE_LEN_MAX)?;
         let Ok(text) = String::from_utf8(content) else {
             let fault = format!("`{path}` is not text");
@@ -137,7 +137,7 @@ impl Scene<'_> {
         })
     }
 
-    fn json_body(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
+    pub(crate) fn json_body(&mut self, node: &Node, reach: &Reach) -> Option<Body> {
         let pieces = match &node.kind {
             Kind::Scalar { text, plain } if !plain || json_literal(text).is_none() => {
                 self.json_as_written(node, text, reach)?

@@ -45,6 +45,12 @@ fn parts(
                     desk.fault(item, "the average is bounded twice", "one bound on it");
                     is_whole = false;
                 }
+                if whole.reach_min.is_some() && part.reach_min.is_some() {
+                    desk.fault(item, "reach is bounded twice", "one bound on reach");
+                    is_whole = false;
+                }
+                whole.broadcast.extend(part.broadcast);
+                whole.reach_min = whole.reach_min.or(part.reach_min);
                 whole.errors_max = whole.errors_max.or(part.errors_max);
                 whole.mean_us_max = whole.mean_us_max.or(part.mean_us_max);
             }
@@ -79,6 +85,17 @@ pub(crate) fn thresholds(
     for (key, value) in desk.entries(node, SCOPES_VALID).unwrap_or_default() {
         let scope = scope(desk, key, journeys, steps);
         let objective = parts(desk, value, objectives::threshold);
+        if let (Some(scope), Some(objective)) = (&scope, &objective)
+            && *scope != Scope::Everything
+            && objective.asks_for_broadcasts()
+        {
+            let fault = "broadcasts are heard by users, not within a step";
+            desk.fault(
+                value,
+                fault,
+                "bounds on broadcasts and reach under `everything`",
+            );
+        }
         if let (Some(scope), Some(objective)) = (scope, objective) {
             thresholds.push(Threshold { scope, objective });
         }
@@ -155,6 +172,18 @@ pub(crate) fn aborts(desk: &Desk<'_>, node: &Node) -> Vec<Abort> {
         };
         if over.is_some_and(|over| over < Duration::from_secs(1) || over > OVER_MAX) {
             desk.fault(item, "answers are judged by the second", "1s to 1h");
+            continue;
+        }
+        if objective
+            .as_ref()
+            .is_some_and(Objective::asks_for_broadcasts)
+        {
+            let fault = "reach is not known before the end";
+            desk.fault(
+                when,
+                fault,
+                "errors > 50% or p95 > 5s; broadcasts in thresholds",
+            );
             continue;
         }
         if let (Some(objective), Some(over)) = (objective, over) {

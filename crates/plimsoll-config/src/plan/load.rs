@@ -15,6 +15,7 @@ use super::desk::{Desk, Fields};
 use super::tree::{Key, Kind, Node};
 use super::words::{LOAD, PHASE};
 use crate::load::{PHASES_MAX, RateRange, rate_range};
+use crate::units;
 
 /// How long a load of so many iterations may last when it does not say.
 const HOLD_OF_ITERATIONS: Duration = Duration::from_hours(1);
@@ -82,7 +83,7 @@ pub(crate) fn load(desk: &Desk<'_>, node: &Node, journeys: &[Journey]) -> Option
     let spacing = spacing(desk, &fields)?;
     let kind = key.text.as_str();
     let allowed: &[&str] = match kind {
-        "users" => &["within", "hold", "for", "iterations"],
+        "users" => &["within", "connect", "hold", "for", "iterations"],
         "rate" | "sessions" => &["for", "spacing"],
         "connections" => &["for", "think"],
         _ => &["spacing"],
@@ -117,7 +118,15 @@ fn spacing(desk: &Desk<'_>, fields: &Fields<'_>) -> Option<Spacing> {
 
 /// Notes what is wrong with values beside a load, whatever the load is: a mistake of one hides none of another.
 fn look_at_values(desk: &Desk<'_>, fields: &Fields<'_>) {
-    for (key, node) in fields.among(&["within", "think", "hold", "for", "iterations", "spacing"]) {
+    for (key, node) in fields.among(&[
+        "within",
+        "think",
+        "hold",
+        "for",
+        "iterations",
+        "spacing",
+        "connect",
+    ]) {
         match key.text.as_str() {
             "within" | "think" => {
                 desk.duration(node);
@@ -127,6 +136,9 @@ fn look_at_values(desk: &Desk<'_>, fields: &Fields<'_>) {
             }
             "iterations" => {
                 desk.count(node, 1..=u64::MAX);
+            }
+            "connect" => {
+                desk.value(node, "a rate such as 120/s", units::rate_above_zero);
             }
             _ => {
                 spacing(desk, fields);
@@ -207,9 +219,20 @@ impl Reader<'_, '_, '_> {
     fn users(&self, node: &Node) -> Option<Load> {
         let desk = self.desk;
         let users = desk.count32(node, 1..=USERS_COUNT_MAX).map(f64::from);
-        let within = match self.fields.get("within") {
-            Some(node) => desk.duration(node)?,
-            None => Duration::ZERO,
+        let within = match (self.fields.get("within"), self.fields.entry("connect")) {
+            (Some(_), Some((key, _))) => {
+                let fault = "`within` and `connect` cannot stand together";
+                let valid = "within (a time) or connect (how many come per second)";
+                desk.note(key.span.start, fault, valid, None);
+                return None;
+            }
+            (Some(node), None) => desk.duration(node)?,
+            (None, Some((_, node))) => {
+                let rate = desk.value(node, "a rate such as 120/s", units::rate_above_zero)?;
+                let seconds = users? / rate;
+                Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+            }
+            (None, None) => Duration::ZERO,
         };
         let iterations = match self.fields.get("iterations") {
             Some(node) => Some(desk.count(node, 1..=u64::MAX)?),

@@ -9,6 +9,7 @@ use plimsoll_model::journey::{
 use super::body::BODIES;
 use super::desk::Fields;
 use super::names::{Reach, Scene};
+use super::sockets::{AWAIT_WORDS, SEND_WORDS, SOCKET_WORDS, STREAM_WORDS};
 use super::tree::{Kind, Node};
 use super::words::{CHOICE, METHODS, RESOURCE, STEP, THINK};
 use crate::units;
@@ -46,10 +47,31 @@ const PAGE_WORDS: [&str; 13] = [
     "resources",
     "connections",
 ];
-const KINDS: [&str; 14] = [
-    "get", "post", "put", "patch", "delete", "head", "options", "page", "think", "repeat",
-    "choose", "if", "group", "set",
+const KINDS: [&str; 21] = [
+    "get",
+    "post",
+    "put",
+    "patch",
+    "delete",
+    "head",
+    "options",
+    "page",
+    "think",
+    "repeat",
+    "choose",
+    "if",
+    "group",
+    "set",
+    "ws",
+    "sse",
+    "send",
+    "subscribe",
+    "every",
+    "hold",
+    "close",
 ];
+/// Words that stand beside a kind, and are one of their own where none is.
+const LONE_KIND: [&str; 1] = ["await"];
 
 /// The steps of one journey while they are read.
 pub(crate) struct Walk<'s, 'a> {
@@ -79,7 +101,7 @@ impl Walk<'_, '_> {
     }
 
     /// Steps that must be there.
-    fn some_steps(&mut self, fields: &Fields<'_>, owner: &str) -> Vec<Step> {
+    pub(crate) fn some_steps(&mut self, fields: &Fields<'_>, owner: &str) -> Vec<Step> {
         if fields.get("steps").is_none() {
             let fault = format!("`{owner}` has no `steps`");
             self.scene.desk.fault(fields.node, fault, "a list of steps");
@@ -90,7 +112,9 @@ impl Walk<'_, '_> {
     fn step(&mut self, node: &Node) -> Option<Step> {
         let desk = self.scene.desk;
         let fields = desk.fields(node, &STEP)?;
-        let Some((key, value)) = desk.exactly_one(&fields, &KINDS) else {
+        let is_lone = fields.among(&KINDS).is_empty() && fields.get(LONE_KIND[0]).is_some();
+        let kinds: &[&str] = if is_lone { &LONE_KIND } else { &KINDS };
+        let Some((key, value)) = desk.exactly_one(&fields, kinds) else {
             self.look_at_kinds(&fields);
             return None;
         };
@@ -99,7 +123,12 @@ impl Walk<'_, '_> {
             "page" => &PAGE_WORDS,
             "repeat" | "group" => &["steps"],
             "if" => &["then", "else"],
-            "think" | "choose" | "set" => &[],
+            "think" | "choose" | "set" | "hold" | "close" => &[],
+            "ws" => &SOCKET_WORDS,
+            "sse" => &STREAM_WORDS,
+            "send" => &SEND_WORDS,
+            "await" | "subscribe" => &AWAIT_WORDS,
+            "every" => &["steps", "for"],
             _ => &REQUEST_WORDS,
         };
         desk.only(&fields, kind, allowed, &STEP);
@@ -122,6 +151,14 @@ impl Walk<'_, '_> {
             "if" => self.branch(fields, value),
             "group" => self.group(fields, value),
             "set" => self.set(value),
+            "ws" => self.socket(fields, value),
+            "sse" => self.stream(fields, value),
+            "send" => self.say(fields, Some(value)),
+            "await" => self.say(fields, None),
+            "subscribe" => self.subscribe(fields, value),
+            "every" => self.every(fields, value),
+            "hold" => self.hold(value),
+            "close" => self.close(value),
             method => {
                 let request = self.request(fields, method, value)?;
                 Some(Step::Request(Box::new(request)))
@@ -393,6 +430,9 @@ pub(crate) fn can_take_time(steps: &[Step]) -> bool {
             then, otherwise, ..
         } => can_take_time(then) || can_take_time(otherwise),
         Step::Group { steps, .. } => can_take_time(steps),
-        Step::Set(..) => false,
+        Step::Socket(_) | Step::Every { .. } => true,
+        Step::Say(say) => say.awaited.is_some(),
+        Step::Subscribe(subscribe) => subscribe.say.awaited.is_some(),
+        Step::Set(..) | Step::Close(_) => false,
     })
 }

@@ -78,7 +78,24 @@ impl Scene<'_> {
     /// The URL of a step: a path of the target, a whole URL of another origin, or whatever a value says.
     pub(crate) fn url(&mut self, node: &Node, reach: &Reach) -> Option<Text> {
         let text = self.desk.scalar(node, STEP_VALID)?;
-        let spot = Spot::of(node, text);
+        self.url_at(Spot::of(node, text), reach)
+    }
+
+    /// The URL of a WebSocket: the same, and `ws://` stands for `http://`.
+    pub(crate) fn socket_url(&mut self, node: &Node, reach: &Reach) -> Option<Text> {
+        let text = self.desk.scalar(node, STEP_VALID)?;
+        let http = ["ws", "wss"].iter().find_map(|scheme| {
+            let rest = text.strip_prefix(scheme)?.strip_prefix("://")?;
+            Some(format!("{}://{rest}", scheme.replace("ws", "http")))
+        });
+        match http {
+            Some(http) => self.url_at(Spot::of(node, &http), reach),
+            None => self.url_at(Spot::of(node, text), reach),
+        }
+    }
+
+    fn url_at(&mut self, spot: Spot<'_>, reach: &Reach) -> Option<Text> {
+        let node = spot.node;
         let mut parts = spot.parts(self.desk)?;
         self.fill_start(spot, &mut parts)?;
         match parts.first() {

@@ -324,6 +324,7 @@ fn data_is_told_with_its_place() {
 }
 
 mod nasty;
+mod talks;
 
 mod property {
     use proptest::prelude::*;

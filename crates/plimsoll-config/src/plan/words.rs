@@ -18,11 +18,13 @@ use plimsoll_model::plan::STREAMS_MAX;
 mod loads;
 mod programs;
 mod requests;
+mod sockets;
 mod steps;
 
 pub(crate) use loads::{ABORT, FIND, LOAD, PHASE};
 pub(crate) use programs::PROCESS;
 pub(crate) use requests::{BODY_FILE, CAPTURE, EXPECT, GRAPHQL, MATCH, PART};
+pub(crate) use sockets::{AWAIT, BEAT, MESSAGE, RECONNECT, SUBSCRIBE};
 pub(crate) use steps::{CHOICE, METHODS, RESOURCE, STEP, THINK};
 
 use Shape::{
@@ -362,7 +364,8 @@ pub(crate) static TRANSPORT: Table = Table {
 };
 
 /// Every table, in the order of the reference.
-pub(crate) static TABLES: [&Table; 19] = [
+pub(crate) static TABLES: [&Table; 24] = [
     &PLAN, &JOURNEY, &PROCESS, &STEP, &THINK, &CHOICE, &RESOURCE, &EXPECT, &MATCH, &CAPTURE,
-    &BODY_FILE, &PART, &GRAPHQL, &DATA, &LOAD, &PHASE, &FIND, &ABORT, &TRANSPORT,
+    &BODY_FILE, &PART, &GRAPHQL, &MESSAGE, &AWAIT, &SUBSCRIBE, &RECONNECT, &BEAT, &DATA, &LOAD,
+    &PHASE, &FIND, &ABORT, &TRANSPORT,
 ];

@@ -117,6 +117,11 @@ impl Crowd {
     }
 
     fn capture(&mut self, id: u32, call: &Call, judged: &Judged<'_>) -> Result<(), String> {
+        self.capture_at(id, call, judged.now)
+    }
+
+    /// Keeps what the captures of a call find in its answer.
+    pub(super) fn capture_at(&mut self, id: u32, call: &Call, now: u64) -> Result<(), String> {
         let captures = &self.program.requests[call.request as usize].captures;
         if captures.is_empty() {
             return Ok(());
@@ -131,7 +136,7 @@ impl Crowd {
             let Some(default) = &capture.default else {
                 return Err(format!("{} finds nothing to capture", capture.place));
             };
-            let (mut values, _) = user.values(&self.inputs, self.unix_ns + judged.now);
+            let (mut values, _) = user.values(&self.inputs, self.unix_ns + now);
             user.slots[capture.slot as usize] = default.filled(&mut values);
         }
         Ok(())
@@ -169,5 +174,6 @@ impl Crowd {
 }
 
 fn answer(call: &Call, len_max: u64) -> Answer<'_> {
-    Answer::new(call.status, &call.head, &call.body, call.coding, len_max)
+    let answer = Answer::new(call.status, &call.head, &call.body, call.coding, len_max);
+    answer.json_from(call.json_at)
 }

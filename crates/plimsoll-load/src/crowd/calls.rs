@@ -9,7 +9,7 @@ use crate::user::cache::Found;
 
 impl Crowd {
     /// A call with buffers to be used again.
-    fn spare(&mut self) -> Box<Call> {
+    pub(super) fn spare(&mut self) -> Box<Call> {
         self.spare.pop().unwrap_or_else(Call::empty)
     }
 
@@ -60,7 +60,7 @@ impl Crowd {
             }
         }
         let mut lines = Vec::new();
-        if role != Role::Page
+        if !matches!(role, Role::Page | Role::Opening | Role::Reopening)
             && request.may_be_cached()
             && let Some(cache) = &user.cache
         {
@@ -92,7 +92,7 @@ impl Crowd {
     }
 
     /// What a call knows of its request, and of what is to be kept of the answer.
-    fn dress(&self, call: &mut Call, index: u32, role: Role) {
+    pub(super) fn dress(&self, call: &mut Call, index: u32, role: Role) {
         let request = &self.program.requests[index as usize];
         call.id = request.id;
         call.request = index;

@@ -53,6 +53,16 @@ pub(crate) enum Next {
     Page(u32),
     /// Thinks for so long, ns.
     Think(u64),
+    /// Waits for a moment.
+    Until(u64),
+    /// Opens the WebSocket of this index.
+    Open(u32),
+    /// Sends, awaits, or both.
+    Say(u32),
+    /// Listens as this subscription says.
+    Listen(u32),
+    /// Closes the WebSocket with a code.
+    Close(u16),
     /// Does what its process says.
     Obey,
     /// Is about to begin an iteration.
@@ -116,6 +126,26 @@ impl Crowd {
                         return Next::Group(group.id, group.outcome, group.busy_ns);
                     }
                 }
+                Op::Open(socket) => return Next::Open(*socket),
+                Op::Say(say) => return Next::Say(*say),
+                Op::Listen(subscription) => return Next::Listen(*subscription),
+                Op::Close(code) => return Next::Close(*code),
+                Op::Every {
+                    pace,
+                    interval_ns,
+                    lasting_ns,
+                } => user.begin_pace(*pace, now, *interval_ns, *lasting_ns),
+                Op::Round {
+                    pace,
+                    interval_ns,
+                    after,
+                } => match user.next_round(*pace, now, *interval_ns) {
+                    Some(at) => {
+                        user.acted = true;
+                        return Next::Until(at);
+                    }
+                    None => user.at = *after,
+                },
                 Op::Obey => {
                     // It stays here until its process says that the iteration is over.
                     user.at -= 1;

@@ -113,6 +113,9 @@ impl Engine {
         if let Some(call) = request.call.take() {
             return self.call_ended(&request, call, outcome, now);
         }
+        if self.has_returned(id, outcome, now) {
+            return;
+        }
         if !outcome.is_ok() {
             self.handshake_failed(outcome);
         }

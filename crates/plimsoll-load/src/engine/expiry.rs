@@ -69,6 +69,9 @@ impl Engine {
 
     /// Ends a request that was not answered; `connecting` is its outcome while its connection is being made.
     fn give_up(&mut self, id: u32, now: u64, connecting: Outcome) {
+        if self.give_up_message(id, now) {
+            return;
+        }
         let request = &self.requests[id as usize];
         let connection = request.connection;
         let outcome = if request.sent != UNSENT {
@@ -100,6 +103,7 @@ impl Engine {
         }
         if self.crowd.is_some() {
             // Users who were to go on have asked for nothing yet.
+            self.leave_all(now);
             return self.close_everything();
         }
         // A generator that fell behind never took these up.

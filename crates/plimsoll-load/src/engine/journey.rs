@@ -22,6 +22,9 @@ const PAUSE_GRID_NS: u64 = 1_000_000;
 /// Pauses from here on end at a whole millisecond, which changes them by 2.5 % at most.
 const COARSE_PAUSE_NS: u64 = 20 * PAUSE_GRID_NS;
 
+/// Pause of a user whose WebSocket is away and is being opened again: without it each of its steps would fail at once.
+const LOST_PAUSE_NS: u64 = 1_000_000_000;
+
 /// When a user who pauses from a moment on is due again.
 fn end_of_pause(from: u64, pause: u64) -> u64 {
     let end = from.saturating_add(pause);
@@ -92,6 +95,18 @@ impl Engine {
                 Next::Think(pause) => {
                     return self.people().think(user, end_of_pause(due.at, pause));
                 }
+                Next::Until(at) => return self.people().think(user, at),
+                Next::Open(socket) => {
+                    self.be_late(due, now);
+                    return self.open_socket(user, socket, due.at, now);
+                }
+                Next::Say(say) => {
+                    if !self.say(user, say, due, now) {
+                        return;
+                    }
+                }
+                Next::Listen(subscription) => self.listen(user, subscription, now),
+                Next::Close(code) => self.close_socket(user, code, now),
                 Next::Obey => return self.consult(user, due, now),
                 Next::Begin => {
                     if !self.begin(user, now) {
@@ -171,7 +186,7 @@ impl Engine {
             self.part_from_process(talk, gone.number);
         }
         for (_, line) in &gone.lines {
-            self.close(*line, false);
+            self.part_from(*line, now);
         }
         if is_lost {
             self.recorder.current().window.users_lost += 1;
@@ -220,6 +235,8 @@ impl Engine {
         now: u64,
     ) {
         let mut call = self.crowd().call(user, request, role, named, now);
+        // What was lost and comes back is counted apart.
+        call.once |= role == Role::Reopening;
         if call.is_fresh {
             return self.is_had(user, call, due, now);
         }
@@ -258,6 +275,9 @@ impl Engine {
     pub(super) fn dispatch_call(&mut self, id: u32, now: u64) {
         let request = &self.requests[id as usize];
         let origin = request.call.as_ref().map_or(0, |call| call.origin);
+        if self.is_socket_asked_for(id) {
+            return self.dial_for_socket(id, now);
+        }
         let Some(crowd) = &self.crowd else { return };
         let lines = &crowd.users[request.user as usize].lines;
         let line = |fits: fn(&Connection) -> bool| {
@@ -278,6 +298,17 @@ impl Engine {
             self.requests[id as usize].connection = line;
         } else if self.has_room() || self.evict() {
             self.open_for(id, now);
+        } else {
+            self.wait(id, now);
+        }
+    }
+
+    /// A WebSocket has a connection of its own.
+    fn dial_for_socket(&mut self, id: u32, now: u64) {
+        if self.has_room() || self.evict() {
+            self.open_for(id, now);
+        } else if self.is_reopening(id) {
+            self.end_request(id, Outcome::Dropped, now);
         } else {
             self.wait(id, now);
         }
@@ -313,6 +344,14 @@ impl Engine {
         now: u64,
     ) {
         let is_unsent = request.sent == UNSENT;
+        if call.role == Role::Reopening {
+            self.crowd().take_back(call);
+            return self.reopening_ended(request.user, outcome, now);
+        }
+        if call.role == Role::Opening && !outcome.is_ok() {
+            self.handshake_failed(outcome);
+            self.crowd().users[request.user as usize].socket = None;
+        }
         if !call.once {
             self.recorder.ended(Ended {
                 outcome,
@@ -342,7 +381,7 @@ impl Engine {
         }
         let (role, once) = (call.role, call.once);
         match role {
-            Role::Step => {
+            Role::Step | Role::Opening | Role::Reopening | Role::Message => {
                 self.crowd().take_back(call);
                 self.step_done(user, outcome, response_ns, once, is_unsent, now);
             }
@@ -372,7 +411,9 @@ impl Engine {
             return self.leave(user, false, true, now);
         }
         self.count_iteration(user);
-        if is_unsent {
+        if is_unsent && self.misses_socket(user) {
+            self.people().think(user, now + LOST_PAUSE_NS);
+        } else if is_unsent {
             self.people().think(user, now + REFUSED_PAUSE_NS);
         } else {
             self.people().be_ready(user, now);

@@ -60,6 +60,7 @@ impl Engine {
                 own.descriptors_exhausted += 1;
                 Outcome::Dropped
             }
+            DialFault::BacklogFull if self.is_reopening(request) => Outcome::ConnectRefused,
             DialFault::BacklogFull => {
                 self.backlog_is_full = true;
                 self.backlog_retry_ns = now + BACKLOG_PAUSE_NS;
@@ -122,6 +123,7 @@ impl Engine {
 
     pub(super) fn on_connect_event(&mut self, id: u32, flags: EventFlags) {
         let now = self.clock.now();
+        let talks = self.talks.is_some() && (self.crowd.is_none() || self.is_for_socket(id));
         let connection = &mut self.connections[id as usize];
         if flags.intersects(EventFlags::ERR | EventFlags::HUP) {
             let outcome = match sockopt::socket_error(&connection.socket) {
@@ -132,9 +134,10 @@ impl Engine {
             self.fail(id, outcome, now);
         } else if flags.contains(EventFlags::OUT) {
             let by_http2 = self.order.offers_http2(connection.origin);
-            connection.stage = match self.talks {
-                None => Stage::Exchanging,
-                Some(_) => Stage::Talking,
+            connection.stage = if talks {
+                Stage::Talking
+            } else {
+                Stage::Exchanging
             };
             let generation = connection.generation;
             self.recorder.connections += 1;

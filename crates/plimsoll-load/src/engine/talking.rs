@@ -15,10 +15,10 @@ use crate::connection::{Connection, Phase, UNSENT};
 use crate::list::NONE;
 use crate::recorder::Ended;
 use crate::source::NEVER;
-use crate::talk::{ABNORMAL, End, Fed, Moment, Sent, Talks};
+use crate::talk::{ABNORMAL, End, Fed, Lost, Moment, Scene, Sent, Talks};
 
 /// How long the target gets to answer a close and to close the connection: thousands are closed at once.
-const FAREWELL_NS: u64 = 5_000_000_000;
+pub(super) const FAREWELL_NS: u64 = 5_000_000_000;
 
 impl Engine {
     /// Closes every second that is over at `now`, with what was heard in it.
@@ -42,16 +42,29 @@ impl Engine {
         if request.sent == UNSENT {
             request.sent = now;
         }
-        let path = request.path;
+        let (path, is_users) = (request.path, request.call.is_some());
         self.recorder.current().window.sent += 1;
+        if is_users {
+            return self.ask_for_user(id, request_id, now);
+        }
         if let Some(talks) = &mut self.talks {
-            talks.ask(id, path, self.order.templates[path as usize].head(false));
+            let template = self.order.templates[path as usize].head(false);
+            if self
+                .order
+                .load
+                .websockets()
+                .is_some_and(|load| load.is_stream)
+            {
+                talks.ask_for(id, path, (template, None), None);
+            } else {
+                talks.ask(id, path, template);
+            }
             self.transmit(id);
         }
     }
 
     /// Writes what was made ready, behind what waits already. A broken socket shows when it is read.
-    fn transmit(&mut self, id: u32) {
+    pub(super) fn transmit(&mut self, id: u32) {
         let Some(talks) = self.talks.as_mut().filter(|talks| !talks.out.is_empty()) else {
             return;
         };
@@ -137,28 +150,36 @@ impl Engine {
     /// Takes `count` bytes of the buffer, decrypted if they must be.
     fn take_talk(&mut self, id: u32, count: usize, at: Moment) -> Result<Fed, Outcome> {
         let mut fed = Fed::default();
-        let order = &self.order;
-        let (Some(talks), Some(agenda)) = (&mut self.talks, &order.agenda) else {
+        let Some(talks) = &mut self.talks else {
             return Ok(fed);
         };
         talks.out.clear();
         let connection = &mut self.connections[id as usize];
-        let Some(session) = &mut connection.tls else {
-            let current = self.recorder.current();
+        let current = self.recorder.current();
+        let is_plain = connection.tls.is_none();
+        if is_plain {
             current.window.bytes_in += count as u64;
-            let bytes = &mut self.buffer[..count];
-            talks.feed(agenda, id, bytes, at, &mut fed, current.talk());
+        }
+        let mut scene = Scene {
+            agenda: self.order.agenda.as_ref(),
+            crowd: self.crowd.as_deref_mut(),
+            at,
+            second: current.talk(),
+            fed: &mut fed,
+        };
+        let Some(session) = &mut connection.tls else {
+            talks.feed(id, &mut self.buffer[..count], &mut scene);
             return Ok(fed);
         };
         let (mut input, mut plain_len) = (&self.buffer[..count], 0);
-        let current = self.recorder.current();
         let mut result = Ok(());
         while !input.is_empty() && result.is_ok() {
             result = session.receive(&mut input, &mut self.plain, |bytes| {
                 plain_len += bytes.len();
-                talks.feed(agenda, id, bytes, at, &mut fed, current.talk());
+                talks.feed(id, bytes, &mut scene);
             });
         }
+        let current = self.recorder.current();
         current.window.bytes_in += plain_len as u64;
         // Answers of the handshake, or the alert that says what is wrong.
         let _ = session.flush(&connection.socket);
@@ -173,8 +194,20 @@ impl Engine {
 
     /// Does what follows from what came.
     fn conclude(&mut self, id: u32, fed: Fed, stamp_ns: Option<u64>, now: u64) {
+        if self
+            .talks
+            .as_mut()
+            .is_some_and(|talks| talks.owned(id).is_some())
+        {
+            let done = stamp_ns.map_or(now, |stamp_ns| self.clock.moment_of(stamp_ns));
+            return self.conclude_owned(id, fed, done.min(now), now);
+        }
+        let generation = self.connections[id as usize].generation;
         if fed.opened {
             self.talk_opened(id, now);
+            if !self.stands(id, generation) {
+                return;
+            }
         }
         if let Some(sent) = fed.answered {
             let arrived = stamp_ns.map_or(now, |stamp_ns| self.clock.moment_of(stamp_ns));
@@ -186,15 +219,19 @@ impl Engine {
             Some(End::Refused(fault)) => self.refuse(id, &fault, now),
             Some(End::Closed(code)) if is_open => {
                 self.count_close(code);
+                self.lose_talk(id, now);
                 self.take_leave(id, Outcome::Reset, now);
             }
             Some(End::Faulty(fault)) if is_open => {
-                let faults = &mut self.recorder.current().talk().window.faults;
-                *faults.entry(fault.to_string()).or_default() += 1;
+                self.count_fault(fault.to_string());
                 self.end_talk(id, fault.close_code(), Outcome::Protocol, now);
             }
+            Some(End::Broken(fault)) if is_open => {
+                self.count_fault(fault);
+                self.end_talk(id, code::PROTOCOL, Outcome::Protocol, now);
+            }
             // What comes while both say farewell changes nothing.
-            Some(End::Closed(_) | End::Faulty(_)) | None => {}
+            Some(End::Closed(_) | End::Faulty(_) | End::Broken(_)) | None => {}
         }
     }
 
@@ -204,9 +241,13 @@ impl Engine {
         let generation = connection.generation;
         let request = std::mem::replace(&mut connection.request, NONE);
         let due = self.requests[request as usize].due;
-        self.recorder.answered(SWITCHED, now);
-        let talk = self.recorder.current().talk();
-        talk.connected(now.saturating_sub(due));
+        let status = if self.is_stream(id) { 200 } else { SWITCHED };
+        let talks = self.talks.as_ref();
+        if talks.is_some_and(|talks| !talks.returning.contains_key(&request)) {
+            self.recorder.answered(status, now);
+            let talk = self.recorder.current().talk();
+            talk.connected(now.saturating_sub(due));
+        }
         self.end_request(request, Outcome::Ok, now);
         let order = &self.order;
         let (Some(talks), Some(agenda)) = (&mut self.talks, &order.agenda) else {
@@ -217,20 +258,25 @@ impl Engine {
         }
         talks.opened(agenda, (id, generation), now);
         if Talks::greets(agenda) && talks.may_say(id).is_some() {
-            let len = talks.say(agenda);
+            let len = talks.say(agenda, id);
             self.count_sent(len);
         }
     }
 
-    fn count_sent(&mut self, len: u64) {
+    pub(super) fn count_sent(&mut self, len: u64) {
         let window = &mut self.recorder.current().talk().window;
         window.messages_out += 1;
         window.bytes_out += len;
     }
 
-    fn count_close(&mut self, code: u16) {
+    pub(super) fn count_close(&mut self, code: u16) {
         let closed = &mut self.recorder.current().talk().window.closed;
         *closed.entry(code).or_default() += 1;
+    }
+
+    pub(super) fn count_fault(&mut self, fault: String) {
+        let faults = &mut self.recorder.current().talk().window.faults;
+        *faults.entry(fault).or_default() += 1;
     }
 
     /// A message was answered at `done`.
@@ -265,7 +311,7 @@ impl Engine {
     }
 
     /// The target refuses the handshake.
-    fn refuse(&mut self, id: u32, fault: &AnswerFault, now: u64) {
+    pub(super) fn refuse(&mut self, id: u32, fault: &AnswerFault, now: u64) {
         let (outcome, cause) = match fault {
             AnswerFault::Status(status) => {
                 self.recorder.answered(*status, now);
@@ -307,19 +353,40 @@ impl Engine {
 
     /// Nothing more will come over a connection.
     fn talk_fails(&mut self, id: u32, outcome: Outcome, now: u64) {
+        if self
+            .talks
+            .as_mut()
+            .is_some_and(|talks| talks.owned(id).is_some())
+        {
+            return self.socket_is_lost(id, outcome, (Some(ABNORMAL), true), now);
+        }
         let connection = &self.connections[id as usize];
         if connection.request != NONE {
             return self.fail(id, outcome, now);
         }
         if connection.phase != Phase::Closing {
             self.count_close(ABNORMAL);
+            self.lose_talk(id, now);
             self.depart(id, outcome, now);
         }
         self.close(id, true);
     }
 
+    /// The target or the network ended a WebSocket of a load of flags.
+    fn lose_talk(&mut self, id: u32, since: u64) {
+        let path = self.talks.as_mut().and_then(|talks| talks.path(id));
+        if let Some(path) = path {
+            let lost = Lost {
+                path,
+                since,
+                tries: 0,
+            };
+            self.miss_talk(lost, since);
+        }
+    }
+
     /// A subscriber ceases to listen; what it waited for, if anything, ends so.
-    fn depart(&mut self, id: u32, outcome: Outcome, now: u64) {
+    pub(super) fn depart(&mut self, id: u32, outcome: Outcome, now: u64) {
         let Some(talks) = &mut self.talks else { return };
         talks.leave(id, now);
         if let Some(sent) = talks.give_up_answer(id) {
@@ -334,12 +401,23 @@ impl Engine {
     }
 
     /// Ends a WebSocket.
-    fn end_talk(&mut self, id: u32, code: u16, outcome: Outcome, now: u64) {
+    pub(super) fn end_talk(&mut self, id: u32, code: u16, outcome: Outcome, now: u64) {
         if let Some(talks) = &mut self.talks {
             talks.bid_farewell(id, code);
         }
         self.transmit(id);
+        if self.is_stream(id) {
+            // Who streams goes on until nobody listens.
+            self.depart(id, outcome, now);
+            return self.close(id, false);
+        }
         self.take_leave(id, outcome, now);
+    }
+
+    /// Whether a connection carries a stream of events.
+    pub(super) fn is_stream(&mut self, id: u32) -> bool {
+        let talks = self.talks.as_mut();
+        talks.is_some_and(|talks| talks.is_stream(id))
     }
 
     /// When the next message is due.
@@ -348,7 +426,7 @@ impl Engine {
         let Some(talks) = &self.talks else {
             return NEVER;
         };
-        let due = talks.next_due();
+        let due = talks.next_due().min(talks.next_errand());
         if due >= self.source.end_ns() {
             NEVER
         } else {
@@ -365,7 +443,8 @@ impl Engine {
         if now >= self.source.end_ns() {
             self.end_talks(now);
         }
-        self.send_due(now)
+        self.run_errands(now);
+        self.crowd.is_none() && self.send_due(now)
     }
 
     fn send_due(&mut self, now: u64) -> bool {
@@ -410,7 +489,7 @@ impl Engine {
             return;
         };
         talks.out.clear();
-        let len = talks.say(agenda);
+        let len = talks.say(agenda, id);
         talks.await_answer(agenda, id, Sent { due, at: now });
         self.recorder.current().window.sent += 1;
         self.count_sent(len);
@@ -460,7 +539,7 @@ impl Engine {
 }
 
 /// The status that switches to another protocol.
-const SWITCHED: u16 = 101;
+pub(super) const SWITCHED: u16 = 101;
 
 /// Writes bytes as far as the socket takes them.
 fn write(connection: &mut Connection, bytes: &[u8]) -> Result<usize, Errno> {

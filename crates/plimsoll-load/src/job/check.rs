@@ -1,5 +1,6 @@
 //! What a plan and a load must hold before anything is made of them.
 
+use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::{Load, Plan, STREAMS_MAX};
 use plimsoll_model::websocket::WebSocketLoad;
 
@@ -61,6 +62,13 @@ pub(super) fn check(plan: &Plan, load: &Load) -> Result<(), LoadError> {
         "number of connections, times streams,",
         connections.to_string(),
         "1 to 16,777,216",
+    )?;
+    let has_sockets = plan.scenario.as_ref().is_some_and(Scenario::has_sockets);
+    require(
+        !has_sockets || plan.transport.http2.is_none(),
+        "version of HTTP",
+        "2".to_owned(),
+        "1 where steps open WebSockets",
     )?;
     load.websockets().map_or(Ok(()), check_websockets)
 }

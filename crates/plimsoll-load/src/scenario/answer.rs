@@ -13,6 +13,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
     head: &'a [u8],
     body: Cow<'a, [u8]>,
+    /// Where in the body JSON begins; what follows the first value does not matter there.
+    json_at: usize,
     json: OnceCell<Option<Value>>,
     html: OnceCell<Html>,
 }
@@ -30,9 +32,15 @@ impl<'a> Answer<'a> {
             status,
             head,
             body: decoded(body, coding, len_max),
+            json_at: 0,
             json: OnceCell::new(),
             html: OnceCell::new(),
         }
+    }
+
+    /// The same, with JSON from a byte of the body on.
+    pub(crate) fn json_from(self, json_at: usize) -> Self {
+        Self { json_at, ..self }
     }
 
     /// The first header of a name.
@@ -49,7 +57,7 @@ impl<'a> Answer<'a> {
     /// The body as JSON, when it is.
     pub(crate) fn json(&self) -> Option<&Value> {
         self.json
-            .get_or_init(|| serde_json::from_slice(&self.body).ok())
+            .get_or_init(|| json_at(&self.body, self.json_at))
             .as_ref()
     }
 
@@ -58,6 +66,15 @@ impl<'a> Answer<'a> {
         self.html
             .get_or_init(|| Html::parse_document(&String::from_utf8_lossy(&self.body)))
     }
+}
+
+/// The JSON that begins at a byte, and is followed by nothing where it begins at the first.
+pub(crate) fn json_at(bytes: &[u8], at: usize) -> Option<Value> {
+    if at == 0 {
+        return serde_json::from_slice(bytes).ok();
+    }
+    let rest = serde_json::Deserializer::from_slice(bytes.get(at..)?);
+    rest.into_iter().next()?.ok()
 }
 
 /// The body without its coding; as it came when it cannot be decoded, which then shows in what is not found.

@@ -11,6 +11,12 @@ use super::request::Request;
 use super::text::Text;
 use crate::job::LoadError;
 
+mod sockets;
+
+pub(crate) use sockets::{Hearing, Socket};
+
+use sockets::{Say, Subscription};
+
 /// Processes of one journey that an event loop starts, at most.
 const PROCESSES_MAX: u32 = 64;
 
@@ -41,6 +47,26 @@ pub(crate) enum Op {
     Jump(u32),
     OpenGroup(StepId),
     CloseGroup,
+    /// Opens the WebSocket of this index.
+    Open(u32),
+    /// Sends, awaits, or both.
+    Say(u32),
+    /// Listens to broadcasts as this subscription says.
+    Listen(u32),
+    /// Closes the WebSocket with a code.
+    Close(u16),
+    /// Begins an interval of so long, ns, in the pace of this index, for so long.
+    Every {
+        pace: u32,
+        interval_ns: u64,
+        lasting_ns: u64,
+    },
+    /// Waits for the next round of a pace, or goes on behind its end.
+    Round {
+        pace: u32,
+        interval_ns: u64,
+        after: u32,
+    },
     /// Does what its process says, until that says that the iteration is over.
     Obey,
     /// An iteration begins.
@@ -83,8 +109,13 @@ pub(crate) struct Program {
     pub(crate) requests: Vec<Request>,
     pub(crate) pages: Vec<Page>,
     pub(crate) origins: Origins,
+    pub(crate) sockets: Vec<Socket>,
+    pub(crate) says: Vec<Say>,
+    pub(crate) subscriptions: Vec<Subscription>,
     /// Depth to which repetitions stand within one another.
     pub(crate) levels: usize,
+    /// Intervals in all journeys.
+    pub(crate) paces: usize,
 }
 
 impl Program {
@@ -110,8 +141,13 @@ impl Program {
                 requests: Vec::new(),
                 pages: Vec::new(),
                 origins,
+                sockets: Vec::new(),
+                says: Vec::new(),
+                subscriptions: Vec::new(),
                 levels: 0,
+                paces: 0,
             },
+            hearing: Hearing::default(),
         };
         for journey in &scenario.journeys {
             builder.journey(journey, inputs)?;
@@ -161,6 +197,8 @@ struct Builder<'a> {
     plan: &'a Plan,
     scenario: &'a Scenario,
     program: Program,
+    /// What the journey that is compiled makes of messages that nobody asked for.
+    hearing: Hearing,
 }
 
 impl Builder<'_> {
@@ -170,6 +208,7 @@ impl Builder<'_> {
 
     fn journey(&mut self, journey: &Journey, inputs: &Inputs) -> Result<(), LoadError> {
         let (first_op, first_request) = (self.here() as usize, self.program.requests.len());
+        self.hearing = Hearing::of(journey);
         self.steps(&journey.once, journey, true, 0)?;
         let begin = self.here();
         self.program.ops.push(Op::Begin);
@@ -188,7 +227,7 @@ impl Builder<'_> {
             match op {
                 Op::Set(_, text) => text.feeds(&mut named),
                 Op::Unless(condition, _) => condition.feeds(&mut named),
-                _ => {}
+                other => self.program.feeds_of_socket(other, &mut named),
             }
         }
         for &feed in &named {
@@ -282,6 +321,19 @@ impl Builder<'_> {
                 self.program.ops[unless] = Op::Unless(Box::new(condition), other);
                 self.program.ops[jump] = Op::Jump(self.here());
             }
+            Step::Socket(socket) => self.socket(socket, journey, once)?,
+            Step::Say(say) => {
+                if let Some(say) = self.say(say, journey, once)? {
+                    self.program.ops.push(Op::Say(say));
+                }
+            }
+            Step::Subscribe(subscribe) => self.subscribe(subscribe, journey, once)?,
+            Step::Every {
+                interval,
+                lasting,
+                steps,
+            } => self.every((*interval, *lasting), steps, journey, once, level)?,
+            Step::Close(code) => self.program.ops.push(Op::Close(*code)),
             Step::Group { id, steps } => {
                 self.program.ops.push(Op::OpenGroup(*id));
                 self.steps(steps, journey, once, level)?;

@@ -2,6 +2,7 @@
 
 use plimsoll_model::plan::Plan;
 use plimsoll_model::websocket::WebSocketLoad;
+use plimsoll_wire::websocket::deflate::Offer;
 use plimsoll_wire::websocket::{Limits, handshake};
 
 use super::finder::Marks;
@@ -11,8 +12,11 @@ use crate::job::LoadError;
 /// Most fragments of one message.
 const FRAGMENTS_MAX: u32 = 4096;
 
+/// Longest message that is taken at all, bytes.
+const MESSAGE_LEN_MAX: u64 = 64 << 20;
+
 /// The key that stands in a template, to be replaced for each handshake.
-pub(super) const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
+pub(crate) const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
 
 /// What follows the key in a template: it is the last header.
 pub(super) const AFTER_KEY: usize = "\r\n\r\n".len();
@@ -28,9 +32,10 @@ pub(crate) struct Agenda {
     pub(super) sends: bool,
     pub(super) marks: Marks,
     pub(super) is_marked: bool,
-    pub(super) limits: Limits,
     /// The subprotocols that are offered.
     pub(super) protocols: String,
+    /// Compression that is offered.
+    pub(super) offer: Option<Offer>,
     /// Whether an answer can be late before the next message is due.
     pub(super) expires: bool,
     pub(super) timeout_ns: u64,
@@ -46,7 +51,6 @@ impl Agenda {
             every.map_or(0, nanoseconds),
             nanoseconds(plan.transport.timeout),
         );
-        let limit = plan.transport.body_len_max;
         Ok(Self {
             text: message
                 .map_or(&b""[..], |message| message.text.as_bytes())
@@ -55,14 +59,21 @@ impl Agenda {
             sends: message.is_some(),
             marks: Marks::new(load)?,
             is_marked: load.marks_broadcasts(),
-            limits: Limits {
-                message_len_max: usize::try_from(limit).unwrap_or(usize::MAX),
-                fragments_max: FRAGMENTS_MAX,
-            },
             protocols: protocols(plan),
+            offer: load.compress.then(Offer::default),
             expires: timeout_ns < every_ns,
             timeout_ns,
         })
+    }
+}
+
+/// What is taken of a message.
+pub(super) fn limits(plan: &Plan) -> Limits {
+    // The bound on bodies is far higher, where it is not said: nothing of them is kept.
+    let limit = plan.transport.body_len_max.min(MESSAGE_LEN_MAX);
+    Limits {
+        message_len_max: usize::try_from(limit).unwrap_or(usize::MAX),
+        fragments_max: FRAGMENTS_MAX,
     }
 }
 
@@ -74,9 +85,29 @@ fn protocols(plan: &Plan) -> String {
     offered.join(", ")
 }
 
-/// The headers of a template's handshake, the key last.
-pub(crate) fn headers(plan: &Plan) -> Vec<(String, String)> {
+/// The headers of a template's handshake, the key last; or of what asks for a stream.
+pub(crate) fn headers(plan: &Plan, load: &WebSocketLoad) -> Vec<(String, String)> {
     let mut headers = plan.request.headers.clone();
-    headers.extend(handshake::request_headers(KEY, "", None));
+    if load.is_stream {
+        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("accept"));
+        headers.extend(stream_headers());
+        return headers;
+    }
+    let offer = load.compress.then(Offer::default);
+    let own = handshake::request_headers(KEY, "", offer);
+    // The key is last: its place is known.
+    let (key, others): (Vec<_>, Vec<_>) = own
+        .into_iter()
+        .partition(|(name, _)| name == "Sec-WebSocket-Key");
+    headers.extend(others);
+    headers.extend(key);
     headers
+}
+
+/// What asks for Server-Sent Events, as browsers do.
+pub(crate) fn stream_headers() -> [(String, String); 2] {
+    [
+        ("Accept".to_owned(), "text/event-stream".to_owned()),
+        ("Cache-Control".to_owned(), "no-cache".to_owned()),
+    ]
 }

@@ -6,11 +6,13 @@
 use std::hash::{DefaultHasher, Hasher as _};
 
 use plimsoll_model::broadcast::unix_us;
+use plimsoll_model::journey::Layout;
 use plimsoll_model::websocket::WebSocketLoad;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use crate::job::LoadError;
+use crate::scenario::answer::json_at;
 use crate::scenario::extract::json_path;
 
 /// Messages that are remembered: of a few channels, or a few that overtook each other.
@@ -30,8 +32,16 @@ impl Marks {
     /// # Errors
     /// When one is no JSON path.
     pub(crate) fn new(load: &WebSocketLoad) -> Result<Self, LoadError> {
-        let parse = |path: &Option<String>, place| {
-            let path = path.as_deref().map(json_path).transpose();
+        Self::of(load.stamp.as_deref(), load.sequence.as_deref())
+    }
+
+    /// The same, from the two paths.
+    ///
+    /// # Errors
+    /// When one is no JSON path.
+    pub(crate) fn of(stamp: Option<&str>, sequence: Option<&str>) -> Result<Self, LoadError> {
+        let parse = |path: Option<&str>, place| {
+            let path = path.map(json_path).transpose();
             path.map_err(|found| LoadError::Plan {
                 place,
                 found,
@@ -39,12 +49,12 @@ impl Marks {
             })
         };
         Ok(Self {
-            stamp: parse(&load.stamp, "the place of the broadcast's stamp")?,
-            sequence: parse(&load.sequence, "the place of the broadcast's number")?,
+            stamp: parse(stamp, "the place of the broadcast's stamp")?,
+            sequence: parse(sequence, "the place of the broadcast's number")?,
         })
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.stamp.is_none() && self.sequence.is_none()
     }
 }
@@ -79,7 +89,7 @@ pub(crate) struct Finder {
 impl Finder {
     /// What stands in a message.
     #[inline]
-    pub(crate) fn find(&mut self, marks: &Marks, bytes: &[u8]) -> Found {
+    pub(crate) fn find(&mut self, marks: &Marks, layout: Layout, bytes: &[u8]) -> Found {
         if let Some((known, found)) = self.memo.get(self.latest)
             && known == bytes
         {
@@ -90,7 +100,7 @@ impl Finder {
             self.latest = index;
             return self.memo[index].1;
         }
-        let found = look(marks, bytes);
+        let found = look(marks, layout, bytes);
         self.remember(bytes, found);
         found
     }
@@ -113,7 +123,7 @@ impl Finder {
     }
 }
 
-fn look(marks: &Marks, bytes: &[u8]) -> Found {
+fn look(marks: &Marks, layout: Layout, bytes: &[u8]) -> Found {
     // The same number in every loop and process.
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
@@ -124,7 +134,7 @@ fn look(marks: &Marks, bytes: &[u8]) -> Found {
     if marks.is_empty() {
         return found;
     }
-    let Ok(value) = serde_json::from_slice::<Value>(bytes) else {
+    let Some(value) = json_at(bytes, layout.offset(bytes)) else {
         return found;
     };
     let first = |path: &Option<JsonPath>| path.as_ref()?.query(&value).into_iter().next();
@@ -168,6 +178,9 @@ mod tests {
             message: None,
             stamp: Some("$.at".to_owned()),
             sequence: Some("$.meta.seq".to_owned()),
+            compress: false,
+            is_stream: false,
+            reconnect: None,
         })
         .unwrap()
     }
@@ -196,14 +209,18 @@ mod tests {
             (r#"{"other":1}"#, None, None),
             ("no JSON", None, None),
         ] {
-            let found = finder.find(&marks(), text.as_bytes());
+            let found = finder.find(&marks(), Layout::Plain, text.as_bytes());
             assert_eq!(
                 (found.sequence, found.stamp_us),
                 (sequence, stamp_us),
                 "{text}"
             );
             assert_eq!(found.is_marked(), sequence.is_some() || stamp_us.is_some());
-            assert_eq!(finder.find(&marks(), text.as_bytes()), found, "remembered");
+            assert_eq!(
+                finder.find(&marks(), Layout::Plain, text.as_bytes()),
+                found,
+                "remembered"
+            );
         }
     }
 
@@ -213,11 +230,11 @@ mod tests {
         for round in 0..3_u64 {
             for seq in 0..3 * MEMO_MAX as u64 {
                 let text = format!(r#"{{"meta":{{"seq":{seq}}}}}"#);
-                let found = finder.find(&marks(), text.as_bytes());
+                let found = finder.find(&marks(), Layout::Plain, text.as_bytes());
                 assert_eq!(found.sequence, Some(seq), "round {round}");
             }
         }
-        finder.find(&marks(), &vec![b' '; MEMO_LEN_MAX + 1]);
+        finder.find(&marks(), Layout::Plain, &vec![b' '; MEMO_LEN_MAX + 1]);
         assert_eq!(finder.memo.len(), MEMO_MAX);
         assert!(finder.memo.iter().all(|(known, _)| known.len() < 100));
     }
@@ -231,6 +248,9 @@ mod tests {
             message: None,
             stamp: None,
             sequence: Some("seq".to_owned()),
+            compress: false,
+            is_stream: false,
+            reconnect: None,
         };
         let fault = Marks::new(&load).unwrap_err().to_string();
         assert!(

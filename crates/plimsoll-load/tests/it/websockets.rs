@@ -91,6 +91,9 @@ fn load(connections: u32, hold: Duration) -> WebSocketLoad {
         message: None,
         stamp: None,
         sequence: None,
+        compress: false,
+        is_stream: false,
+        reconnect: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Secrets written into a plan do not leave it. What comes from data was never in it.
 
-use super::{Body, Piece, RequestStep, Scenario, Step, Text};
+use super::{Body, Piece, RequestStep, Saying, Scenario, Step, Text};
 use crate::plan::{REDACTED, is_secret, redact_query};
 
 impl Scenario {
@@ -44,7 +44,7 @@ fn redact_step(step: &mut Step) {
             redact_request(page);
             resources.listed.iter_mut().for_each(redact_request);
         }
-        Step::Repeat { steps, .. } | Step::Group { steps, .. } => {
+        Step::Repeat { steps, .. } | Step::Group { steps, .. } | Step::Every { steps, .. } => {
             steps.iter_mut().for_each(redact_step);
         }
         Step::Choose(choices) => {
@@ -55,7 +55,26 @@ fn redact_step(step: &mut Step) {
         Step::If {
             then, otherwise, ..
         } => then.iter_mut().chain(otherwise).for_each(redact_step),
-        Step::Think(_) | Step::Set(..) => {}
+        Step::Socket(socket) => {
+            redact_request(&mut socket.request);
+            redact_said(&mut socket.first);
+            for (_, text) in &mut socket.replies {
+                REDACTED.clone_into(text);
+            }
+            if let Some((_, text)) = &mut socket.beat {
+                REDACTED.clone_into(text);
+            }
+        }
+        Step::Say(say) => redact_said(&mut say.said),
+        Step::Subscribe(subscribe) => redact_said(&mut subscribe.say.said),
+        Step::Think(_) | Step::Set(..) | Step::Close(_) => {}
+    }
+}
+
+/// Nobody can tell which part of a message is the secret one.
+fn redact_said(said: &mut Option<Saying>) {
+    if let Some(said) = said {
+        redact_literals(&mut said.text);
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Slot, StepId, Text};
+use super::{SayStep, Slot, SocketStep, StepId, SubscribeStep, Text};
 use crate::plan::GoodStatus;
 
 /// One step of a journey.
@@ -49,6 +49,23 @@ pub enum Step {
     },
     /// Remembers a value.
     Set(Slot, Text),
+    /// Opens a WebSocket.
+    Socket(Box<SocketStep>),
+    /// Sends on it, awaits, or both.
+    Say(Box<SayStep>),
+    /// Listens to broadcasts on it.
+    Subscribe(Box<SubscribeStep>),
+    /// Takes steps once in each interval.
+    Every {
+        /// How often.
+        interval: Duration,
+        /// How long; `None` until the load ends.
+        lasting: Option<Duration>,
+        /// What.
+        steps: Vec<Step>,
+    },
+    /// Closes the WebSocket with a code (RFC 6455, 7.4).
+    Close(u16),
 }
 
 /// How often steps are taken.

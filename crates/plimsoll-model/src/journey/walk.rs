@@ -16,7 +16,9 @@ fn each_of<'a>(steps: &'a [Step], see: &mut dyn FnMut(&'a Step)) {
     for step in steps {
         see(step);
         match step {
-            Step::Repeat { steps, .. } | Step::Group { steps, .. } => each_of(steps, see),
+            Step::Repeat { steps, .. } | Step::Group { steps, .. } | Step::Every { steps, .. } => {
+                each_of(steps, see);
+            }
             Step::Choose(choices) => {
                 for choice in choices {
                     each_of(&choice.steps, see);
@@ -28,7 +30,14 @@ fn each_of<'a>(steps: &'a [Step], see: &mut dyn FnMut(&'a Step)) {
                 each_of(then, see);
                 each_of(otherwise, see);
             }
-            Step::Request(_) | Step::Page { .. } | Step::Think(_) | Step::Set(..) => {}
+            Step::Request(_)
+            | Step::Page { .. }
+            | Step::Think(_)
+            | Step::Set(..)
+            | Step::Socket(_)
+            | Step::Say(_)
+            | Step::Subscribe(_)
+            | Step::Close(_) => {}
         }
     }
 }
@@ -58,6 +67,15 @@ impl Scenario {
         let mut has = false;
         for journey in &self.journeys {
             journey.each_step(&mut |step| has |= matches!(step, Step::Page { .. }));
+        }
+        has
+    }
+
+    /// Whether users open WebSockets.
+    pub fn has_sockets(&self) -> bool {
+        let mut has = false;
+        for journey in &self.journeys {
+            journey.each_step(&mut |step| has |= matches!(step, Step::Socket(_)));
         }
         has
     }

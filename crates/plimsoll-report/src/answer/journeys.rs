@@ -6,6 +6,7 @@ use plimsoll_analysis::summary::breakdown::Measured;
 use plimsoll_analysis::summary::processes::ProcessSummary;
 use plimsoll_analysis::summary::users::Little;
 
+use super::websockets::percent_exactly;
 use crate::number::{count, micros, percent, rate, short};
 use crate::report::Report;
 
@@ -32,6 +33,7 @@ pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
         judged.map(|judged| Bound {
             name: format!("{}: {}", threshold.scope, judged.bound),
             measured: match (judged.met, judged.measured) {
+                (None, Measured::Reach(_)) => "no broadcast was expected".to_owned(),
                 (None, _) => "no request ended".to_owned(),
                 (_, Measured::TimeUs(us)) => {
                     us.map_or_else(|| "the quantile falls on a failure".to_owned(), micros)
@@ -40,6 +42,7 @@ pub(crate) fn bounds(report: &Report<'_>) -> Vec<Bound> {
                     us.map_or_else(|| "no answer was good".to_owned(), of_us)
                 }
                 (_, Measured::Share(share)) => percent(share.unwrap_or(0.0)),
+                (_, Measured::Reach(share)) => percent_exactly(share.unwrap_or(0.0)),
             },
             met: judged.met,
         })

@@ -32,6 +32,17 @@ pub(crate) fn opened(seen: &WebSocketSummary) -> String {
             count(seen.closed())
         ));
     }
+    if seen.reconnected + seen.reconnects_failed > 0 {
+        let mut text = format!("{} opened again", count(seen.reconnected));
+        if let Some(times) = &seen.reconnect_us {
+            let (p50, p99) = (micros(times.p50), micros(times.p99));
+            let _ = write!(text, " (after p50 {p50}, p99 {p99})");
+        }
+        if seen.reconnects_failed > 0 {
+            let _ = write!(text, ", {} tries failed", count(seen.reconnects_failed));
+        }
+        texts.push(text);
+    }
     if !seen.faults.is_empty() {
         texts.push(format!("given up: {}", kinds(seen.faults.iter())));
     }
@@ -40,7 +51,7 @@ pub(crate) fn opened(seen: &WebSocketSummary) -> String {
 
 /// What was sent and answered; `None` when nothing was sent.
 pub(crate) fn asked(seen: &WebSocketSummary) -> Option<String> {
-    if seen.messages_out == 0 {
+    if seen.messages_out + seen.unsent == 0 {
         return None;
     }
     let mut texts = vec![format!("{} sent", count(seen.messages_out))];
@@ -57,6 +68,9 @@ pub(crate) fn asked(seen: &WebSocketSummary) -> Option<String> {
     }
     if seen.unanswered > 0 {
         texts.push(format!("{} not in time", count(seen.unanswered)));
+    }
+    if seen.unsent > 0 {
+        texts.push(format!("{} could not be sent", count(seen.unsent)));
     }
     Some(texts.join(", "))
 }
@@ -105,7 +119,7 @@ pub(crate) fn heard(seen: &WebSocketSummary) -> Option<String> {
 }
 
 /// A share of which the last hundredth matters: 99.99 % is not 100 %.
-fn percent_exactly(share: f64) -> String {
+pub(super) fn percent_exactly(share: f64) -> String {
     let is_all_but = share < 1.0 && share > 0.999;
     if is_all_but {
         // Cut and not rounded: one that was missed is missed.
@@ -166,8 +180,13 @@ pub(super) fn sentence(seen: &WebSocketSummary) -> String {
 /// What is asked of each, as a fragment.
 pub(crate) fn load(load: &WebSocketLoad) -> String {
     let mut text = format!(
-        "{} WebSockets at {}/s, held for {}",
+        "{} {} at {}/s, held for {}",
         count(u64::from(load.connections)),
+        if load.is_stream {
+            "streams of events"
+        } else {
+            "WebSockets"
+        },
         short(load.per_second),
         duration(load.hold)
     );

@@ -96,13 +96,20 @@ fn load_words(load: &Load, words: &mut Vec<String>) {
 }
 
 fn websocket_words(load: &WebSocketLoad, words: &mut Vec<String>) {
-    words.extend(["--ws".to_owned(), "--connections".to_owned()]);
+    let kind = if load.is_stream { "--sse" } else { "--ws" };
+    words.extend([kind.to_owned(), "--connections".to_owned()]);
     words.push(load.connections.to_string());
     words.extend([
         "--connect-rate".to_owned(),
         format!("{}/s", load.per_second),
     ]);
     words.extend(["--hold".to_owned(), format!("{}ms", load.hold.as_millis())]);
+    if load.reconnect.is_some() {
+        words.push("--ws-reconnect".to_owned());
+    }
+    if load.compress {
+        words.push("--ws-compress".to_owned());
+    }
     if let Some(message) = &load.message {
         words.extend(["--send".to_owned(), message.text.clone()]);
         if let Some(every) = message.every {

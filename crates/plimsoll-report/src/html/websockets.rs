@@ -33,6 +33,7 @@ fn times(seen: &WebSocketSummary) -> Markup {
         ("handshake", &seen.handshake_us),
         ("request", &seen.request_us),
         ("broadcast", &seen.broadcast_us),
+        ("reconnect", &seen.reconnect_us),
     ]
     .into_iter()
     .filter_map(|(name, times)| Some((name, times.as_ref()?)))

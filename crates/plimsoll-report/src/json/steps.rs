@@ -212,7 +212,7 @@ impl ThresholdObject {
             let (measured, unit) = match judged.measured {
                 Measured::TimeUs(us) => (us.map(millis), "ms"),
                 Measured::MeanUs(us) => (us.map(|us| us / 1e3), "ms"),
-                Measured::Share(share) => (share, "1"),
+                Measured::Share(share) | Measured::Reach(share) => (share, "1"),
             };
             Self {
                 scope: threshold.scope.clone(),

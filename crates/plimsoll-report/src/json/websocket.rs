@@ -30,9 +30,9 @@ pub struct WebSocketObject {
     pub faults: BTreeMap<String, u64>,
     /// From the moment a handshake was due until it was answered, ms.
     pub handshake_ms: TimesObject,
-    /// From the moment a message of `--send` and `--every` was due to its answer, ms.
+    /// From the moment a message of `--send` and `--every`, or of a plan's `await`, was due to its answer, ms.
     pub request_ms: TimesObject,
-    /// From the stamp in a broadcast to its arrival, ms; null without `--broadcast-stamp`.
+    /// From the stamp in a broadcast to its arrival, ms; null without `--broadcast-stamp`, or `stamp` in a plan.
     pub broadcast_ms: TimesObject,
     /// Received / expected; null when nothing was expected. Expected of a subscriber is every message of its channel that
     /// anybody got while it listened, less a second at both ends.
@@ -45,11 +45,11 @@ pub struct WebSocketObject {
     pub unreached: u64,
     /// Different broadcasts that anybody got.
     pub broadcasts: u64,
-    /// Sequence numbers left out between the first and the last of each subscriber; 0 without `--broadcast-seq`.
+    /// Sequence numbers left out between the first and the last of each subscriber; 0 without `--broadcast-seq`, or `seq` in a plan.
     pub gaps: u64,
     /// Receipts of what a subscriber had already.
     pub duplicates: u64,
-    /// Receipts after a message with a higher sequence number; 0 without `--broadcast-seq`.
+    /// Receipts after a message with a higher sequence number; 0 without `--broadcast-seq`, or `seq` in a plan.
     pub reordered: u64,
     /// Messages that came.
     pub messages_in: u64,
@@ -67,7 +67,15 @@ pub struct WebSocketObject {
     pub ahead: u64,
     /// The most by which one did, ms.
     pub ahead_ms_max: f64,
-    /// The same by channel, which is the URL; the first 100.
+    /// Lost ones that were opened again, where the plan says `reconnect`.
+    pub reconnected: u64,
+    /// Tries to do so that failed.
+    pub reconnects_failed: u64,
+    /// From the moment one was lost until it was ready again, ms; over the whole run.
+    pub reconnect_ms: TimesObject,
+    /// Messages that were to be sent and were not: no WebSocket was open, or the target did not read.
+    pub unsent: u64,
+    /// The same by channel, which is the URL or what a plan's `subscribe` names; the first 100.
     pub channels: Vec<ChannelObject>,
 }
 
@@ -75,7 +83,7 @@ pub struct WebSocketObject {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Channel")]
 pub struct ChannelObject {
-    /// Path and query of its URL.
+    /// Path and query of its URL, or the name that a plan's `subscribe` gives it.
     pub channel: String,
     /// Received / expected; null when nothing was expected.
     pub reach: Option<f64>,
@@ -136,6 +144,10 @@ impl WebSocketObject {
             unanswered: seen.unanswered,
             ahead: seen.ahead,
             ahead_ms_max: millis(seen.ahead_us_max),
+            reconnected: seen.reconnected,
+            reconnects_failed: seen.reconnects_failed,
+            reconnect_ms: TimesObject::of(seen.reconnect_us),
+            unsent: seen.unsent,
             channels: channels.map(ChannelObject::of).collect(),
         }
     }

@@ -9,7 +9,7 @@ use plimsoll_model::window::Window;
 use super::{Pick, Table};
 
 pub(super) fn columns(table: &mut Table, rows: &[Window]) {
-    let counts: [Pick<WebSocketWindow, u64>; 9] = [
+    let counts: [Pick<WebSocketWindow, u64>; 12] = [
         ("websockets_connected", |seen| seen.connected),
         ("websockets_failed", |seen| seen.failed.values().sum()),
         ("websockets_closed", |seen| seen.closed.values().sum()),
@@ -19,6 +19,11 @@ pub(super) fn columns(table: &mut Table, rows: &[Window]) {
         ("message_bytes_in", |seen| seen.bytes_in),
         ("message_bytes_out", |seen| seen.bytes_out),
         ("messages_unanswered", |seen| seen.unanswered),
+        ("messages_unsent", |seen| seen.unsent),
+        ("websockets_reconnected", |seen| seen.reconnected),
+        ("websockets_reconnects_failed", |seen| {
+            seen.reconnects_failed
+        }),
     ];
     for (name, pick) in counts {
         let values = rows
@@ -33,6 +38,7 @@ pub(super) fn columns(table: &mut Table, rows: &[Window]) {
     table.percentiles("handshake_us", &times(|seen| seen.handshake.clone()));
     table.percentiles("request_us", &times(|seen| seen.request.clone()));
     table.percentiles("broadcast_us", &times(broadcasts));
+    table.percentiles("reconnect_us", &times(|seen| seen.reconnect.clone()));
 }
 
 fn broadcasts(seen: &WebSocketWindow) -> Histogram {

@@ -3,7 +3,9 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use plimsoll_model::plan::{Load, Plan};
+use plimsoll_model::journey::{Reconnect, Scenario};
+use plimsoll_model::objective::Objective;
+use plimsoll_model::plan::{Load, LoadUnit, Plan};
 use plimsoll_model::websocket::{Message, WebSocketLoad};
 use serde_json_path::JsonPath;
 
@@ -19,6 +21,8 @@ const HOLD_DEFAULT: Duration = Duration::from_secs(10);
 const RATES: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
 /// Longest message that is taken unless `--max-body` says otherwise, bytes.
 const MESSAGE_LEN_MAX_DEFAULT: u64 = 1 << 20;
+/// Users for whom connections are allowed when a search does not say how many there will be.
+const USERS_DEFAULT: u32 = 100_000;
 /// Longest text that is sent, bytes.
 const TEXT_LEN_MAX: usize = 1 << 20;
 /// Where the system says from which ports it chooses, and how many these usually are.
@@ -41,7 +45,7 @@ pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, Fault> 
     let is_ws_url = ["ws://", "wss://"]
         .iter()
         .any(|scheme| arguments.transport.url.starts_with(scheme));
-    if !said.ws {
+    if !said.ws && !said.sse {
         return if is_ws_url {
             Err(
                 Fault::usage(format!("{} is a WebSocket's URL", arguments.transport.url))
@@ -82,6 +86,9 @@ pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, Fault> 
         message,
         stamp: said.broadcast_stamp.clone(),
         sequence: said.broadcast_seq.clone(),
+        compress: said.ws_compress,
+        is_stream: said.sse,
+        reconnect: said.ws_reconnect.then_some(Reconnect::DEFAULT),
     })))
 }
 
@@ -116,10 +123,64 @@ pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Fault
     }
     let ports = std::fs::read_to_string(PORTS).ok();
     let ports = ports.as_deref().and_then(ports_of).unwrap_or(PORTS_DEFAULT);
-    spread_sources(plan, ports)?;
+    let connections = plan.load.websockets().map_or(0, |load| load.connections);
+    spread_sources(plan, connections, ports)?;
     let limit = arguments.transport.connection.max_body;
     plan.transport.body_len_max = limit.unwrap_or(MESSAGE_LEN_MAX_DEFAULT);
     Ok(())
+}
+
+/// The same for a plan whose steps open WebSockets: one for each user, beside the connection that its requests go on.
+/// `is_bounded` says that the number of connections was given.
+pub(super) fn fit_users(plan: &mut Plan, is_bounded: bool) -> Result<(), Fault> {
+    let asks = plan
+        .objective
+        .as_ref()
+        .is_some_and(Objective::asks_for_broadcasts);
+    if asks && !plan.opens_websockets() {
+        return Err(
+            Fault::usage("broadcasts are bounded, and nothing opens a WebSocket").remedy(
+                "add a step `ws: URL` to the plan or use --ws, or bound requests: p95 < 500ms",
+            ),
+        );
+    }
+    if !plan.scenario.as_ref().is_some_and(Scenario::has_sockets) {
+        return Ok(());
+    }
+    let users = most_users(plan);
+    if !is_bounded {
+        let both = users.unwrap_or(USERS_DEFAULT).saturating_mul(2);
+        plan.transport.connections_max = plan.transport.connections_max.max(both);
+    }
+    if users.is_some_and(|users| users > plan.transport.connections_max) {
+        return Err(Fault::usage(format!(
+            "{} users hold a WebSocket each, and at most {} connections may be open",
+            users.unwrap_or_default(),
+            plan.transport.connections_max
+        ))
+        .remedy("raise max_connections (--max-connections), or give fewer users"));
+    }
+    let ports = std::fs::read_to_string(PORTS).ok();
+    let ports = ports.as_deref().and_then(ports_of).unwrap_or(PORTS_DEFAULT);
+    spread_sources(plan, users.unwrap_or(0), ports)
+}
+
+/// The most users that are there at once, where that is known.
+fn most_users(plan: &Plan) -> Option<u32> {
+    let most = match (&plan.load, plan.find) {
+        (_, Some(find)) if find.unit == LoadUnit::Users => find.to?,
+        (Load::Users { phases, .. }, None) => phases
+            .iter()
+            .fold(0.0_f64, |most, phase| most.max(phase.from).max(phase.to)),
+        _ => return None,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a number of users, bounded where it is read"
+    )]
+    let most = most.ceil() as u32;
+    Some(most)
 }
 
 /// First and last of the ports that the system chooses from.
@@ -130,8 +191,7 @@ fn ports_of(text: &str) -> Option<u64> {
 }
 
 /// More connections than one address has ports come from several, where all of them are this machine's own.
-fn spread_sources(plan: &mut Plan, ports: u64) -> Result<(), Fault> {
-    let connections = plan.load.websockets().map_or(0, |load| load.connections);
+fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), Fault> {
     let addresses = &plan.target.addresses;
     if plan.target.unix_socket.is_some() || !plan.transport.sources.is_empty() {
         return Ok(());
@@ -184,9 +244,9 @@ mod tests {
     fn many_connections_come_from_several_addresses() {
         let mut plan = planned("ws://127.0.0.1:9/live", "40000");
         plan.transport.sources.clear();
-        spread_sources(&mut plan, 60_000).unwrap();
+        spread_sources(&mut plan, 40_000, 60_000).unwrap();
         assert!(plan.transport.sources.is_empty());
-        spread_sources(&mut plan, 28_232).unwrap();
+        spread_sources(&mut plan, 40_000, 28_232).unwrap();
         let sources: Vec<String> = plan
             .transport
             .sources
@@ -196,7 +256,9 @@ mod tests {
         assert_eq!(sources, ["127.0.0.1", "127.0.0.2"]);
         plan.transport.sources.clear();
         plan.target.addresses = vec!["10.0.0.1:80".parse().unwrap()];
-        let fault = spread_sources(&mut plan, 28_232).unwrap_err().to_string();
+        let fault = spread_sources(&mut plan, 40_000, 28_232)
+            .unwrap_err()
+            .to_string();
         assert!(fault.contains("--source"), "{fault}");
     }
 }

@@ -1,5 +1,7 @@
 //! `plimsoll run --ws` against servers on Node's `ws` that lose, double, swap, delay, refuse and die as planned.
 
+mod plans;
+mod presets;
 mod server;
 
 use std::process::Command;
@@ -112,6 +114,165 @@ fn what_was_planted_is_counted() {
             (5, 3, 2)
         );
     }
+}
+
+/// The same within compressed messages, whether the server keeps its window or not; and what was not asked for is not
+/// agreed to.
+#[test]
+fn compressed_messages_are_read_and_written() {
+    for deflate in ["anew", "kept"] {
+        let publish = json!({
+            "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[0, 5], [3, 20]], "doubled": [[1, 7]],
+        });
+        let server = Server::start(6, &json!({ "publish": publish, "deflate": deflate }));
+        let place = Place::new();
+        let flags = ["--ws-compress", "--connections", "6", "--hold", "6s"];
+        let said = run(
+            &place,
+            &server.url("/echo-1"),
+            &[&flags[..], &MARKS].concat(),
+        );
+        assert!([0, 6].contains(&said.code), "{said:?}");
+        let (json, counts) = (said.json(), server.counts());
+        let websocket = &json["websocket"];
+        assert_eq!(count(&counts, "deflated"), 6, "{counts:#}");
+        assert_eq!(
+            (count(websocket, "expected"), count(websocket, "received")),
+            (120, 118),
+            "{deflate}: {json:#}"
+        );
+        assert_eq!(
+            (count(websocket, "duplicates"), count(websocket, "gaps")),
+            (1, 1),
+            "{deflate}: {json:#}"
+        );
+        assert!(number(websocket, "bytes_in") > 6.0 * 18.0 * 100.0);
+    }
+    let server = Server::start(2, &json!({ "deflate": "anew" }));
+    let flags = [
+        "--connections",
+        "2",
+        "--hold",
+        "1s",
+        "--send",
+        "a",
+        "--every",
+        "200ms",
+    ];
+    let json = run(&Place::new(), &server.url("/echo-1"), &flags).json();
+    assert_eq!(count(&server.counts(), "deflated"), 0);
+    assert!(count(&json, "websocket.answered") > 0, "{json:#}");
+    let flags = [&flags[..], &["--ws-compress"]].concat();
+    let json = run(&Place::new(), &server.url("/echo-1"), &flags).json();
+    assert_eq!(count(&server.counts(), "deflated"), 2);
+    assert!(count(&json, "websocket.answered") > 0, "{json:#}");
+}
+
+/// Streams of Server-Sent Events are heard as WebSockets are.
+#[test]
+fn streams_of_events_are_heard_too() {
+    let publish = json!({
+        "after_ms": 2000, "every_ms": 50, "count": 40, "ago_ms": 250,
+        "lost": [[0, 5], [0, 6], [3, 20]], "doubled": [[1, 7]], "swapped": [[4, 10]],
+    });
+    let server = Server::start(8, &json!({ "publish": publish }));
+    let flags = [
+        "--connections",
+        "8",
+        "--connect-rate",
+        "500/s",
+        "--hold",
+        "8s",
+        "--cores",
+        "2",
+    ];
+    let place = Place::new();
+    let url = server.url("/events").replace("ws://", "http://");
+    let all = [&["run", &url, "--sse", "--json"][..], &flags, &MARKS].concat();
+    let said = place.run(&all);
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    let json = said.json();
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "connected"), 8, "{json:#}");
+    assert_eq!(
+        count(websocket, "messages_in"),
+        count(&server.counts(), "sent")
+    );
+    assert_eq!(
+        (count(websocket, "expected"), count(websocket, "received")),
+        (320, 317),
+        "{json:#}"
+    );
+    assert_eq!(
+        (
+            count(websocket, "gaps"),
+            count(websocket, "duplicates"),
+            count(websocket, "reordered")
+        ),
+        (3, 1, 1),
+        "{json:#}"
+    );
+    assert!(number(websocket, "broadcast_ms.p50") >= 249.0, "{json:#}");
+    assert_eq!(count(&json, "status.200"), 8);
+    let other = server.url("/counts").replace("ws://", "http://");
+    let said = place.run(&[
+        "run",
+        &other,
+        "--sse",
+        "--json",
+        "--connections",
+        "2",
+        "--hold",
+        "1s",
+    ]);
+    assert_eq!(
+        said.json()["websocket"]["failures"],
+        json!({ "not switched": 2 }),
+        "{said:?}"
+    );
+}
+
+/// Those that are cut off come back, are sent what they are to be sent, and count apart from the handshakes.
+#[test]
+fn lost_ones_come_back() {
+    let publish = json!({ "after_ms": 8000, "every_ms": 50, "count": 20 });
+    let server = Server::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
+    let flags = [
+        "--ws-reconnect",
+        "--connections",
+        "6",
+        "--hold",
+        "14s",
+        "--send",
+        "join",
+    ];
+    let said = run(
+        &Place::new(),
+        &server.url("/live"),
+        &[&flags[..], &MARKS].concat(),
+    );
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    let (json, counts) = (said.json(), server.counts());
+    let websocket = &json["websocket"];
+    assert_eq!(
+        (
+            count(websocket, "connected"),
+            count(websocket, "reconnected")
+        ),
+        (6, 6),
+        "{json:#}"
+    );
+    assert_eq!(
+        (count(&counts, "opened"), count(&counts, "received")),
+        (12, 12)
+    );
+    assert_eq!(count(&json, "requests"), 6, "{json:#}");
+    assert_eq!(
+        (count(websocket, "expected"), count(websocket, "received")),
+        (120, 120),
+        "{json:#}"
+    );
+    assert!(number(websocket, "reconnect_ms.p50") >= 250.0, "{json:#}");
 }
 
 /// Without sequence numbers messages are told apart by their content.

@@ -20,6 +20,11 @@ pub(crate) static LOAD: Table = Table {
             Duration,
             "Time in which the users come, one after another; all at once without it."
         ),
+        word!(
+            "connect",
+            Rate,
+            "With `users`, in place of `within`: how many come per second, `120/s`."
+        ),
         word!("hold", Duration, "How long all users stay."),
         word!(
             "iterations",

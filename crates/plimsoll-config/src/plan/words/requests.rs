@@ -5,7 +5,7 @@ use super::Shape::{
 };
 use super::{Shape, Table};
 
-const MATCHED: Shape = Either(&[Template, Of(&MATCH)]);
+pub(super) const MATCHED: Shape = Either(&[Template, Of(&MATCH)]);
 
 /// A body from a file.
 pub(crate) static BODY_FILE: Table = Table {

@@ -4,6 +4,10 @@ use super::Shape::{
     Count, Duration, Either, Free, ListOf, MapOf, Number, Of, OneOf, OneOrMore, Steps, Switch,
     Template, Text,
 };
+use super::sockets::{
+    AWAIT_WORD, BEAT_WORD, CLOSE, COMPRESS, EVERY, FIRST, FOR, HOLD, PRESET, PROTOCOL, READY,
+    RECONNECT_WORD, REPLIES, SEND, SSE, SUBSCRIBE_WORD, WS,
+};
 use super::{BODY_FILE, CAPTURE, EXPECT, GRAPHQL, HEADERS, PART, Shape, Table, Word};
 
 /// Words that are methods of HTTP.
@@ -65,7 +69,7 @@ const TIMEOUT_WORD: Word = word!("timeout", Duration, "Time-out of this request.
 /// One step.
 pub(crate) static STEP: Table = Table {
     name: "step",
-    meaning: "One step: a request (get, post, …), page, think, repeat, choose, if, group or set.",
+    meaning: "One step: a request (get, post, …), page, think, repeat, choose, if, group or set; or one of WebSockets: ws, sse, send, await, subscribe, every, hold or close.",
     words: &[
         GET,
         POST,
@@ -113,7 +117,7 @@ pub(crate) static STEP: Table = Table {
             Either(&[Count(0, 1_000_000), Text]),
             "Takes `steps` so often: `5`, `2..4`."
         ),
-        word!("steps", Steps, "With `repeat` and `group`: what."),
+        word!("steps", Steps, "With `repeat`, `every` and `group`: what."),
         word!("choose", ListOf(&Of(&CHOICE)), "Takes one of several ways."),
         word!(
             "if",
@@ -124,6 +128,23 @@ pub(crate) static STEP: Table = Table {
         word!("else", Steps, "With `if`: what is done when it does not."),
         word!("group", Text, "Counts `steps` together under this name."),
         word!("set", MapOf(&Template), "Remembers values by name."),
+        WS,
+        SSE,
+        PROTOCOL,
+        COMPRESS,
+        RECONNECT_WORD,
+        PRESET,
+        FIRST,
+        READY,
+        REPLIES,
+        BEAT_WORD,
+        SEND,
+        AWAIT_WORD,
+        SUBSCRIBE_WORD,
+        EVERY,
+        FOR,
+        HOLD,
+        CLOSE,
     ],
 };
 

@@ -133,7 +133,12 @@ impl Interpreter {
                 self.steps(way);
             }
             Step::Group { steps, .. } => self.steps(steps),
-            Step::Page { .. } => unreachable!("no page is made"),
+            Step::Page { .. }
+            | Step::Socket(_)
+            | Step::Say(_)
+            | Step::Subscribe(_)
+            | Step::Every { .. }
+            | Step::Close(_) => unreachable!("none is made"),
         }
     }
 }
@@ -196,7 +201,7 @@ proptest! {
                     prop_assert!(crowd.users[0].groups.is_empty());
                 }
                 Next::Group(..) => {}
-                Next::Page(_) | Next::Lost | Next::Obey => prop_assert!(false, "no page, no circle"),
+                _ => prop_assert!(false, "no page, no WebSocket, no circle"),
             }
         }
         prop_assert_eq!(taken, interpreter.taken);

@@ -32,6 +32,9 @@ pub(crate) fn websockets() -> Run {
         }),
         stamp: Some("$.time".to_owned()),
         sequence: Some("$.seq".to_owned()),
+        compress: false,
+        is_stream: false,
+        reconnect: None,
     });
     for second in 0..SECONDS {
         run.windows.push(window(second));

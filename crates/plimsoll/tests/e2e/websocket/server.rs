@@ -8,29 +8,40 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The folder of the servers with their library, installed once from its lock file.
+/// The folder of servers with their libraries, installed once from its lock file.
 fn servers() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER.get_or_init(|| {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/ws");
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("websocket-servers");
-        std::fs::create_dir_all(&folder).unwrap();
-        let lock = std::fs::read(source.join("package-lock.json")).unwrap();
-        let is_there = folder.join("node_modules/ws/package.json").exists()
-            && std::fs::read(folder.join("package-lock.json")).is_ok_and(|have| have == lock);
-        for file in ["package.json", "package-lock.json", "server.mjs"] {
-            std::fs::copy(source.join(file), folder.join(file)).unwrap();
-        }
-        if !is_there {
-            let output = Command::new("npm")
-                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
-                .current_dir(&folder)
-                .output()
-                .expect("npm is installed: apt-get install npm");
-            assert!(output.status.success(), "npm ci: {output:?}");
-        }
-        folder
-    })
+    FOLDER.get_or_init(|| installed("ws", "ws"))
+}
+
+/// The same of those that speak protocols which plans know by name.
+fn presets() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| installed("presets", "stomp-broker-js"))
+}
+
+fn installed(name: &str, library: &str) -> PathBuf {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/e2e")
+        .join(name);
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("websocket-servers-{name}"));
+    std::fs::create_dir_all(&folder).unwrap();
+    let lock = std::fs::read(source.join("package-lock.json")).unwrap();
+    let library = format!("node_modules/{library}/package.json");
+    let is_there = folder.join(library).exists()
+        && std::fs::read(folder.join("package-lock.json")).is_ok_and(|have| have == lock);
+    for file in ["package.json", "package-lock.json", "server.mjs"] {
+        std::fs::copy(source.join(file), folder.join(file)).unwrap();
+    }
+    if !is_there {
+        let output = Command::new("npm")
+            .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+            .current_dir(&folder)
+            .output()
+            .expect("npm is installed: apt-get install npm");
+        assert!(output.status.success(), "npm ci: {output:?}");
+    }
+    folder
 }
 
 /// A server that ends with this handle, or with this process.
@@ -51,9 +62,23 @@ impl Server {
         if let Some(pem) = pem {
             command.env("SERVER_PEM", pem);
         }
-        let mut process = command
+        command
             .arg(servers().join("server.mjs"))
-            .args([clients.to_string(), plan.to_string()])
+            .args([clients.to_string(), plan.to_string()]);
+        Self::listening(&mut command)
+    }
+
+    /// One that speaks a protocol and publishes once so many have subscribed.
+    pub(super) fn of_preset(protocol: &str, clients: u32) -> Self {
+        let mut command = Command::new("node");
+        command
+            .arg(presets().join("server.mjs"))
+            .args([protocol, &clients.to_string()]);
+        Self::listening(&mut command)
+    }
+
+    fn listening(command: &mut Command) -> Self {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

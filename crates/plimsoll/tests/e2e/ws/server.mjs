@@ -2,6 +2,8 @@
 //
 // Arguments: the number of clients to wait for, and a plan as JSON:
 //   publish: { after_ms, every_ms, count, ago_ms, lost: [[client, seq]…], doubled: …, swapped: … }
+//   deflate: "anew" or "kept" agrees to permessage-deflate, whose server's window begins anew or is kept
+//   cut_ms: so long after all are there, every connection is cut, once
 // Clients are numbered from 0 in the order of their coming, for each path. Paths say the rest; see `opened`.
 
 import { readFileSync } from "node:fs";
@@ -11,18 +13,27 @@ import { WebSocketServer } from "ws";
 
 const wanted = Number(process.argv[2]);
 const plan = JSON.parse(process.argv[3] ?? "{}");
-const counts = { opened: 0, received: 0, bytes: 0, sent: 0 };
+const counts = { opened: 0, received: 0, bytes: 0, sent: 0, deflated: 0, pongs: 0 };
+Object.assign(counts, { closed: {}, cookies: [], protocols: [], last_ids: [] });
 const channels = new Map();
 
-const tell = (request, response) => response.end(JSON.stringify(counts));
+const streams = new Set();
+
+const tell = (request, response) => {
+  if (request.url.startsWith("/events")) return stream(request, response);
+  if (request.url === "/login") response.setHeader("Set-Cookie", "sid=abc; Path=/");
+  response.end(JSON.stringify(counts));
+};
 // With a certificate and its key in one file, it speaks TLS.
 const pem = process.env.SERVER_PEM && readFileSync(process.env.SERVER_PEM);
 const http = pem ? createSecure({ cert: pem, key: pem }, tell) : createPlain(tell);
 const server = new WebSocketServer({
   server: http,
-  perMessageDeflate: false,
+  perMessageDeflate: plan.deflate ? { serverNoContextTakeover: plan.deflate === "anew", threshold: 0 } : false,
   verifyClient: (info, answer) => answer(!info.req.url.startsWith("/refused"), 403),
+  handleProtocols: (offered) => (offered.has("live.v1") ? "live.v1" : false),
 });
+server.on("headers", (lines) => lines.push("Set-Cookie: seat=12; Path=/"));
 
 function send(socket, text) {
   counts.sent += 1;
@@ -52,6 +63,8 @@ function publish(rules) {
           client.late = text;
           return;
         }
+        // All in a room get the same, and nobody in another does.
+        if (client.room) return send(client.socket, JSON.stringify({ ...JSON.parse(text), room: client.room }));
         send(client.socket, text);
         if (has(rules.doubled, number, seq)) send(client.socket, text);
         if (client.late) {
@@ -64,14 +77,34 @@ function publish(rules) {
   }, rules.every_ms);
 }
 
+// A desk that answers by id, out of order, late, or never, and lets clients into rooms.
+function ask(socket, clients, data, isBinary) {
+  if (isBinary) return send(socket, `bytes ${data.toString("hex")}`);
+  const text = data.toString();
+  if (!text.startsWith("{")) return send(socket, `you said ${text}`);
+  const asked = JSON.parse(text);
+  if (asked.join) {
+    clients.forEach((client) => client.socket === socket && (client.room = asked.join));
+    return send(socket, JSON.stringify({ joined: asked.join }));
+  }
+  if (asked.never) return;
+  const answer = JSON.stringify({ id: asked.id, twice: asked.n * 2, name: asked.name });
+  // Another's answer comes first: who takes it for its own measures too little.
+  send(socket, JSON.stringify({ id: "somebody else's", twice: 0 }));
+  setTimeout(() => send(socket, answer), asked.after_ms ?? 0);
+}
+
 function opened(socket, path) {
   const clients = channels.get(path) ?? [];
   channels.set(path, clients);
   clients.push({ socket, late: null });
   socket.on("error", () => {});
-  socket.on("message", (data) => {
+  socket.on("pong", () => (counts.pongs += 1));
+  socket.on("close", (code) => (counts.closed[code] = (counts.closed[code] ?? 0) + 1));
+  socket.on("message", (data, isBinary) => {
     counts.received += 1;
     counts.bytes += data.length;
+    if (path.startsWith("/desk")) return ask(socket, clients, data, isBinary);
     const echo = path.match(/^\/echo-(\d+)/);
     if (echo) setTimeout(() => send(socket, data.toString()), Number(echo[1]));
   });
@@ -87,12 +120,45 @@ function opened(socket, path) {
 
 server.on("connection", (socket, request) => {
   counts.opened += 1;
+  if (counts.cookies.length < 20) counts.cookies.push(request.headers.cookie ?? "");
+  if (counts.protocols.length < 20) counts.protocols.push(socket.protocol);
+  if (socket.extensions.includes("permessage-deflate")) counts.deflated += 1;
   opened(socket, request.url);
-  if (counts.opened === wanted) {
-    if (plan.publish) setTimeout(() => publish(plan.publish), plan.publish.after_ms);
-    if (plan.die_ms) setTimeout(() => process.exit(1), plan.die_ms);
-  }
+  socket.ping("still there?");
+  arrived();
 });
+
+// Server-Sent Events: a client that only listens.
+function stream(request, response) {
+  response.writeHead(200, { "Content-Type": "text/event-stream; charset=utf-8" });
+  response.write("retry: 1000\n: welcome\n\n");
+  const clients = channels.get(request.url) ?? [];
+  channels.set(request.url, clients);
+  const socket = {
+    send: (text) => response.write(`id: ${counts.sent}\r\nevent: odds\r\ndata: ${text}\r\n\r\n`),
+    terminate: () => response.destroy(),
+  };
+  clients.push({ socket, late: null });
+  streams.add(socket);
+  response.on("error", () => {});
+  response.on("close", () => {
+    streams.delete(socket);
+    socket.send = () => {};
+  });
+  counts.opened += 1;
+  counts.last_ids.push(request.headers["last-event-id"] ?? "");
+  arrived();
+}
+
+// All are there: what was planned begins.
+function arrived() {
+  if (counts.opened !== wanted) return;
+  if (plan.publish) setTimeout(() => publish(plan.publish), plan.publish.after_ms);
+  if (plan.cut_ms) {
+    setTimeout(() => [...server.clients, ...streams].forEach((socket) => socket.terminate()), plan.cut_ms);
+  }
+  if (plan.die_ms) setTimeout(() => process.exit(1), plan.die_ms);
+}
 
 http.listen(0, "127.0.0.1", () => console.log(http.address().port));
 process.stdin.on("end", () => process.exit(0)).resume();

@@ -1,0 +1,253 @@
+//! WebSockets of a program: what is opened, said and listened to.
+
+use std::time::Duration;
+
+use plimsoll_model::journey::{
+    Journey, Layout, Reconnect, RequestStep, SayStep, Saying, SocketStep, Step, SubscribeStep,
+};
+use plimsoll_wire::websocket::deflate::Offer;
+use plimsoll_wire::websocket::handshake;
+
+use super::{Builder, Op, Program, index, step_fault};
+use crate::clock::nanoseconds;
+use crate::job::LoadError;
+use crate::scenario::expect::Expectations;
+use crate::scenario::text::Text;
+use crate::source::NEVER;
+use crate::talk::{KEY, Marks, stream_headers};
+
+/// A compiled WebSocket.
+#[derive(Clone, Debug)]
+pub(crate) struct Socket {
+    /// The request of its handshake.
+    pub(crate) request: u32,
+    pub(crate) protocols: String,
+    /// Compression that is offered.
+    pub(crate) offer: Option<Offer>,
+    pub(crate) reconnect: Option<Reconnect>,
+    pub(crate) first: Option<Said>,
+    pub(crate) ready: Option<Expectations>,
+    pub(crate) replies: Vec<(Box<[u8]>, Box<[u8]>)>,
+    /// How often something is sent to stay, ns, and what.
+    pub(crate) beat: Option<(u64, Box<[u8]>)>,
+    pub(crate) layout: Layout,
+    pub(crate) hearing: Hearing,
+    /// It is a stream of events.
+    pub(crate) is_stream: bool,
+}
+
+/// What becomes of messages that nobody asked for and that no subscription marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Hearing {
+    /// They are broadcasts of the URL.
+    #[default]
+    Broadcasts,
+    /// They are kept for an `await` that stands alone.
+    Kept,
+    /// They are counted and let go.
+    Nothing,
+}
+
+impl Hearing {
+    pub(super) fn of(journey: &Journey) -> Self {
+        let (mut subscribes, mut awaits_alone) = (false, false);
+        journey.each_step(&mut |step| match step {
+            Step::Subscribe(_) => subscribes = true,
+            Step::Say(say) => awaits_alone |= say.said.is_none(),
+            _ => {}
+        });
+        match (awaits_alone, subscribes) {
+            (true, _) => Self::Kept,
+            (false, true) => Self::Nothing,
+            (false, false) => Self::Broadcasts,
+        }
+    }
+}
+
+/// A compiled message.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    pub(crate) text: Text,
+    pub(crate) binary: bool,
+}
+
+impl Said {
+    fn new(saying: &Saying) -> Self {
+        Self {
+            text: Text::new(&saying.text),
+            binary: saying.binary,
+        }
+    }
+}
+
+/// What is sent, and the request that stands for what is awaited.
+#[derive(Clone, Debug)]
+pub(crate) struct Say {
+    pub(crate) said: Option<Said>,
+    pub(crate) awaited: Option<u32>,
+}
+
+/// What marks a broadcast, and of which channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Subscription {
+    pub(crate) channel: Option<Text>,
+    pub(crate) marks: Marks,
+    pub(crate) conditions: Expectations,
+    /// What asks for it, said again after a reconnect.
+    pub(crate) say: Option<u32>,
+}
+
+impl Subscription {
+    /// Whether a broadcast can be told from other messages.
+    pub(crate) fn is_marked(&self) -> bool {
+        !self.marks.is_empty() || !self.conditions.is_empty()
+    }
+}
+
+impl Program {
+    /// Feeds whose columns an operation on a WebSocket names.
+    pub(super) fn feeds_of_socket(&self, op: &Op, named: &mut Vec<u32>) {
+        let said = match op {
+            Op::Open(socket) => self.sockets[*socket as usize].first.as_ref(),
+            Op::Say(say) => self.says[*say as usize].said.as_ref(),
+            Op::Listen(subscription) => {
+                let subscription = &self.subscriptions[*subscription as usize];
+                subscription.conditions.feeds(named);
+                if let Some(channel) = &subscription.channel {
+                    channel.feeds(named);
+                }
+                None
+            }
+            _ => None,
+        };
+        if let Some(said) = said {
+            said.text.feeds(named);
+        }
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn socket(
+        &mut self,
+        step: &SocketStep,
+        journey: &Journey,
+        once: bool,
+    ) -> Result<(), LoadError> {
+        let offer = step.compress.then(Offer::default);
+        let mut request = step.request.clone();
+        let own: Vec<_> = if step.is_stream {
+            stream_headers().into()
+        } else {
+            handshake::request_headers(KEY, &step.protocols, offer)
+        };
+        let own = own.into_iter();
+        request
+            .headers
+            .extend(own.map(|(name, value)| (name, plimsoll_model::journey::Text::literal(value))));
+        let request = self.request(&request, journey, once)?;
+        let ready = (!step.ready.is_empty()).then(|| Expectations::new(&step.ready));
+        let fault = |fault| step_fault(&journey.name, fault);
+        let bytes = |text: &String| text.as_bytes().into();
+        let replies = step.replies.iter();
+        self.program.sockets.push(Socket {
+            request,
+            protocols: step.protocols.clone(),
+            offer,
+            reconnect: step.reconnect,
+            first: step.first.as_ref().map(Said::new),
+            ready: ready.transpose().map_err(fault)?,
+            replies: replies.map(|(to, with)| (bytes(to), bytes(with))).collect(),
+            beat: step
+                .beat
+                .as_ref()
+                .map(|(every, text)| (nanoseconds(*every).max(1_000_000), bytes(text))),
+            layout: step.layout,
+            hearing: self.hearing,
+            is_stream: step.is_stream,
+        });
+        let socket = index(self.program.sockets.len() - 1);
+        self.program.ops.push(Op::Open(socket));
+        Ok(())
+    }
+
+    /// `None` where nothing is to be done.
+    pub(super) fn say(
+        &mut self,
+        step: &SayStep,
+        journey: &Journey,
+        once: bool,
+    ) -> Result<Option<u32>, LoadError> {
+        let awaited = match &step.awaited {
+            Some(awaited) => Some(self.awaited(awaited, journey, once)?),
+            None => None,
+        };
+        let said = step.said.as_ref().map(Said::new);
+        if said.is_none() && awaited.is_none() {
+            return Ok(None);
+        }
+        self.program.says.push(Say { said, awaited });
+        Ok(Some(index(self.program.says.len() - 1)))
+    }
+
+    fn awaited(
+        &mut self,
+        step: &RequestStep,
+        journey: &Journey,
+        once: bool,
+    ) -> Result<u32, LoadError> {
+        let request = self.request(step, journey, once)?;
+        // The message is needed for what is captured and for what a failure tells.
+        self.program.requests[request as usize].wants_body = true;
+        Ok(request)
+    }
+
+    pub(super) fn subscribe(
+        &mut self,
+        step: &SubscribeStep,
+        journey: &Journey,
+        once: bool,
+    ) -> Result<(), LoadError> {
+        let say = self.say(&step.say, journey, once)?;
+        let marks = Marks::of(step.stamp.as_deref(), step.sequence.as_deref())?;
+        let conditions = Expectations::new(&step.conditions);
+        self.program.subscriptions.push(Subscription {
+            channel: step.channel.as_ref().map(Text::new),
+            marks,
+            conditions: conditions.map_err(|fault| step_fault(&journey.name, fault))?,
+            say,
+        });
+        let subscription = index(self.program.subscriptions.len() - 1);
+        self.program.ops.push(Op::Listen(subscription));
+        self.program.ops.extend(say.map(Op::Say));
+        Ok(())
+    }
+
+    pub(super) fn every(
+        &mut self,
+        (interval, lasting): (Duration, Option<Duration>),
+        steps: &[Step],
+        journey: &Journey,
+        once: bool,
+        level: u32,
+    ) -> Result<(), LoadError> {
+        let interval_ns = nanoseconds(interval).max(1);
+        let pace = index(self.program.paces);
+        self.program.paces += 1;
+        self.program.ops.push(Op::Every {
+            pace,
+            interval_ns,
+            lasting_ns: lasting.map_or(NEVER, nanoseconds),
+        });
+        let round = self.here();
+        self.program.ops.push(Op::Jump(0));
+        self.steps(steps, journey, once, level)?;
+        self.program.ops.push(Op::Jump(round));
+        let after = self.here();
+        self.program.ops[round as usize] = Op::Round {
+            pace,
+            interval_ns,
+            after,
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,136 @@
+//! What users do on WebSockets.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Expectation, RequestStep, Text};
+
+/// Opens a WebSocket, which stays until it is closed, the user opens another, or the user leaves.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SocketStep {
+    /// The handshake: URL, headers, time-out, and the id under which it is counted.
+    pub request: RequestStep,
+    /// Subprotocols that are offered, with commas between them; empty for none.
+    pub protocols: String,
+    /// Offers permessage-deflate (RFC 7692).
+    pub compress: bool,
+    /// Opens it again when it is lost.
+    pub reconnect: Option<Reconnect>,
+    /// Sent as soon as it is open, each time.
+    pub first: Option<Saying>,
+    /// What the message must be that makes it ready; without any it is ready once it is open.
+    pub ready: Vec<Expectation>,
+    /// Messages that are answered at once, by whole text, and the text that answers each.
+    pub replies: Vec<(String, String)>,
+    /// What is sent again and again to stay, and how often.
+    pub beat: Option<(Duration, String)>,
+    /// Where in a message its JSON begins.
+    pub layout: Layout,
+    /// Asks for Server-Sent Events instead: what comes is heard in the same way, and nothing can be sent.
+    #[serde(default)]
+    pub is_stream: bool,
+}
+
+/// Where in a message its JSON begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Layout {
+    /// At its start.
+    #[default]
+    Plain,
+    /// Behind what stands before the first bracket or brace, as Socket.IO's numbers of packets do.
+    AfterNumber,
+    /// Behind the first empty line, as in STOMP's frames.
+    AfterHead,
+}
+
+/// How a lost WebSocket is opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reconnect {
+    /// Mean pause before the first try; each further one doubles it.
+    pub after: Duration,
+    /// Longest mean pause.
+    pub up_to: Duration,
+    /// Tries at most.
+    pub times: u32,
+}
+
+impl Reconnect {
+    /// What is done where nothing else is said.
+    pub const DEFAULT: Self = Self {
+        after: Duration::from_millis(500),
+        up_to: Duration::from_secs(30),
+        times: 10,
+    };
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Saying {
+    /// Its content.
+    pub text: Text,
+    /// Sent as bytes instead of text.
+    pub binary: bool,
+}
+
+/// Sends a message, awaits one, or both.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SayStep {
+    /// What is sent.
+    pub said: Option<Saying>,
+    /// What is awaited: the expectations say which message it is, the captures what is kept of it. Its method and URL
+    /// mean nothing.
+    pub awaited: Option<RequestStep>,
+}
+
+/// From here on broadcasts of a channel are listened to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SubscribeStep {
+    /// Name of the channel; `None` for the path of the URL.
+    pub channel: Option<Text>,
+    /// Where in a broadcast its moment of publication stands, a JSON path (RFC 9535).
+    pub stamp: Option<String>,
+    /// Where its sequence number stands, a JSON path (RFC 9535).
+    pub sequence: Option<String>,
+    /// What else a message must be to be one of this channel.
+    pub conditions: Vec<Expectation>,
+    /// What asks for it.
+    pub say: SayStep,
+}
+
+impl Layout {
+    /// Where the JSON of a message begins, bytes from its start.
+    pub fn offset(self, message: &[u8]) -> usize {
+        let at = match self {
+            Self::Plain => Some(0),
+            Self::AfterNumber => message.iter().position(|byte| matches!(byte, b'[' | b'{')),
+            Self::AfterHead => {
+                let is_end = |pair: &[u8]| pair == b"\n\n" || pair == b"\n\r";
+                let end = message.windows(2).position(is_end);
+                let body = end.map(|end| end + 2);
+                // A line may end in CR LF: what is left of the empty one is no JSON.
+                body.map(|at| at + usize::from(message.get(at) == Some(&b'\n')))
+            }
+        };
+        at.unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_begins_behind_what_a_protocol_writes_before_it() {
+        let check = |layout: Layout, message: &str, rest: &str| {
+            assert_eq!(&message[layout.offset(message.as_bytes())..], rest);
+        };
+        check(Layout::Plain, "42[1]", "42[1]");
+        check(Layout::AfterNumber, "42/game,7[1]", "[1]");
+        check(Layout::AfterNumber, "3", "3");
+        check(Layout::AfterHead, "MESSAGE\na:b\n\n{}\0", "{}\0");
+        check(Layout::AfterHead, "MESSAGE\r\na:b\r\n\r\n{}\0", "{}\0");
+        check(Layout::AfterHead, "CONNECTED", "CONNECTED");
+    }
+}

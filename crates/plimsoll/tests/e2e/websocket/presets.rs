@@ -1,0 +1,94 @@
+//! Protocols that plans know by name, against their real servers.
+
+use serde_json::Value;
+
+use super::plans::{carry_out, step};
+use super::server::Server;
+use crate::support::{count, number};
+
+const USERS: u32 = 5;
+
+/// Carries out steps of a protocol: every user asks, if it can, and hears all that is published.
+fn speak(protocol: &str, steps: &str) -> Value {
+    let server = Server::of_preset(protocol, USERS);
+    let plan = format!("load: {{ users: {USERS}, hold: 25s }}\niterations: 1\nsteps:\n{steps}");
+    let json = carry_out(&server, &plan).json();
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "connected"), u64::from(USERS), "{json:#}");
+    assert_eq!(count(websocket, "closed"), 0, "{json:#}");
+    assert_eq!(
+        (count(websocket, "expected"), count(websocket, "received")),
+        (u64::from(USERS) * 20, u64::from(USERS) * 20),
+        "{json:#}"
+    );
+    assert_eq!(
+        (count(websocket, "gaps"), count(websocket, "duplicates")),
+        (0, 0)
+    );
+    let latency = number(websocket, "broadcast_ms.p50");
+    assert!((0.0..2000.0).contains(&latency), "{websocket:#}");
+    json
+}
+
+/// Packets are numbered, pings are texts, and acknowledgements come back by number.
+#[test]
+fn socket_io_is_spoken() {
+    let steps = r#"
+  - ws: /socket.io/
+    preset: socket.io
+  - send: '421["ask",{"n":21}]'
+    await: '431[{"twice":42}]'
+    label: ask
+  - subscribe:
+      channel: game
+      seq: $[1].seq
+      stamp: $[1].at
+      send: '42["join","game"]'
+      await: '42["joined","game"]'
+    label: join
+  - hold: 6s
+  - close: normal
+"#;
+    let json = speak("socket.io", steps);
+    for label in ["ask", "join"] {
+        assert_eq!(count(step(&json, label), "samples"), 5, "{json:#}");
+        assert_eq!(count(step(&json, label), "outcomes.ok"), 5, "{json:#}");
+    }
+}
+
+#[test]
+fn graphql_is_spoken() {
+    let steps = r#"
+  - ws: /graphql
+    preset: graphql
+  - send: { json: { id: "1", type: subscribe, payload: { query: "{ twice(n: 21) }" } } }
+    await: { json: { $.id: "1", $.type: next, $.payload.data.twice: "42" } }
+    label: ask
+  - subscribe:
+      channel: odds
+      seq: $.payload.data.odds.seq
+      stamp: $.payload.data.odds.at
+      send: { json: { id: "2", type: subscribe, payload: { query: "subscription { odds { seq at } }" } } }
+  - hold: 6s
+  - close: normal
+"#;
+    let json = speak("graphql", steps);
+    assert_eq!(count(step(&json, "ask"), "samples"), 5, "{json:#}");
+    assert_eq!(count(step(&json, "ask"), "outcomes.ok"), 5, "{json:#}");
+}
+
+#[test]
+fn stomp_is_spoken() {
+    let steps = r#"
+  - ws: /stomp
+    preset: stomp
+  - subscribe:
+      channel: odds
+      seq: $.seq
+      stamp: $.at
+      send: "SUBSCRIBE\nid:0\ndestination:/topic/odds\n\n\0"
+  - hold: 6s
+  - close: normal
+"#;
+    speak("stomp", steps);
+}
