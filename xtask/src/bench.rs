@@ -5,12 +5,14 @@
 
 mod cache;
 mod edge;
+pub(crate) mod hub;
 mod journeys;
 mod load;
 pub(crate) mod machine;
 pub(crate) mod page;
 mod server;
 mod spread;
+mod websocket;
 
 use std::path::Path;
 use std::process::Command;
@@ -32,6 +34,10 @@ pub(crate) enum Bench {
     Cache(cache::CacheArguments),
     /// The edge beside nginx and HAProxy, and under far too many requests
     Edge(edge::EdgeArguments),
+    /// The hub beside Bun, nchan and ws, and with readers that stop, reloads and a million channels
+    Hub(hub::HubArguments),
+    /// WebSockets by our load side beside k6, Artillery and Tsung, against Bun
+    Websocket(websocket::WebsocketArguments),
 }
 
 /// What every measurement needs to know.
@@ -51,6 +57,8 @@ pub(crate) fn run(bench: &Bench) -> Result<()> {
         Bench::Journeys(arguments) => journeys::run(arguments),
         Bench::Cache(arguments) => cache::run(arguments),
         Bench::Edge(arguments) => edge::run(arguments),
+        Bench::Hub(arguments) => hub::run(arguments),
+        Bench::Websocket(arguments) => websocket::run(arguments),
     }
 }
 

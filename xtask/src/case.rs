@@ -5,6 +5,7 @@ mod consult;
 mod edge;
 mod exchange;
 mod ground;
+pub(crate) mod market;
 mod newspaper;
 mod postgres;
 pub(crate) mod server;
@@ -25,6 +26,8 @@ pub(crate) enum Case {
     Articles(articles::ArticlesArguments),
     /// The consultation: a platform on Rails, alone, behind a page cache, and behind one with fragments
     Consult(consult::ConsultArguments),
+    /// The market: predictions over WebSockets from eight regions, in three topologies, with the hub and without
+    Market(market::MarketArguments),
     /// The newspaper: a news site rendered by React behind the edge, at up to twelve times its load line
     Newspaper(newspaper::NewspaperArguments),
     /// The programming tutor: how many users it carries with each fault of the study, and without
@@ -35,6 +38,7 @@ pub(crate) fn run(case: &Case) -> Result<()> {
     match case {
         Case::Articles(arguments) => articles::run(arguments),
         Case::Consult(arguments) => consult::run(arguments),
+        Case::Market(arguments) => market::run(arguments),
         Case::Newspaper(arguments) => newspaper::run(arguments),
         Case::Tutor(arguments) => tutor::run(arguments),
     }

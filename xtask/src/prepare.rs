@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::case::tutor;
+use crate::case::{market, tutor};
 use crate::step::execute;
 use crate::workspace::Workspace;
 
@@ -149,6 +149,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     install_components()?;
     see_to(&TOOLS)?;
     tutor::prepare()?;
+    market::prepare()?;
     build_h2spec(workspace)
 }
 

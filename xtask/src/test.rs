@@ -5,7 +5,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::case::tutor;
+use crate::case::{market, tutor};
 use crate::clock::Stopwatch;
 use crate::step::{Steps, execute, line};
 use crate::workspace::{Workspace, cargo};
@@ -62,6 +62,7 @@ pub(crate) fn run() -> Result<ExitCode> {
             )
         });
         steps.run("tutor", tutor::smoke);
+        steps.run("market", market::smoke);
         steps.run("reference", || reference::check(&workspace));
         steps.run("docs", || {
             execute(

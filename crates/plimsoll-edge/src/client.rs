@@ -4,6 +4,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
@@ -66,6 +67,18 @@ impl Client {
             Self::Gone => Poll::Ready(Ok(0)),
             Self::Nobody => Poll::Ready(Ok(first.len() + second.len())),
         }
+    }
+
+    /// Lets the kernel hold at most so many bytes that were not sent yet, beside what is on its way. A stream of HTTP/2
+    /// shares its connection, and is bounded by its window.
+    pub(crate) fn bound_unsent(&self, bytes: u32) {
+        let stream = match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => stream.get_ref().0,
+            Self::Stream(_) | Self::Gone | Self::Inner(_) | Self::Nobody => return,
+        };
+        // Where the kernel does not know it, it holds what it always did.
+        let _ = SockRef::from(stream).set_tcp_notsent_lowat(bytes);
     }
 
     /// Memory that it takes for bytes on their way.

@@ -6,6 +6,7 @@ mod agenda;
 mod finder;
 mod hearing;
 mod owned;
+mod rest;
 mod stream;
 
 use std::cmp::Reverse;
@@ -25,6 +26,7 @@ use self::finder::Finder;
 pub(crate) use self::finder::Marks;
 pub(crate) use self::hearing::Scene;
 pub(crate) use self::owned::{Channels, Errand, Lost, Owned};
+pub(crate) use self::rest::{REST_NS, Rest};
 use self::stream::Stream;
 use crate::job::Order;
 use crate::second::TalkSecond;
@@ -174,6 +176,8 @@ pub(crate) struct Talks {
     pub(crate) cause: Option<String>,
     /// What is to be written.
     pub(crate) out: Vec<u8>,
+    /// Whether messages are let gather.
+    pub(crate) rest: Rest,
 }
 
 impl Talks {
@@ -209,6 +213,7 @@ impl Talks {
             is_over: false,
             cause: None,
             out: Vec::new(),
+            rest: Rest::default(),
         }))
     }
 

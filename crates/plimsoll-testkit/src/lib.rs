@@ -1,8 +1,10 @@
-//! For tests: origins with a known service law, a queue simulator in virtual time, builders.
+//! For tests: origins with a known service law, a queue simulator in virtual time, links with a
+//! known delay, builders.
 
 pub mod browser;
 pub mod corpus;
 pub mod countries;
+pub mod link;
 pub mod origin;
 pub mod port;
 pub mod program;

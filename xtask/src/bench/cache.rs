@@ -7,7 +7,7 @@ mod memory;
 mod origin;
 mod outage;
 mod paper;
-mod process;
+pub(super) mod process;
 mod purge;
 mod stampede;
 mod subject;

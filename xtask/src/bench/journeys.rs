@@ -2,7 +2,7 @@
 //! plain requests beside it.
 
 mod client;
-mod install;
+pub(super) mod install;
 mod paper;
 mod plan;
 mod site;

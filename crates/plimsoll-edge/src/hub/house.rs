@@ -20,6 +20,10 @@ use crate::client::Client;
 use crate::clock::Clock;
 use crate::figures::Figures;
 
+/// Most bytes that the kernel holds unsent for a client. Left to itself it holds some 2.5 MB for each that does not read,
+/// all of them older than what the client would be given in their place.
+const UNSENT_MAX: u32 = 64 * 1024;
+
 /// The hub in one loop.
 #[derive(Debug)]
 pub(crate) struct House {
@@ -113,6 +117,7 @@ impl House {
 
     /// A place for a client.
     pub(super) fn welcome(&self, client: Client, waker: &Waker, format: Format) -> ClientId {
+        client.bound_unsent(UNSENT_MAX);
         let mut room = self.room.borrow_mut();
         let id = room.audience.enter(self.world.now_ms(), format);
         room.seats.give(id, Seat::new(client, waker.clone()));

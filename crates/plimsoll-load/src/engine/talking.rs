@@ -9,7 +9,7 @@ use rustix::net::RecvFlags;
 
 use super::exchange::{READS_MAX, put};
 use super::opening::ENDED;
-use super::{ARRIVALS_MAX, BUFFER_LEN, Engine};
+use super::{ARRIVALS_MAX, BUFFER_LEN, Engine, TALKS_MAX};
 use crate::clock;
 use crate::connection::{Connection, Phase, UNSENT};
 use crate::list::NONE;
@@ -418,6 +418,22 @@ impl Engine {
     pub(super) fn is_stream(&mut self, id: u32) -> bool {
         let talks = self.talks.as_mut();
         talks.is_some_and(|talks| talks.is_stream(id))
+    }
+
+    /// So many events were handled. A handshake is timed when it is read, so none may wait.
+    pub(super) fn note_messages(&mut self, count: usize) {
+        let is_more = count >= TALKS_MAX || !self.requests.is_empty() || self.stamps.is_none();
+        let now = self.clock.now();
+        if let Some(talks) = &mut self.talks {
+            talks.rest.note(count, is_more, now);
+        }
+    }
+
+    /// Whether messages are let gather before they are looked at.
+    #[inline]
+    pub(super) fn may_rest(&mut self) -> bool {
+        let talks = self.talks.as_mut();
+        talks.is_some_and(|talks| talks.rest.take())
     }
 
     /// When the next message is due.

@@ -9,7 +9,7 @@ use anyhow::Result;
 use crate::child;
 
 /// The process and all that come from it.
-pub(super) fn family(pid: u32) -> Result<Vec<u32>> {
+pub(in crate::bench) fn family(pid: u32) -> Result<Vec<u32>> {
     let mut parents = HashMap::new();
     for entry in std::fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -49,7 +49,7 @@ pub(super) fn cpu(pid: u32) -> Option<Duration> {
 }
 
 /// Memory of one process that no file backs, in bytes: its own, and what it shares.
-pub(super) fn memory(pid: u32) -> Option<u64> {
+pub(in crate::bench) fn memory(pid: u32) -> Option<u64> {
     memory_of(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
 }
 

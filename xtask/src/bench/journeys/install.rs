@@ -92,11 +92,11 @@ fn packages() -> Result<()> {
 }
 
 /// A folder for each version, so that a new pin brings a new k6.
-fn k6_folder(folder: &Path) -> PathBuf {
+pub(in crate::bench) fn k6_folder(folder: &Path) -> PathBuf {
     folder.join(format!("k6-{K6_VERSION}"))
 }
 
-fn k6(folder: &Path) -> Result<()> {
+pub(in crate::bench) fn k6(folder: &Path) -> Result<()> {
     let bin = k6_folder(folder);
     if bin.join("k6").is_file() {
         return Ok(());

@@ -174,7 +174,7 @@ impl Peers {
 }
 
 /// The version of a program that does not tell it itself.
-fn debian_version(package: &str) -> Option<String> {
+pub(in crate::bench) fn debian_version(package: &str) -> Option<String> {
     let output = Command::new("dpkg-query")
         .args(["-W", "-f", "${Version}", package])
         .output()

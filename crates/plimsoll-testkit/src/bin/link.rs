@@ -1,0 +1,30 @@
+//! `plimsoll-link`: links with known delays as a process of its own. Runs until it is killed.
+
+use std::io;
+
+use clap::Parser;
+use plimsoll_testkit::link::Link;
+use plimsoll_testkit::origin::raise_descriptor_limit;
+
+/// Forwards connections over links with a known round trip
+#[derive(Parser)]
+#[command(name = "plimsoll-link")]
+struct Arguments {
+    /// LISTEN=TO@MILLISECONDS of a round trip, such as 127.0.0.1:7000=127.0.0.1:6379@77
+    #[arg(required = true, value_parser = Link::read)]
+    links: Vec<Link>,
+}
+
+fn main() -> io::Result<()> {
+    let arguments = Arguments::parse();
+    raise_descriptor_limit()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        for link in arguments.links {
+            tokio::spawn(link.open().await?.forward());
+        }
+        std::future::pending::<io::Result<()>>().await
+    })
+}

@@ -1,0 +1,234 @@
+//! A link with a known delay: connections are forwarded, and what is said on them arrives late.
+//!
+//! For kernels without netem, and for more than one delay on one machine. Neither losses nor a limit of bandwidth are
+//! imitated: it is the round trip that topologies differ in.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{Instant, sleep_until};
+
+/// Most bytes of one piece on its way.
+const PIECE_LEN: usize = 16 << 10;
+/// Most pieces on their way in one direction: whoever says more waits, as on a long pipe.
+const PIECES_MAX: usize = 256;
+
+/// Where is listened, where to it leads, and how long a round trip takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Where connections come in.
+    pub listen: SocketAddr,
+    /// Where they go.
+    pub to: SocketAddr,
+    /// What the way there and back takes.
+    pub round_trip: Duration,
+}
+
+impl Link {
+    /// Reads `LISTEN=TO@MILLISECONDS`, such as `127.0.0.1:7000=127.0.0.1:6379@77`.
+    ///
+    /// # Errors
+    /// A sentence that names the form.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            format!(
+                "`{text}` is no link: write LISTEN=TO@MILLISECONDS, such as 127.0.0.1:7000=127.0.0.1:6379@77"
+            )
+        };
+        let (listen, rest) = text.split_once('=').ok_or_else(wrong)?;
+        let (to, delay) = rest.split_once('@').ok_or_else(wrong)?;
+        Ok(Self {
+            listen: listen.parse().map_err(|_| wrong())?,
+            to: to.parse().map_err(|_| wrong())?,
+            round_trip: Duration::from_millis(delay.parse().map_err(|_| wrong())?),
+        })
+    }
+
+    /// Listens.
+    ///
+    /// # Errors
+    /// When the address is taken.
+    pub async fn open(self) -> io::Result<Open> {
+        Ok(Open {
+            listener: TcpListener::bind(self.listen).await?,
+            link: self,
+        })
+    }
+}
+
+/// A link that is listened on.
+#[derive(Debug)]
+pub struct Open {
+    listener: TcpListener,
+    link: Link,
+}
+
+impl Open {
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the socket is gone.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Forwards for ever, in the runtime where it is called.
+    pub async fn forward(self) {
+        loop {
+            // Without descriptors there is nothing to accept; those that end bring some.
+            match self.listener.accept().await {
+                Ok((near, _)) => {
+                    tokio::spawn(join(near, self.link));
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
+        }
+    }
+}
+
+/// One connection. On a real link the first byte waits for the handshake, which is a round trip; here the near side was
+/// connected at once, so its first bytes wait for that, too.
+async fn join(near: TcpStream, link: Link) {
+    let begin = Instant::now() + link.round_trip;
+    let one_way = link.round_trip / 2;
+    sleep_until(begin - one_way).await;
+    let Ok(far) = TcpStream::connect(link.to).await else {
+        return;
+    };
+    // What is small must not wait for more: the delay is ours alone.
+    let _ = near.set_nodelay(true);
+    let _ = far.set_nodelay(true);
+    let (near_read, near_write) = near.into_split();
+    let (far_read, far_write) = far.into_split();
+    for (from, to, not_before) in [
+        (near_read, far_write, begin),
+        (far_read, near_write, Instant::now()),
+    ] {
+        let (sender, receiver) = channel(PIECES_MAX);
+        tokio::spawn(take(from, sender, one_way, not_before));
+        tokio::spawn(bring(to, receiver));
+    }
+}
+
+/// Reads, and says when each piece is to arrive.
+async fn take(
+    mut from: OwnedReadHalf,
+    sender: Sender<(Instant, Vec<u8>)>,
+    one_way: Duration,
+    not_before: Instant,
+) {
+    let mut buffer = vec![0; PIECE_LEN];
+    // The end travels as everything else does: as a piece of nothing.
+    while let Ok(count) = from.read(&mut buffer).await {
+        let at = Instant::now().max(not_before) + one_way;
+        if sender.send((at, buffer[..count].to_vec())).await.is_err() || count == 0 {
+            break;
+        }
+    }
+}
+
+async fn bring(mut to: OwnedWriteHalf, mut pieces: Receiver<(Instant, Vec<u8>)>) {
+    while let Some((at, piece)) = pieces.recv().await {
+        sleep_until(at).await;
+        if piece.is_empty() || to.write_all(&piece).await.is_err() {
+            break;
+        }
+    }
+    let _ = to.shutdown().await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::Shutdown;
+
+    use super::*;
+
+    const ROUND_TRIP: Duration = Duration::from_millis(80);
+
+    /// A server that says everything back and ends when its client does, behind a link; where the link begins.
+    fn echo() -> SocketAddr {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = server.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in server.incoming().flatten() {
+                std::thread::spawn(move || {
+                    let mut reader = stream.try_clone().unwrap();
+                    let _ = io::copy(&mut reader, &mut &stream);
+                    let _ = stream.shutdown(Shutdown::Write);
+                });
+            }
+        });
+        let (sender, address) = std::sync::mpsc::sync_channel(1);
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            runtime.block_on(async {
+                let link = Link {
+                    listen: "127.0.0.1:0".parse().unwrap(),
+                    to,
+                    round_trip: ROUND_TRIP,
+                };
+                let open = link.open().await.unwrap();
+                sender.send(open.address().unwrap()).unwrap();
+                open.forward().await;
+            });
+        });
+        address.recv().unwrap()
+    }
+
+    #[test]
+    fn what_is_said_takes_a_round_trip_and_the_first_word_two() {
+        let mut stream = std::net::TcpStream::connect(echo()).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let mut heard = [0; 4];
+        let mut ask = |stream: &mut std::net::TcpStream| {
+            let begin = Instant::now();
+            stream.write_all(b"word").unwrap();
+            stream.read_exact(&mut heard).unwrap();
+            assert_eq!(&heard, b"word");
+            begin.elapsed()
+        };
+        // A timer never fires early by more than its tick, a millisecond.
+        let tick = Duration::from_millis(2);
+        assert!(ask(&mut stream) + tick >= ROUND_TRIP * 2);
+        assert!(ask(&mut stream) + tick >= ROUND_TRIP);
+    }
+
+    #[test]
+    fn everything_arrives_in_order_and_so_does_the_end() {
+        let stream = std::net::TcpStream::connect(echo()).unwrap();
+        let said: Vec<u8> = (0..1_000_000_u32).flat_map(u32::to_le_bytes).collect();
+        let heard = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                (&stream).write_all(&said).unwrap();
+                stream.shutdown(Shutdown::Write).unwrap();
+            });
+            let mut heard = Vec::new();
+            (&stream).read_to_end(&mut heard).unwrap();
+            heard
+        });
+        assert!(heard == said, "{} of {} bytes", heard.len(), said.len());
+    }
+
+    #[test]
+    fn links_are_read() {
+        let link = Link::read("127.0.0.1:7000=127.0.0.1:6379@77").unwrap();
+        assert_eq!(link.listen.port(), 7_000);
+        assert_eq!(link.to.port(), 6_379);
+        assert_eq!(link.round_trip, Duration::from_millis(77));
+        for wrong in ["", "127.0.0.1:1", "127.0.0.1:1=127.0.0.1:2", "a=b@c"] {
+            assert!(
+                Link::read(wrong).unwrap_err().contains("LISTEN=TO@"),
+                "{wrong}"
+            );
+        }
+    }
+}

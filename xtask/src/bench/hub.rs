@@ -1,0 +1,205 @@
+//! `cargo xtask bench hub`: the edge's hub beside Bun, nchan and ws, and under what its clients do to it.
+
+mod doors;
+mod fan;
+mod million;
+pub(crate) mod order;
+mod paper;
+mod reload;
+mod slow;
+pub(super) mod subject;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, ValueEnum};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use self::fan::Fan;
+use self::paper::Paper;
+use self::slow::Policy;
+use self::subject::{Hub, Programs};
+use super::{Ground, build, hand_over};
+use crate::workspace::Workspace;
+
+/// The project's own page.
+const PAGE: &str = "docs/benchmarks/hub.md";
+/// Publications a second with conflation and without.
+const OFTEN: u32 = 20;
+
+#[derive(Args)]
+pub(crate) struct HubArguments {
+    /// Alternating rounds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    rounds: u32,
+    /// Seconds of publishing in each run
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=600))]
+    seconds: u32,
+    /// Measure the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Measure only this; may be given several times. The page then goes to --out or nowhere
+    #[arg(long, value_enum)]
+    only: Vec<Chapter>,
+    /// Where the page goes; a whole one to docs/benchmarks/hub.md
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Chapter {
+    /// A message a second to 10,000 subscribers
+    Fan,
+    /// The same to 19,500
+    FanFull,
+    /// Accepts, and memory of clients
+    Doors,
+    /// Twenty messages a second, with conflation and without
+    Conflation,
+    /// A tenth of the readers stop reading
+    Slow,
+    /// Reloads under 10,000 clients
+    Reload,
+    /// 10,000 clients with 100 channels each
+    Million,
+}
+
+/// All turns of one hub, or why there are none.
+struct Outcome<T> {
+    hub: Hub,
+    turns: Vec<T>,
+    failure: Option<String>,
+}
+
+pub(super) fn run(arguments: &HubArguments) -> Result<()> {
+    let workspace = Workspace::find()?;
+    if !arguments.no_build {
+        build(&workspace)?;
+    }
+    let programs = Programs::find(&workspace)?;
+    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = Paper::new(&ground, &programs)?;
+    stay_on(ground.client_core)?;
+    let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
+    for (chapter, subscribers, p99_ms_max) in [
+        (Chapter::Fan, 10_000, 90.0),
+        (Chapter::FanFull, 19_500, 170.0),
+    ] {
+        if is_wanted(chapter) {
+            let fan = Fan {
+                subscribers,
+                per_second: 1,
+                rest: Duration::ZERO,
+            };
+            let turn = |hub| fan::turn(&ground, &programs, hub, fan);
+            paper.fan(&fan, p99_ms_max, &alternate(&ground, "fan-out", turn));
+        }
+    }
+    if is_wanted(Chapter::Doors) {
+        let turn = |hub| doors::turn(&ground, &programs, hub);
+        paper.doors(&alternate(&ground, "accepts and memory", turn));
+    }
+    if is_wanted(Chapter::Conflation) {
+        conflation(&ground, &programs, &mut paper);
+    }
+    if is_wanted(Chapter::Slow) {
+        slow(&ground, &programs, &mut paper);
+    }
+    if is_wanted(Chapter::Reload) {
+        paper.reload(reload::run(&ground, &programs));
+    }
+    if is_wanted(Chapter::Million) {
+        paper.million(million::run(&ground, &programs));
+    }
+    let whole = arguments.only.is_empty().then_some(PAGE);
+    hand_over(&workspace, arguments.out.as_deref(), whole, &paper.finish())
+}
+
+/// Keeps this process, which publishes and opens clients, away from the server's core.
+pub(super) fn stay_on(core: usize) -> Result<()> {
+    let mut cores = CpuSet::new();
+    cores.set(core);
+    sched_setaffinity(None, &cores).context("cannot stay on one core")
+}
+
+/// All hubs in turn, round after round. One that fails is left out from then on.
+fn alternate<T: std::fmt::Debug>(
+    ground: &Ground,
+    what: &str,
+    turn: impl Fn(Hub) -> Result<T>,
+) -> Vec<Outcome<T>> {
+    let mut outcomes = Hub::ALL.map(|hub| Outcome {
+        hub,
+        turns: Vec::new(),
+        failure: None,
+    });
+    for round in 1..=ground.rounds {
+        for outcome in outcomes
+            .iter_mut()
+            .filter(|outcome| outcome.failure.is_none())
+        {
+            println!("{what}, round {round}: {}", outcome.hub.name());
+            match turn(outcome.hub) {
+                Ok(turn) => {
+                    println!("  {turn:?}");
+                    outcome.turns.push(turn);
+                }
+                Err(error) => {
+                    println!("  failed: {error:#}");
+                    outcome.failure = Some(format!("{what}: {error:#}"));
+                }
+            }
+        }
+    }
+    outcomes.into()
+}
+
+/// Our hub with conflation and without, in turn.
+fn conflation(ground: &Ground, programs: &Programs, paper: &mut Paper) {
+    let fan = Fan {
+        subscribers: 10_000,
+        per_second: OFTEN,
+        // More is published than a core hands out.
+        rest: Duration::from_secs(ground.seconds.into()),
+    };
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    for round in 1..=ground.rounds {
+        for interval in [None, Some(fan::INTERVAL_MS)] {
+            println!("conflation, round {round}: {interval:?}");
+            match fan::conflated(ground, programs, interval, fan) {
+                Ok(turn) => {
+                    println!("  {turn:?}");
+                    if interval.is_some() {
+                        with.push(turn);
+                    } else {
+                        without.push(turn);
+                    }
+                }
+                Err(error) => return paper.failure(&format!("conflation: {error:#}")),
+            }
+        }
+    }
+    paper.conflation(OFTEN, &with, &without);
+}
+
+fn slow(ground: &Ground, programs: &Programs, paper: &mut Paper) {
+    let mut seen = Policy::ALL.map(|policy| (policy, Vec::new()));
+    for round in 1..=ground.rounds {
+        for (policy, turns) in &mut seen {
+            println!("slow readers, round {round}: {}", policy.title());
+            match slow::turn(ground, programs, *policy) {
+                Ok(turn) => {
+                    println!("  {turn:?}");
+                    turns.push(turn);
+                }
+                Err(error) => return paper.failure(&format!("slow readers: {error:#}")),
+            }
+        }
+    }
+    paper.slow(&seen);
+}

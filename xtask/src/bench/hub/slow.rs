@@ -1,0 +1,276 @@
+//! A tenth of the readers stop reading: what becomes of the others, of memory, and of those.
+
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::fan::{Publisher, connecting, read, words};
+use super::order::{message, post};
+use super::subject::{Hub, Programs, Running, edge};
+use crate::bench::Ground;
+use crate::child::{pinned, weigh};
+use crate::clock::{Stopwatch, pause};
+
+pub(super) const READERS: u32 = 9_000;
+pub(super) const STOPPED: u32 = 1_000;
+/// Messages that only the stopped subscribe to, so that what the kernel holds for them fills up.
+const FILL_LEN: usize = 60_000;
+const FILL_MAX: u32 = 100;
+const FILL_EVERY: Duration = Duration::from_millis(100);
+/// What the edge holds for one client at most, with its own message beside it.
+pub(super) const WAITING_MAX: u64 = (256 << 10) + 70_000;
+/// Longest that filling takes.
+const FILL: Duration = Duration::from_secs(12);
+const SETTLE: Duration = Duration::from_secs(2);
+const AFTER: Duration = Duration::from_secs(3);
+const POLL: Duration = Duration::from_millis(5);
+
+/// What is to become of those who stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// They go on reading, for comparison.
+    Reading,
+    Newest,
+    Disconnect,
+}
+
+impl Policy {
+    pub(super) const ALL: [Self; 3] = [Self::Reading, Self::Newest, Self::Disconnect];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Reading => "all read",
+            Self::Newest => "1,000 stopped, `slow: newest`",
+            Self::Disconnect => "1,000 stopped, `slow: disconnect`",
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Reading | Self::Newest => "newest",
+            Self::Disconnect => "disconnect",
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) p99_ms: f64,
+    pub(super) reach: f64,
+    /// By how much the edge's memory grew while the stopped did not read, bytes.
+    pub(super) grown: u64,
+    /// By how much the kernel's memory for all TCP connections of the machine grew meanwhile, bytes.
+    pub(super) kernel_grown: u64,
+    /// Messages that were dropped for the stopped, and how many of them were disconnected.
+    pub(super) dropped: f64,
+    pub(super) disconnected: f64,
+}
+
+/// Other readers in a process of their own, which can be stopped where it stands.
+struct Others {
+    child: Child,
+}
+
+impl Others {
+    fn freeze(&self) -> Result<()> {
+        let pid = Pid::from_raw(i32::try_from(self.child.id())?).context("it has a process id")?;
+        Ok(kill_process(pid, Signal::STOP)?)
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(super) fn turn(ground: &Ground, programs: &Programs, policy: Policy) -> Result<Turn> {
+    let hub = format!(
+        "{{ path: /live, slow: {}, ping: 10m, channels: [{{ match: fill, history: 0 }}] }}",
+        policy.word()
+    );
+    let running = edge(programs, ground.server_core, &hub)?;
+    let publishing = Duration::from_secs(ground.seconds.into());
+    let first = connecting(READERS) + SETTLE + FILL;
+    let begin = first + Duration::from_secs(1);
+    let end = begin + publishing;
+    let hold = (end + AFTER).saturating_sub(connecting(READERS));
+    // They must not go before the others, who come later.
+    let others = start_others(ground, programs, &running, hold * 2)?;
+    let warmup = first + Duration::from_millis(500);
+    let words = words(
+        programs,
+        &running.url(),
+        Hub::Plimsoll,
+        READERS,
+        hold,
+        warmup,
+    );
+    let mut command = pinned(ground.client_core, &words);
+    command.current_dir(ground.folder.path());
+    let mut publisher = Publisher::new(&running, 1, first, begin, publishing);
+    let mut fill = Fill::new(connecting(READERS) + SETTLE, first);
+    let mut looked = None;
+    let weighed = weigh(command, &[6], POLL, |_, elapsed| {
+        fill.step(&running, &others, policy, elapsed);
+        publisher.publish_what_is_due(elapsed);
+        if looked.is_none() && elapsed >= end {
+            looked = Some(look(&running));
+        }
+    })?;
+    publisher.finish()?;
+    let (before, kernel_before) = fill.finish()?;
+    let ((memory, kernel), dropped, disconnected) =
+        looked.context("the load ended too early")??;
+    let seen = read(&serde_json::from_str(&weighed.stdout)?, READERS)?;
+    Ok(Turn {
+        p99_ms: seen.p99_ms,
+        reach: seen.reach,
+        grown: memory.saturating_sub(before),
+        kernel_grown: kernel.saturating_sub(kernel_before),
+        dropped,
+        disconnected,
+    })
+}
+
+/// Memory of the hub, and the kernel's for TCP, bytes.
+fn memory(running: &Running) -> Result<(u64, u64)> {
+    let told = std::fs::read_to_string("/proc/net/sockstat")?;
+    let pages = tcp_pages(&told).context("/proc/net/sockstat tells no memory of TCP")?;
+    Ok((running.memory()?, pages * rustix::param::page_size() as u64))
+}
+
+/// `TCP: inuse 5 orphan 0 tw 0 alloc 7 mem 3`: pages.
+fn tcp_pages(sockstat: &str) -> Option<u64> {
+    let line = sockstat
+        .lines()
+        .find_map(|line| line.strip_prefix("TCP: "))?;
+    let mut words = line.split_whitespace().skip_while(|word| *word != "mem");
+    words.nth(1)?.parse().ok()
+}
+
+fn look(running: &Running) -> Result<((u64, u64), f64, f64)> {
+    let metric = |name: &str| running.metric(&format!("plimsoll_edge_hub_{name}_total"));
+    Ok((
+        memory(running)?,
+        metric("dropped")?,
+        metric("disconnected")?,
+    ))
+}
+
+/// Starts the others, and waits until they subscribe.
+fn start_others(
+    ground: &Ground,
+    programs: &Programs,
+    running: &Running,
+    hold: Duration,
+) -> Result<Others> {
+    let mut words = words(
+        programs,
+        &running.url(),
+        Hub::Plimsoll,
+        STOPPED,
+        hold,
+        Duration::ZERO,
+    );
+    words.pop();
+    words.push(r#"{"subscribe":["all","fill"]}"#.to_owned());
+    let folder = running.folder.path().join("others");
+    std::fs::create_dir(&folder)?;
+    let child = pinned(ground.client_core, &words)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot run the other readers")?;
+    let others = Others { child };
+    let stopwatch = Stopwatch::start();
+    while running.metric("plimsoll_edge_hub_connections")? < f64::from(STOPPED) {
+        ensure!(
+            stopwatch.elapsed() < Duration::from_secs(20),
+            "the other readers did not connect"
+        );
+        pause(Duration::from_millis(50));
+    }
+    Ok(others)
+}
+
+/// Stops the others, and publishes what only they subscribe to until nothing more goes into their sockets.
+struct Fill {
+    begin: Duration,
+    end: Duration,
+    count: u32,
+    is_full: bool,
+    before: Option<Result<(u64, u64)>>,
+    fault: Option<anyhow::Error>,
+}
+
+impl Fill {
+    fn new(begin: Duration, end: Duration) -> Self {
+        Self {
+            begin,
+            end,
+            count: 0,
+            is_full: false,
+            before: None,
+            fault: None,
+        }
+    }
+
+    fn step(&mut self, running: &Running, others: &Others, policy: Policy, elapsed: Duration) {
+        let is_due = elapsed >= self.begin + FILL_EVERY * self.count;
+        if !is_due || elapsed >= self.end || self.is_full || self.fault.is_some() {
+            return;
+        }
+        if let Err(error) = self.publish(running, others, policy) {
+            self.fault = Some(error);
+        }
+    }
+
+    fn publish(&mut self, running: &Running, others: &Others, policy: Policy) -> Result<()> {
+        if self.before.is_none() {
+            if policy != Policy::Reading {
+                others.freeze()?;
+            }
+            self.before = Some(memory(running));
+        }
+        self.count += 1;
+        let data = message(self.count, FILL_LEN);
+        let body = format!(r#"{{"channel":"fill","data":{data}}}"#);
+        let status = post(running.publish_port, "/publish", &body)?.status;
+        ensure!(status == 200, "a long message was answered {status}");
+        let treated = |name: &str| running.metric(&format!("plimsoll_edge_hub_{name}_total"));
+        self.is_full = match policy {
+            Policy::Reading => self.count >= 10,
+            // Several for each of them.
+            Policy::Newest => treated("dropped")? >= f64::from(STOPPED) * 3.0,
+            Policy::Disconnect => treated("disconnected")? >= f64::from(STOPPED),
+        } || self.count >= FILL_MAX;
+        Ok(())
+    }
+
+    /// The edge's memory before, and the kernel's.
+    fn finish(self) -> Result<(u64, u64)> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        self.before.context("nothing was filled")?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_tcp_are_read() {
+        let told =
+            "sockets: used 9\nTCP: inuse 5 orphan 0 tw 2 alloc 7 mem 31\nUDP: inuse 1 mem 4\n";
+        assert_eq!(tcp_pages(told), Some(31));
+        assert_eq!(tcp_pages("UDP: inuse 1 mem 4\n"), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! `cargo xtask bench websocket`: WebSockets that stay, receive and ask, by our load side and by others, against Bun.
+
+mod client;
+mod forty;
+mod install;
+mod paper;
+mod turn;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+
+use self::client::{Client, Work};
+use self::install::Installed;
+use self::paper::Paper;
+use self::turn::Turn;
+use super::hub::stay_on;
+use super::{Ground, build, hand_over};
+use crate::workspace::Workspace;
+
+/// The project's own page.
+const PAGE: &str = "docs/benchmarks/websocket.md";
+
+#[derive(Args)]
+pub(crate) struct WebsocketArguments {
+    /// Alternating rounds
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
+    rounds: u32,
+    /// Seconds that each client is looked at
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=600))]
+    seconds: u32,
+    /// Measure the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Measure with the clients that are there; the page names those that are not
+    #[arg(long)]
+    no_install: bool,
+    /// Measure only this; may be given several times. The page then goes to --out or nowhere
+    #[arg(long, value_enum)]
+    only: Vec<Chapter>,
+    /// Where the page goes; a whole one to docs/benchmarks/websocket.md
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// What can be measured by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Chapter {
+    /// Handshakes, and memory of WebSockets that wait
+    Open,
+    /// Messages that are received
+    Receive,
+    /// Messages that are sent and answered
+    Answer,
+    /// As many as two processes hold
+    Forty,
+}
+
+/// All turns of one client, or why there are none.
+struct Outcome {
+    client: Client,
+    turns: Vec<Turn>,
+    failure: Option<String>,
+}
+
+pub(super) fn run(arguments: &WebsocketArguments) -> Result<()> {
+    let workspace = Workspace::find()?;
+    if !arguments.no_build {
+        build(&workspace)?;
+    }
+    let installed = Installed::find(&workspace, !arguments.no_install)?;
+    let ground = Ground::new(arguments.rounds, arguments.seconds, arguments.anyway)?;
+    let mut paper = Paper::new(&ground, &installed)?;
+    stay_on(ground.client_core)?;
+    let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
+    for (chapter, work) in [
+        (Chapter::Open, Work::Open),
+        (Chapter::Receive, Work::Receive),
+        (Chapter::Answer, Work::Answer),
+    ] {
+        if is_wanted(chapter) {
+            paper.work(work, &alternate(&ground, &installed, work));
+        }
+    }
+    if is_wanted(Chapter::Forty) {
+        paper.forty(forty::run(&ground, &installed));
+    }
+    let whole = arguments.only.is_empty().then_some(PAGE);
+    hand_over(&workspace, arguments.out.as_deref(), whole, &paper.finish())
+}
+
+/// All clients in turn, round after round. One that fails is left out from then on.
+fn alternate(ground: &Ground, installed: &Installed, work: Work) -> Vec<Outcome> {
+    let mut outcomes = Client::ALL.map(|client| Outcome {
+        client,
+        turns: Vec::new(),
+        failure: None,
+    });
+    for round in 1..=ground.rounds {
+        for outcome in outcomes
+            .iter_mut()
+            .filter(|outcome| outcome.failure.is_none())
+        {
+            println!("{}, round {round}: {}", work.title(), outcome.client.name());
+            match turn::run(ground, installed, outcome.client, work) {
+                Ok(turn) => {
+                    println!("  {turn:?}");
+                    outcome.turns.push(turn);
+                }
+                Err(error) => {
+                    println!("  failed: {error:#}");
+                    outcome.failure = Some(format!("{}: {error:#}", work.title()));
+                }
+            }
+        }
+    }
+    outcomes.into()
+}

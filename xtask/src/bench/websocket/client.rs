@@ -1,0 +1,240 @@
+//! The clients, and how each is asked to open WebSockets and to keep them until it is ended.
+
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use super::install::Installed;
+use crate::case::server::free_ports;
+
+/// How long each would stay; it is ended before.
+const STAY_S: u32 = 600;
+/// Between two messages on a WebSocket. With fewer in all, what is measured is mostly waking up for each.
+const EVERY_MS: u32 = 200;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Client {
+    Plimsoll,
+    K6,
+    Artillery,
+    Tsung,
+}
+
+/// What is asked of the clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// To open ten thousand at once, and to keep them.
+    Open,
+    /// To receive what a server sends to all.
+    Receive,
+    /// To send five messages a second on each, which are answered.
+    Answer,
+}
+
+impl Work {
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Open => "Handshakes and memory",
+            Self::Receive => "Messages received",
+            Self::Answer => "Messages sent and answered",
+        }
+    }
+
+    pub(super) fn connections(self) -> u32 {
+        match self {
+            Self::Open => 10_000,
+            Self::Receive | Self::Answer => 1_000,
+        }
+    }
+
+    /// Handshakes a second that are asked for.
+    pub(super) fn rate(self) -> u32 {
+        match self {
+            Self::Open => 10_000,
+            Self::Receive | Self::Answer => 500,
+        }
+    }
+
+    /// Messages that the server sends to all each second.
+    pub(super) fn broadcasts_per_second(self) -> u32 {
+        match self {
+            Self::Receive => 5,
+            Self::Open | Self::Answer => 0,
+        }
+    }
+}
+
+/// A program with its arguments and environment.
+pub(super) struct Told {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    pub(super) environment: Vec<(&'static str, String)>,
+}
+
+impl Client {
+    pub(super) const ALL: [Self; 4] = [Self::Plimsoll, Self::K6, Self::Artillery, Self::Tsung];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Plimsoll => "plimsoll",
+            Self::K6 => "k6",
+            Self::Artillery => "Artillery",
+            Self::Tsung => "Tsung",
+        }
+    }
+
+    /// How it is told to do this work with so many WebSockets to the server at the port; its files go into the folder.
+    pub(super) fn told(
+        self,
+        installed: &Installed,
+        work: Work,
+        connections: u32,
+        port: u16,
+        folder: &Path,
+    ) -> Result<Told> {
+        let asks = work == Work::Answer;
+        match self {
+            Self::Plimsoll => Ok(plimsoll(installed, work, connections, port)),
+            Self::K6 => k6(installed, asks, connections, port),
+            Self::Artillery => artillery(installed, work, connections, port, folder),
+            Self::Tsung => tsung(installed, work, connections, port, folder),
+        }
+    }
+}
+
+fn plimsoll(installed: &Installed, work: Work, connections: u32, port: u16) -> Told {
+    let marks = match work {
+        Work::Open => String::new(),
+        Work::Receive => "--broadcast-stamp $.t --broadcast-seq $.n".to_owned(),
+        Work::Answer => format!("--send hello --every {EVERY_MS}ms"),
+    };
+    let line = format!(
+        "run ws://127.0.0.1:{port}/live --ws --connections {connections} --connect-rate {}/s --hold {STAY_S}s {marks} \
+         --cores 1 --json",
+        work.rate()
+    );
+    Told {
+        program: installed.plimsoll.display().to_string(),
+        arguments: line.split_whitespace().map(ToOwned::to_owned).collect(),
+        environment: Vec::new(),
+    }
+}
+
+fn k6(installed: &Installed, asks: bool, connections: u32, port: u16) -> Result<Told> {
+    let program = installed.k6.as_ref().context("k6 is not installed")?;
+    let line = format!(
+        "run --quiet --no-usage-report --address= -e TARGET=ws://127.0.0.1:{port}/live -e CONNECTIONS={connections} -e \
+         EVERY_MS={} {}",
+        if asks { EVERY_MS } else { 0 },
+        installed.scripts.join("k6.js").display()
+    );
+    Ok(Told {
+        program: program.display().to_string(),
+        arguments: line.split_whitespace().map(ToOwned::to_owned).collect(),
+        environment: Vec::new(),
+    })
+}
+
+fn artillery(
+    installed: &Installed,
+    work: Work,
+    connections: u32,
+    port: u16,
+    folder: &Path,
+) -> Result<Told> {
+    let program = installed
+        .artillery
+        .as_ref()
+        .context("Artillery is not installed")?;
+    // Without something to capture it does not await an answer.
+    let flow = match work {
+        Work::Answer => format!(
+            "      - loop:\n          - send:\n              payload: hello\n              capture:\n                \
+             regexp: 'hello'\n                as: answer\n          - think: {}\n        count: {}",
+            f64::from(EVERY_MS) / 1e3,
+            STAY_S * 1_000 / EVERY_MS
+        ),
+        Work::Open | Work::Receive => format!("      - think: {STAY_S}"),
+    };
+    let text = filled(
+        installed,
+        "artillery.yaml",
+        &[
+            ("TARGET", format!("ws://127.0.0.1:{port}/live")),
+            ("DURATION", (connections / work.rate()).max(1).to_string()),
+            ("CONNECTIONS", connections.to_string()),
+            ("FLOW", flow),
+        ],
+    )?;
+    let file = folder.join("artillery.yaml");
+    std::fs::write(&file, text)?;
+    Ok(Told {
+        program: program.display().to_string(),
+        arguments: ["run", "--quiet", &file.display().to_string()]
+            .map(ToOwned::to_owned)
+            .into(),
+        environment: vec![
+            ("ARTILLERY_DISABLE_TELEMETRY", "true".to_owned()),
+            // One worker for the one core that it has.
+            ("WORKERS", "1".to_owned()),
+        ],
+    })
+}
+
+fn tsung(
+    installed: &Installed,
+    work: Work,
+    connections: u32,
+    port: u16,
+    folder: &Path,
+) -> Result<Told> {
+    let flow = match work {
+        Work::Answer => format!(
+            "      <for from=\"1\" to=\"{}\" var=\"time\">\n        <request><websocket type=\"message\">hello\
+             </websocket></request>\n        <thinktime value=\"{}\"/>\n      </for>",
+            STAY_S * 1_000 / EVERY_MS,
+            f64::from(EVERY_MS) / 1e3
+        ),
+        Work::Open | Work::Receive => format!("      <thinktime value=\"{STAY_S}\"/>"),
+    };
+    let text = filled(
+        installed,
+        "tsung.xml",
+        &[
+            ("PORT", port.to_string()),
+            ("DURATION", STAY_S.to_string()),
+            ("CONNECTIONS", connections.to_string()),
+            ("RATE", work.rate().to_string()),
+            ("FLOW", flow),
+        ],
+    )?;
+    let file = folder.join("tsung.xml");
+    std::fs::write(&file, text)?;
+    // Erlang would leave its name server behind as a daemon; ours ends with the group of processes.
+    let script = "epmd & exec tsung \"$@\"";
+    let line = format!(
+        "-f {} -l {} -I 127.0.0.1 start",
+        file.display(),
+        folder.join("log").display()
+    );
+    let mut arguments = vec!["-c".to_owned(), script.to_owned(), "tsung".to_owned()];
+    arguments.extend(line.split(' ').map(ToOwned::to_owned));
+    Ok(Told {
+        program: "sh".to_owned(),
+        arguments,
+        environment: vec![
+            ("HOME", folder.display().to_string()),
+            ("ERL_EPMD_PORT", free_ports(1)?[0].to_string()),
+        ],
+    })
+}
+
+/// One of the benchmark's files with its words in capitals filled in.
+fn filled(installed: &Installed, name: &str, words: &[(&str, String)]) -> Result<String> {
+    let path = installed.scripts.join(name);
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(words
+        .iter()
+        .fold(text, |text, (word, value)| text.replace(word, value)))
+}

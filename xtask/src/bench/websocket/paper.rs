@@ -1,0 +1,173 @@
+//! The tables of the page about WebSockets.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::Outcome;
+use super::client::{Client, Work};
+use super::forty::{self, EACH};
+use super::install::Installed;
+use super::turn::Turn;
+use crate::bench::Ground;
+use crate::bench::page::{Head, Page};
+use crate::bench::spread::Spread;
+
+/// Memory of a WebSocket that waits at most, bytes.
+const IDLE_MAX: f64 = 512.0;
+const RECEIVED_US_MAX: f64 = 4.0;
+const ANSWERED_US_MAX: f64 = 16.0;
+const HANDSHAKES_MIN: f64 = 9_500.0;
+
+/// The page under way.
+pub(super) struct Paper {
+    page: Page,
+}
+
+impl Paper {
+    pub(super) fn new(ground: &Ground, installed: &Installed) -> Result<Self> {
+        let page = Page::new(
+            ground,
+            &Head {
+                title: "WebSockets beside other load generators",
+                task: "websocket",
+                terms: "Each run starts its client and its server anew; the server (Bun: bench/hub/bun.js) counts what was \
+                        opened and heard. CPU is the time that all threads of the client's processes ran, to the nanosecond, \
+                        while its WebSockets are open; starting up is not in it. Memory is what no file backs.",
+                versions: &installed.versions(),
+            },
+        )?;
+        Ok(Self { page })
+    }
+
+    pub(super) fn work(&mut self, work: Work, outcomes: &[Outcome]) {
+        let head = match work {
+            Work::Open => {
+                "10,000 WebSockets, all asked for within a second. Memory is what they take beyond those of a run with \
+                 100.\n\n| client | handshakes/s | CPU µs per handshake | memory per WebSocket, KiB | CPU while they wait |\n\
+                 |---|---|---|---|---|\n"
+            }
+            Work::Receive => {
+                "1,000 WebSockets; the server sends 200 bytes to all five times a second.\n\n| client | CPU µs per message \
+                 | ratio to plimsoll | busy |\n|---|---|---|---|\n"
+            }
+            Work::Answer => {
+                "1,000 WebSockets, on each of which five messages a second are sent and echoed.\n\n| client | CPU µs per \
+                 exchange | ratio to plimsoll | busy |\n|---|---|---|---|\n"
+            }
+        };
+        let mut table = format!("## {}\n\n{head}", work.title());
+        let ours = turns_of(outcomes, Client::Plimsoll);
+        for outcome in outcomes {
+            if let Some(failure) = &outcome.failure {
+                self.page.failure(outcome.client.name(), failure);
+            }
+            if let Some(turn) = outcome.turns.last() {
+                self.page.command(&turn.command);
+                table += &row(work, outcome, ours);
+            }
+        }
+        table.push('\n');
+        self.page.chapter(&table);
+        self.ask(work, ours);
+    }
+
+    fn ask(&mut self, work: Work, ours: &[Turn]) {
+        let of = |value: fn(&Turn) -> f64| Spread::over(ours, value);
+        let mut ask = |what: &str, seen: Option<Spread>, digits: usize, is_met: fn(f64) -> bool| {
+            let measured = seen.map_or("not measured".to_owned(), |seen| seen.show(digits));
+            self.page
+                .ask(what, &measured, seen.map(|seen| is_met(seen.median)));
+        };
+        match work {
+            Work::Open => {
+                ask(
+                    "a WebSocket that waits: at most 512 bytes of process memory",
+                    of(|turn| turn.bytes_per_connection),
+                    0,
+                    |bytes| bytes <= IDLE_MAX,
+                );
+                ask(
+                    "handshakes at 10,000/s",
+                    of(|turn| turn.handshakes_per_second),
+                    0,
+                    |rate| rate >= HANDSHAKES_MIN,
+                );
+            }
+            Work::Receive => ask(
+                "at most 4 µs of CPU per received message",
+                of(|turn| turn.cpu_us_per_message),
+                2,
+                |cost| cost <= RECEIVED_US_MAX,
+            ),
+            Work::Answer => ask(
+                "at most 16 µs of CPU per message sent and answered",
+                of(|turn| turn.cpu_us_per_message),
+                1,
+                |cost| cost <= ANSWERED_US_MAX,
+            ),
+        }
+    }
+
+    pub(super) fn forty(&mut self, seen: Result<forty::Seen>) {
+        let what = format!(
+            "40,000 WebSockets over two processes (here {}: a process of this machine has 20,000 descriptors)",
+            2 * EACH
+        );
+        match seen {
+            Ok(seen) => {
+                let measured = format!(
+                    "{} connected, {} failed, {} closed, {:.0} bytes each",
+                    seen.connected, seen.failed, seen.closed, seen.bytes_per_connection
+                );
+                println!("  {measured}");
+                let is_met =
+                    seen.connected == u64::from(2 * EACH) && seen.failed == 0 && seen.closed == 0;
+                self.page.ask(&what, &measured, Some(is_met));
+            }
+            Err(error) => {
+                println!("  failed: {error:#}");
+                self.page
+                    .failure("plimsoll", &format!("two processes: {error:#}"));
+                self.page.ask(&what, "not measured", None);
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.page.finish()
+    }
+}
+
+fn row(work: Work, outcome: &Outcome, ours: &[Turn]) -> String {
+    let of = |value: fn(&Turn) -> f64, digits| {
+        Spread::over(&outcome.turns, value).map_or("–".to_owned(), |seen| seen.show(digits))
+    };
+    let mut line = String::new();
+    let name = outcome.client.name();
+    let busy = of(|turn| turn.busy * 100.0, 1);
+    let _ = match work {
+        Work::Open => writeln!(
+            line,
+            "| {name} | {} | {} | {} | {busy} % |",
+            of(|turn| turn.handshakes_per_second, 0),
+            of(|turn| turn.cpu_us_per_handshake, 1),
+            of(|turn| turn.bytes_per_connection / 1_024.0, 2)
+        ),
+        Work::Receive | Work::Answer => {
+            let ratio = Spread::ratio(&outcome.turns, ours, |turn| turn.cpu_us_per_message);
+            writeln!(
+                line,
+                "| {name} | {} | {} | {busy} % |",
+                of(|turn| turn.cpu_us_per_message, 2),
+                ratio.map_or("–".to_owned(), |ratio| ratio.show(1))
+            )
+        }
+    };
+    line
+}
+
+fn turns_of(outcomes: &[Outcome], client: Client) -> &[Turn] {
+    let outcome = outcomes.iter().find(|outcome| outcome.client == client);
+    outcome.map_or(&[], |outcome| &outcome.turns)
+}

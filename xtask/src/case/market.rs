@@ -1,0 +1,165 @@
+//! The market: live predictions over WebSockets in three topologies, with stores that block and that do not, told at
+//! once, by a feed, and by the hub.
+
+mod measure;
+mod paper;
+mod region;
+mod smoke;
+mod stack;
+mod stores;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+
+use anyhow::{Result, ensure};
+use clap::Args;
+use jiff::Zoned;
+
+use self::measure::{Length, Row};
+use self::stack::{Settings, Stack};
+use super::ground::{Ground, busy_remark, wish_to_stop};
+use crate::bench::machine::facts;
+use crate::bench::{build, two_cores};
+use crate::prepare::{self, Tool};
+use crate::step::execute;
+use crate::workspace::cargo;
+
+#[derive(Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line"
+)]
+pub(crate) struct MarketArguments {
+    /// Shorter runs
+    #[arg(long, conflicts_with = "smoke")]
+    quick: bool,
+    /// Only start everything, use each part once, and stop
+    #[arg(long)]
+    smoke: bool,
+    /// Measure the release binaries that are there
+    #[arg(long)]
+    no_build: bool,
+    /// Measure on a busy machine too; the page says so
+    #[arg(long)]
+    anyway: bool,
+    /// Where the table goes
+    #[arg(long, value_name = "FILE", default_value = "docs/benchmarks/market.md")]
+    out: PathBuf,
+}
+
+const TOOLS: [Tool; 5] = [
+    Tool::new("mariadbd", "mariadb-server"),
+    Tool::new("redis-server", "redis-server"),
+    Tool::new("python3", "python3"),
+    Tool::new("setpriv", "util-linux"),
+    Tool::new("taskset", "util-linux"),
+];
+
+pub(crate) fn run(arguments: &MarketArguments) -> Result<()> {
+    if arguments.smoke {
+        return smoke();
+    }
+    let ground = ground()?;
+    measure(arguments, &ground)
+}
+
+/// Where the market is, with all that it needs installed.
+fn ground() -> Result<Ground> {
+    prepare::see_to(&TOOLS)?;
+    let ground = Ground::new("market")?;
+    install(&ground)?;
+    Ok(ground)
+}
+
+/// Installs what the market needs.
+pub(crate) fn prepare() -> Result<()> {
+    ground().map(drop)
+}
+
+/// Starts the smallest whole market, uses each part once, and stops it.
+pub(crate) fn smoke() -> Result<()> {
+    let ground = ground()?;
+    // As the tests build it: nothing is measured.
+    execute(
+        cargo()
+            .args(["build", "--workspace", "--bins", "--locked", "--quiet"])
+            .current_dir(&ground.workspace.root),
+    )?;
+    smoke::check(&ground, &ground.workspace.target.join("debug"))?;
+    println!("the market works");
+    Ok(())
+}
+
+/// Installs the packages as the lock file has them into an environment of their own, unless that has been done.
+fn install(ground: &Ground) -> Result<()> {
+    let lock = ground.case.join("site/requirements.txt");
+    let environment = ground.store.join("python");
+    let done = environment.join("done");
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
+    let (installed, locked) = (modified(&done), modified(&lock));
+    if installed.is_ok_and(|installed| locked.is_ok_and(|locked| locked <= installed)) {
+        return Ok(());
+    }
+    let quiet = |command: &mut Command| execute(command.stdin(Stdio::null()));
+    if quiet(
+        Command::new("python3")
+            .args(["-m", "venv", "--clear"])
+            .arg(&environment),
+    )
+    .is_err()
+    {
+        // Debian keeps the part of it that brings pip in a package of its own.
+        prepare::install(&["python3-venv"])?;
+        quiet(
+            Command::new("python3")
+                .args(["-m", "venv", "--clear"])
+                .arg(&environment),
+        )?;
+    }
+    quiet(
+        Command::new(environment.join("bin/pip"))
+            .args([
+                "install",
+                "--quiet",
+                "--require-hashes",
+                "--only-binary",
+                ":all:",
+            ])
+            .args(["--disable-pip-version-check", "--requirement"])
+            .arg(&lock),
+    )?;
+    std::fs::write(done, "")?;
+    Ok(())
+}
+
+/// Each way in each topology; the table goes to the terminal and to the page.
+fn measure(arguments: &MarketArguments, ground: &Ground) -> Result<()> {
+    if !arguments.no_build {
+        build(&ground.workspace)?;
+    }
+    let mut remarks: Vec<String> = busy_remark(arguments.anyway)?.into_iter().collect();
+    if arguments.quick {
+        remarks.push("Quick runs.".to_owned());
+    }
+    let length = Length::of(arguments.quick);
+    let (client_core, server_core) = two_cores()?;
+    let is_stopped = wish_to_stop()?;
+    let programs = ground.workspace.target.join("release");
+    let mut rows: Vec<Row> = Vec::new();
+    for settings in Settings::all() {
+        ensure!(
+            !is_stopped.load(Ordering::Relaxed),
+            "stopped before the table was whole"
+        );
+        println!("== {}", settings.title());
+        let stack = Stack::start(ground, &programs, settings, (client_core, server_core))?;
+        let seen = measure::run(&stack, &programs, client_core, length)?;
+        let row = Row { settings, seen };
+        println!("{}", paper::line(&row));
+        rows.push(row);
+    }
+    let date = Zoned::now().date().to_string();
+    let page = paper::page(&rows, length, &date, &facts()?, &remarks);
+    ground.write(&arguments.out, &page)
+}

@@ -1,0 +1,104 @@
+//! The shortest look at the whole market: a client far away predicts and is told the odds, by a server and by the hub.
+
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+use tungstenite::{Message, WebSocket};
+
+use super::region::REGIONS;
+use super::stack::{Calls, Settings, Stack, Telling, Topology};
+use crate::bench::hub::order::post;
+use crate::bench::two_cores;
+use crate::case::ground::Ground;
+use crate::clock::Stopwatch;
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) fn check(ground: &Ground, programs: &Path) -> Result<()> {
+    let cores = two_cores().unwrap_or((0, 0));
+    for settings in [
+        Settings {
+            topology: Topology::OnePlace,
+            calls: Calls::Blocking,
+            telling: Telling::Feed,
+        },
+        Settings {
+            topology: Topology::Replicas,
+            calls: Calls::Asynchronous,
+            telling: Telling::Hub,
+        },
+    ] {
+        let stack = Stack::start(ground, programs, settings, cores)?;
+        used(&stack).with_context(|| settings.title())?;
+    }
+    Ok(())
+}
+
+/// The farthest client predicts, and hears odds.
+fn used(stack: &Stack) -> Result<()> {
+    let (door, region) = stack
+        .doors
+        .iter()
+        .zip(REGIONS)
+        .max_by_key(|(_, region)| region.round_trip())
+        .context("there are regions")?;
+    let mut socket = open(*door).with_context(|| region.name)?;
+    if stack.telling == Telling::Hub {
+        socket.send(Message::text(r#"{"subscribe":["game-1"],"id":1}"#))?;
+        hear(&mut socket, |told| told["subscribed"] == "game-1")?;
+        let answer = post(*door, "/predictions", "{}")?;
+        let told: Value = serde_json::from_str(&answer.body)
+            .with_context(|| format!("a prediction was answered {}", answer.body))?;
+        ensure!(
+            told["prediction"].is_u64(),
+            "a prediction was answered {told}"
+        );
+        hear(&mut socket, |told| told["data"]["odds"]["1"].is_array())?;
+        return Ok(());
+    }
+    let stopwatch = Stopwatch::start();
+    socket.send(Message::text(r#"{"predict":{"pool":1,"side":0}}"#))?;
+    let told = hear(&mut socket, |told| told["prediction"].is_u64())?;
+    ensure!(
+        stopwatch.elapsed() + Duration::from_millis(2) >= region.round_trip(),
+        "an answer from {} came sooner than light",
+        region.name
+    );
+    // One of each side and the one that was predicted.
+    ensure!(
+        told["odds"]["1"] == serde_json::json!([1.5, 3.0]),
+        "the odds are {told}"
+    );
+    hear(&mut socket, |told| {
+        told["odds"]
+            .as_object()
+            .is_some_and(|pools| pools.len() == 10)
+    })?;
+    Ok(())
+}
+
+fn open(port: u16) -> Result<WebSocket<TcpStream>> {
+    let stream = TcpStream::connect(("127.0.0.1", port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let (socket, _) = tungstenite::client(format!("ws://127.0.0.1:{port}/live"), stream)
+        .map_err(|error| anyhow::anyhow!("a WebSocket was not opened: {error}"))?;
+    Ok(socket)
+}
+
+/// The first message that is wanted.
+fn hear(socket: &mut WebSocket<TcpStream>, is_wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    let stopwatch = Stopwatch::start();
+    while stopwatch.elapsed() < PATIENCE {
+        let message = socket.read()?;
+        if let Message::Text(text) = message {
+            let told: Value = serde_json::from_str(&text)?;
+            if is_wanted(&told) {
+                return Ok(told);
+            }
+        }
+    }
+    anyhow::bail!("what was awaited did not come")
+}
