@@ -45,7 +45,7 @@ fn every_preset_is_a_word_of_the_table() {
 
 /// Steps, behind a `ws` or alone; where the mistake stands, and words of what is said.
 const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
-    (false, "  - send: a\n", (3, 1), "nothing opens a WebSocket"),
+    (false, "  - send: a\n    await: b\n", (3, 1), "nothing opens a WebSocket"),
     (
         true,
         "    presett: stomp\n",
@@ -213,8 +213,8 @@ fn users_come_at_a_rate() {
     assert_eq!(load.lasting(), Duration::from_secs(200 + 90 * 60));
     check(
         &text.replace("connect: 120/s", "connect: 120/s, within: 3m"),
-        (2, 22),
+        (2, 23),
         "cannot stand together",
     );
-    check(&text.replace("120/s", "0/s"), (2, 31), "more than zero");
+    check(&text.replace("120/s", "0/s"), (2, 32), "more than zero");
 }
