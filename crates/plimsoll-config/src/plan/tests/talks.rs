@@ -45,7 +45,12 @@ fn every_preset_is_a_word_of_the_table() {
 
 /// Steps, behind a `ws` or alone; where the mistake stands, and words of what is said.
 const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
-    (false, "  - send: a\n    await: b\n", (3, 1), "nothing opens a WebSocket"),
+    (
+        false,
+        "  - send: a\n    await: b\n",
+        (3, 1),
+        "nothing opens a WebSocket",
+    ),
     (
         true,
         "    presett: stomp\n",
