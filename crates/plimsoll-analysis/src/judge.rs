@@ -247,14 +247,14 @@ fn broadcasts_break(objective: &Objective, trial: &[Window], judged: &[Window]) 
             latency.merge(&heard.latency);
         }
     }
-    let mut reaches = BTreeMap::<u32, Reach>::new();
+    let mut by_channel = BTreeMap::<u32, Reach>::new();
     for seen in trial.iter().filter_map(|window| window.websocket.as_ref()) {
         for (&channel, heard) in &seen.channels {
-            reaches.entry(channel).or_default().add(heard);
+            by_channel.entry(channel).or_default().add(heard);
         }
     }
     let mut reached = Reached::default();
-    for reach in reaches.values() {
+    for reach in by_channel.values() {
         reached.add(reach.result());
     }
     objective.broadcasts_break(&latency, reached.ratio())

@@ -227,9 +227,7 @@ fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
             aborts: aborts.unwrap_or_default(),
         });
     }
-    if let Some(scenario) = &plan.scenario {
-        sockets::check(desk, &fields, scenario, plan.transport.http);
-    }
+    sockets::check(desk, &fields, &plan);
     plan.target = target?;
     plan.inputs = Inputs {
         rows: scene.rows,
@@ -237,13 +235,18 @@ fn plan(desk: &Desk<'_>, root: &Node, given: &Given) -> Option<PlanFile> {
         ..Inputs::default()
     };
     plan.origins = scene.origins;
+    plan.notes = notes(desk, &scene.notes);
+    plan.variables_missing = scene.variables_missing;
+    Some(plan)
+}
+
+/// What is worth knowing, with its place.
+fn notes(desk: &Desk<'_>, notes: &[(usize, String)]) -> Vec<String> {
     let note = |(at, note): &(usize, String)| {
         let (line, column) = desk.source.position(*at);
         format!("{line}:{column}: {note}")
     };
-    plan.notes = scene.notes.iter().map(note).collect();
-    plan.variables_missing = scene.variables_missing;
-    Some(plan)
+    notes.iter().map(note).collect()
 }
 
 /// What stands in the plan beside its steps, its data and its load.

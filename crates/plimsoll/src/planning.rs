@@ -138,7 +138,9 @@ pub(crate) fn limit_plan(arguments: &LimitArguments) -> Result<Planned, Fault> {
         asked.objective = asked.objective.or_else(|| written.plan.objective.clone());
     }
     asked.objective = asked.objective.or_else(default_objective);
-    plan(transport, &arguments.output, written, asked)
+    let mut planned = plan(transport, &arguments.output, written, asked)?;
+    websocket::fit_users(&mut planned.plan)?;
+    Ok(planned)
 }
 
 fn default_objective() -> Option<Objective> {
@@ -185,8 +187,6 @@ fn plan(
         .or(file.and_then(|file| file.cores));
     let tick = transport.generator.tick.or(file.and_then(|file| file.tick));
     let way = transport_of(transport, written.as_ref());
-    let is_bounded = transport.connection.max_connections.is_some()
-        || file.is_some_and(|file| file.transport.connections_max.is_some());
     let watch = file.map(|file| file.watch.clone()).unwrap_or_default();
     let watch = plan_file::watched(transport.generator.watch.as_ref(), watch)?;
     plan_file::tell_unwatched(&watch);
@@ -194,7 +194,7 @@ fn plan(
         Some(written) => scenario_of(written, transport)?,
         None => (None, Inputs::default()),
     };
-    let mut plan = Plan {
+    let plan = Plan {
         name: output.name.clone().or(plan_name).unwrap_or(host_name),
         target: resolved.target,
         request,
@@ -211,7 +211,6 @@ fn plan(
         classes_ms: classes_ms.unwrap_or(CLASSES_MS_DEFAULT),
     };
     check_http2(&plan, transport.connection.streams)?;
-    websocket::fit_users(&mut plan, is_bounded)?;
     Ok(Planned {
         plan,
         inputs: Arc::new(inputs),
@@ -275,6 +274,12 @@ fn transport_of(transport: &TransportArguments, written: Option<&Written>) -> Tr
         said.requests_per_connection
             .or(plan.requests_per_connection)
     };
+    let scenario = written.and_then(|written| written.plan.scenario.as_ref());
+    let usual = if scenario.is_some_and(Scenario::has_sockets) {
+        websocket::CONNECTIONS_MAX_DEFAULT
+    } else {
+        CONNECTIONS_MAX_DEFAULT
+    };
     let folder = written.map_or(Path::new(""), |written| &written.folder);
     let ca_of_plan = plan.ca_file.map(|path| folder.join(path));
     Transport {
@@ -286,7 +291,7 @@ fn transport_of(transport: &TransportArguments, written: Option<&Written>) -> Tr
         connections_max: said
             .max_connections
             .or(plan.connections_max)
-            .unwrap_or(CONNECTIONS_MAX_DEFAULT),
+            .unwrap_or(usual),
         requests_per_connection: requests.unwrap_or(0),
         sources: if said.source.is_empty() {
             plan.sources

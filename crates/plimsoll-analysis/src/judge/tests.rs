@@ -350,3 +350,53 @@ fn the_share_of_bad_requests_is_that_of_the_law() {
     let offered = rate * 20_000.0;
     assert!((trial.requests as f64 / offered - 1.0).abs() < 0.01);
 }
+
+/// Ten messages that one subscriber should have got, of which it got nine, late.
+fn heard(second: u32) -> Window {
+    use plimsoll_model::broadcast::{BroadcastWindow, Sighting, Stay};
+    let mut channel = BroadcastWindow::default();
+    for id in 0..10 {
+        channel.sightings.push(Sighting {
+            id,
+            first_us: 5_000_000 + id,
+            received: u64::from(id > 0),
+        });
+    }
+    channel.stays.push(Stay {
+        open_us: 0,
+        close_us: 10_000_000,
+        heard: true,
+    });
+    channel.latency.record(400_000, 9);
+    let mut window = Window::new(second);
+    let seen = window.websocket.get_or_insert_default();
+    seen.channels.insert(3, channel);
+    window
+}
+
+#[test]
+fn broadcasts_break_a_trial_by_what_was_measured() {
+    let windows = [heard(5)];
+    let broken = |text: &str| {
+        let (reach, latency) = match text {
+            "reach" => (Some(0.95), Vec::new()),
+            "latency" => (None, vec![(0.99, 300_000)]),
+            _ => (Some(0.85), vec![(0.99, 500_000)]),
+        };
+        let broadcast = latency
+            .into_iter()
+            .map(|(quantile, within_us)| LatencyBound {
+                quantile,
+                within_us,
+            });
+        let objective = Objective {
+            broadcast: broadcast.collect(),
+            reach_min: reach,
+            ..Objective::default()
+        };
+        let nothing = [Window::new(5)];
+        assert!(!super::broadcasts_break(&objective, &nothing, &nothing));
+        super::broadcasts_break(&objective, &windows, &windows)
+    };
+    assert!(broken("reach") && broken("latency") && !broken("neither"));
+}

@@ -144,7 +144,7 @@ impl Cycle {
         let mut cycle = Self::default();
         for step in steps {
             match step {
-                Step::Request(_) | Step::Page { .. } => cycle.requests += 1.0,
+                Step::Request(_) | Step::Page { .. } | Step::Socket(_) => cycle.requests += 1.0,
                 Step::Think(pause) => cycle.think_s += mean_s(*pause),
                 Step::Repeat { times, steps } => {
                     let mean = f64::midpoint(f64::from(times.min), f64::from(times.max));
@@ -163,7 +163,6 @@ impl Cycle {
                     cycle.add(Self::of(otherwise), 0.5);
                 }
                 Step::Group { steps, .. } => cycle.add(Self::of(steps), 1.0),
-                Step::Socket(_) => cycle.requests += 1.0,
                 Step::Say(say) => cycle.requests += f64::from(say.awaited.is_some()),
                 Step::Subscribe(subscribe) => {
                     cycle.requests += f64::from(subscribe.say.awaited.is_some());

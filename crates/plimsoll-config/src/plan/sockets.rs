@@ -6,11 +6,12 @@ mod presets;
 use std::time::Duration;
 
 use plimsoll_model::journey::{
-    Expectation, Layout, Match, Pause, Piece, Reconnect, RequestStep, SayStep, Saying, Scenario,
-    SocketStep, Step, SubscribeStep, Text,
+    Expectation, Layout, Match, Pause, Piece, Reconnect, RequestStep, SayStep, Saying, SocketStep,
+    Step, SubscribeStep, Text,
 };
 
 use self::presets::Preset;
+use super::PlanFile;
 use super::answer::json_path;
 use super::desk::{Desk, Fields};
 use super::steps::Walk;
@@ -133,10 +134,7 @@ impl Walk<'_, '_> {
 
     /// `send`, with or without `await`; or `await` alone.
     pub(crate) fn say(&mut self, fields: &Fields<'_>, sent: Option<&Node>) -> Option<Step> {
-        let said = match sent {
-            Some(node) => Some(self.said(node)),
-            None => None,
-        };
+        let said = sent.map(|node| self.said(node));
         let shown = sent.or(fields.get("await")).map(shown).unwrap_or_default();
         let verb = if sent.is_some() { "SEND" } else { "AWAIT" };
         if fields.get("await").is_none() {
@@ -216,22 +214,20 @@ impl Walk<'_, '_> {
 
     /// `close: normal`, `close: 4000`.
     pub(crate) fn close(&self, node: &Node) -> Option<Step> {
-        const VALID: &str = "normal, 1000, 1001, 1003, 1007 to 1014, or 3000 to 4999";
+        const VALID: &str = "normal, 1000 to 1003, 1007 to 1014, or 3000 to 4999";
         let desk = self.scene.desk;
         let text = desk.text(node, VALID)?;
         let code = match text.as_str() {
             "" | "normal" => Some(1000),
             other => other.parse::<u16>().ok(),
         };
-        match code {
-            // RFC 6455, 7.4: others are kept for what is never sent, and for later standards.
-            Some(code @ (1000..=1003 | 1007..=1014 | 3000..=4999)) => Some(Step::Close(code)),
-            _ => {
-                let fault = format!("`{text}` is no code that may be sent");
-                desk.fault(node, fault, VALID);
-                None
-            }
+        // RFC 6455, 7.4: others are kept for what is never sent, and for later standards.
+        if let Some(code @ (1000..=1003 | 1007..=1014 | 3000..=4999)) = code {
+            return Some(Step::Close(code));
         }
+        let fault = format!("`{text}` is no code that may be sent");
+        desk.fault(node, fault, VALID);
+        None
     }
 
     fn label(&mut self, fields: &Fields<'_>, otherwise: impl FnOnce() -> String) -> String {
@@ -335,10 +331,14 @@ impl Walk<'_, '_> {
 }
 
 /// What WebSockets cannot stand beside, and what cannot stand without them.
-pub(crate) fn check(desk: &Desk<'_>, plan: &Fields<'_>, scenario: &Scenario, http: Option<Http>) {
+pub(crate) fn check(desk: &Desk<'_>, fields: &Fields<'_>, plan: &PlanFile) {
+    let Some(scenario) = &plan.scenario else {
+        return;
+    };
+    let http = plan.transport.http;
     let has_sockets = scenario.has_sockets();
     let is_other = has_sockets && http.is_some_and(|http| http != Http::One);
-    let written = plan.get("transport").filter(|_| is_other);
+    let written = fields.get("transport").filter(|_| is_other);
     if let Some(node) = written.and_then(|transport| transport.get("http")) {
         let fault = "WebSockets are opened by HTTP/1.1 here";
         desk.fault(node, fault, "http: 1 in a plan with `ws`");
@@ -354,7 +354,7 @@ pub(crate) fn check(desk: &Desk<'_>, plan: &Fields<'_>, scenario: &Scenario, htt
     }
     if is_missing {
         let words = ["journeys", "steps", "once"];
-        let at = plan
+        let at = fields
             .among(&words)
             .first()
             .map_or(0, |(key, _)| key.span.start);

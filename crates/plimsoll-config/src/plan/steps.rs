@@ -422,7 +422,7 @@ pub(crate) fn names_set<'n>(node: &'n Node, names: &mut Vec<&'n super::tree::Key
 /// Whether going through these steps can take any time: users that only compute would never let go.
 pub(crate) fn can_take_time(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
-        Step::Request(_) | Step::Page { .. } => true,
+        Step::Request(_) | Step::Page { .. } | Step::Socket(_) | Step::Every { .. } => true,
         Step::Think(pause) => !matches!(pause, Pause::Fixed(lasting) if lasting.is_zero()),
         Step::Repeat { times, steps } => times.max > 0 && can_take_time(steps),
         Step::Choose(choices) => choices.iter().any(|choice| can_take_time(&choice.steps)),
@@ -430,7 +430,6 @@ pub(crate) fn can_take_time(steps: &[Step]) -> bool {
             then, otherwise, ..
         } => can_take_time(then) || can_take_time(otherwise),
         Step::Group { steps, .. } => can_take_time(steps),
-        Step::Socket(_) | Step::Every { .. } => true,
         Step::Say(say) => say.awaited.is_some(),
         Step::Subscribe(subscribe) => subscribe.say.awaited.is_some(),
         Step::Set(..) | Step::Close(_) => false,

@@ -123,12 +123,12 @@ pub(crate) static PLAN: Table = Table {
         word!(
             "objective",
             OBJECTIVE,
-            "What counts as good, for all steps outside `once`: `p95 < 800ms`, `errors < 1%`."
+            "What counts as good, for all steps outside `once`: `p95 < 800ms`, `errors < 1%`; of what WebSockets hear: `broadcast p99 < 500ms`, `reach > 99.99%`."
         ),
         word!(
             "thresholds",
             THRESHOLDS,
-            "Objectives of everything, as a text or a list; or of parts: `everything`, `journey NAME`, `step LABEL`, `group NAME`; also in k6's wording: `p(95)<800`, `med<200`, `avg<300`, `min<50`, `max<2000` (ms), `rate<0.01`. An average is one of good answers."
+            "Objectives of everything, as a text or a list; or of parts: `everything`, `journey NAME`, `step LABEL`, `group NAME`; also in k6's wording: `p(95)<800`, `med<200`, `avg<300`, `min<50`, `max<2000` (ms), `rate<0.01`. An average is one of good answers. Broadcasts and reach are bounded under `everything`."
         ),
         word!("abort", ListOf(&Of(&ABORT)), "When the run ends early."),
         word!(
@@ -327,7 +327,7 @@ pub(crate) static TRANSPORT: Table = Table {
         word!(
             "max_connections",
             Count(1, 1_000_000),
-            "Connections open at most; 10,000 by default."
+            "Connections open at most; 10,000 by default, a million where users hold WebSockets."
         ),
         word!(
             "requests_per_connection",

@@ -7,9 +7,48 @@ use rand::RngExt as _;
 use super::Crowd;
 use crate::scenario::pause;
 use crate::scenario::program::Op;
+use crate::talk::golden_part;
 use crate::user::{OpenGroup, User};
 
 impl User {
+    /// Begins an interval: its first round is due at this user's even share of it.
+    fn begin_pace(&mut self, op: &Op, now: u64) {
+        if let Op::Every {
+            pace,
+            interval_ns,
+            lasting_ns,
+        } = op
+        {
+            let first = now.saturating_add(golden_part(self.number, *interval_ns));
+            self.paces[*pace as usize] = (first, now.saturating_add(*lasting_ns));
+        }
+    }
+
+    /// When the next round of an interval is due; `None` when it is over, and the user goes on behind it. Rounds that were
+    /// missed are left out.
+    fn next_round(&mut self, op: &Op, now: u64) -> Option<u64> {
+        let Op::Round {
+            pace,
+            interval_ns,
+            after,
+        } = op
+        else {
+            return None;
+        };
+        let (next, end) = &mut self.paces[*pace as usize];
+        if *next < now {
+            let missed = (now - *next).div_ceil(*interval_ns);
+            *next = next.saturating_add(missed.saturating_mul(*interval_ns));
+        }
+        let at = *next;
+        *next = at.saturating_add(*interval_ns);
+        if at < *end {
+            return Some(at);
+        }
+        self.at = *after;
+        None
+    }
+
     /// Goes where an operation says that only moves it.
     fn jump(&mut self, op: &Op) {
         match op {
@@ -130,22 +169,13 @@ impl Crowd {
                 Op::Say(say) => return Next::Say(*say),
                 Op::Listen(subscription) => return Next::Listen(*subscription),
                 Op::Close(code) => return Next::Close(*code),
-                Op::Every {
-                    pace,
-                    interval_ns,
-                    lasting_ns,
-                } => user.begin_pace(*pace, now, *interval_ns, *lasting_ns),
-                Op::Round {
-                    pace,
-                    interval_ns,
-                    after,
-                } => match user.next_round(*pace, now, *interval_ns) {
-                    Some(at) => {
+                Op::Every { .. } => user.begin_pace(op, now),
+                Op::Round { .. } => {
+                    if let Some(at) = user.next_round(op, now) {
                         user.acted = true;
                         return Next::Until(at);
                     }
-                    None => user.at = *after,
-                },
+                }
                 Op::Obey => {
                     // It stays here until its process says that the iteration is over.
                     user.at -= 1;
@@ -166,5 +196,61 @@ impl Crowd {
         user.at = self.program.ways[user.journey as usize].begin;
         user.page = None;
         std::mem::take(&mut user.groups)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::user::jar::Jar;
+    use plimsoll_model::seed::Seed;
+
+    fn user(number: u64) -> User {
+        User {
+            number,
+            place: 0,
+            journey: 0,
+            at: 0,
+            iteration: 0,
+            iterations_before: 0,
+            in_doubt: false,
+            acted: false,
+            counters: Box::default(),
+            slots: Box::default(),
+            rows: Box::default(),
+            jar: Jar::default(),
+            cache: None,
+            random: Seed(1).generator(),
+            lines: Vec::new(),
+            groups: Vec::new(),
+            base: (0, Vec::new()),
+            page: None,
+            talk: None,
+            paces: Box::new([(0, 0)]),
+            socket: None,
+        }
+    }
+
+    #[test]
+    fn rounds_keep_to_their_grid_and_leave_out_what_was_missed() {
+        let mut user = user(3);
+        let every = Op::Every {
+            pace: 0,
+            interval_ns: 100,
+            lasting_ns: 1000,
+        };
+        let round = Op::Round {
+            pace: 0,
+            interval_ns: 100,
+            after: 7,
+        };
+        user.begin_pace(&every, 1000);
+        let first = user.next_round(&round, 1000).unwrap();
+        assert!((1000..1100).contains(&first));
+        assert_eq!(user.next_round(&round, first + 5), Some(first + 100));
+        // The last one took two intervals and a half.
+        assert_eq!(user.next_round(&round, first + 350), Some(first + 400));
+        assert_eq!((user.at, user.next_round(&round, 2001)), (0, None));
+        assert_eq!(user.at, 7);
     }
 }

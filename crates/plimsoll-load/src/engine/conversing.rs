@@ -107,7 +107,7 @@ impl Engine {
         let path = String::from_utf8_lossy(path.unwrap_or_default()).into_owned();
         let channel = self.order.channels.number(&path);
         talks.name_channel(channel, Some(path), self.recorder.current().talk());
-        let mut owned = Owned::new(request.user, index, channel);
+        let mut owned = Box::new(Owned::new(request.user, index, channel));
         let mut first = Vec::new();
         if let Some(opcode) = crowd.fill(request.user, Told::First(index), now, &mut first) {
             owned.begin_with(opcode, first);
@@ -253,7 +253,7 @@ impl Engine {
             self.recorder.current().talk().window.unsent += u64::from(is_asked);
             let call = self.requests[request as usize].call.as_mut();
             if let Some(call) = call {
-                call.reason = "no WebSocket of this user is open".to_owned();
+                "no WebSocket of this user is open".clone_into(&mut call.reason);
             }
             self.end_request(request, Outcome::Reset, now);
             return false;

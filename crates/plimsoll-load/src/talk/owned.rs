@@ -59,8 +59,8 @@ pub(super) struct Listening {
 }
 
 impl Owned {
-    pub(crate) fn new(user: u32, socket: u32, channel: u32) -> Box<Self> {
-        Box::new(Self {
+    pub(crate) fn new(user: u32, socket: u32, channel: u32) -> Self {
+        Self {
             user,
             socket,
             channel,
@@ -70,7 +70,7 @@ impl Owned {
             first: None,
             listening: Vec::new(),
             kept: VecDeque::new(),
-        })
+        }
     }
 
     /// Has this sent as soon as it is open.
@@ -194,8 +194,8 @@ impl Talks {
         let socket = crowd.socket(owned.socket);
         let (layout, hearing) = (socket.layout, socket.hearing);
         let mut replies = socket.replies.iter();
-        if let Some((_, with)) = replies.find(|(to, _)| **to == *bytes) {
-            return self.message(is_deflated, Opcode::Text, with);
+        if let Some(reply) = replies.find(|reply| *reply.to == *bytes) {
+            return self.message(is_deflated, Opcode::Text, &reply.with);
         }
         let now = scene.at.now;
         if let Some((place, found)) = self.marked(owned, crowd, (layout, bytes), now) {

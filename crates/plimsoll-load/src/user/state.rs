@@ -7,7 +7,6 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::cache::Cache;
 use super::jar::Jar;
 use crate::scenario::text::Values;
-use crate::talk::golden_part;
 
 use plimsoll_model::journey::Inputs;
 
@@ -143,24 +142,6 @@ impl User {
         (values, &self.jar)
     }
 
-    /// Begins an interval: its first round is due at this user's even share of it.
-    pub(crate) fn begin_pace(&mut self, pace: u32, now: u64, interval_ns: u64, lasting_ns: u64) {
-        let first = now.saturating_add(golden_part(self.number, interval_ns));
-        self.paces[pace as usize] = (first, now.saturating_add(lasting_ns));
-    }
-
-    /// When the next round of an interval is due; `None` when it is over. Rounds that were missed are left out.
-    pub(crate) fn next_round(&mut self, pace: u32, now: u64, interval_ns: u64) -> Option<u64> {
-        let (next, end) = &mut self.paces[pace as usize];
-        if *next < now {
-            let missed = (now - *next).div_ceil(interval_ns);
-            *next = next.saturating_add(missed.saturating_mul(interval_ns));
-        }
-        let at = *next;
-        *next = at.saturating_add(interval_ns);
-        (at < *end).then_some(at)
-    }
-
     /// A request, a page included, took so long and ended so.
     pub(crate) fn count_in_groups(&mut self, busy_ns: u64, outcome: Outcome) {
         for group in &mut self.groups {
@@ -170,49 +151,5 @@ impl User {
                 group.outcome = outcome;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use plimsoll_model::seed::Seed;
-
-    fn user(number: u64) -> User {
-        User {
-            number,
-            place: 0,
-            journey: 0,
-            at: 0,
-            iteration: 0,
-            iterations_before: 0,
-            in_doubt: false,
-            acted: false,
-            counters: Box::default(),
-            slots: Box::default(),
-            rows: Box::default(),
-            jar: Jar::default(),
-            cache: None,
-            random: Seed(1).generator(),
-            lines: Vec::new(),
-            groups: Vec::new(),
-            base: (0, Vec::new()),
-            page: None,
-            talk: None,
-            paces: Box::new([(0, 0)]),
-            socket: None,
-        }
-    }
-
-    #[test]
-    fn rounds_keep_to_their_grid_and_leave_out_what_was_missed() {
-        let mut user = user(3);
-        user.begin_pace(0, 1000, 100, 1000);
-        let first = user.next_round(0, 1000, 100).unwrap();
-        assert!((1000..1100).contains(&first));
-        assert_eq!(user.next_round(0, first + 5, 100), Some(first + 100));
-        // The last one took two intervals and a half.
-        assert_eq!(user.next_round(0, first + 350, 100), Some(first + 400));
-        assert_eq!(user.next_round(0, 2001, 100), None);
     }
 }

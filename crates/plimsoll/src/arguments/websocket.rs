@@ -7,6 +7,10 @@ use clap::Args;
 use super::{duration, rate_above_zero};
 
 /// WebSockets that are opened, held and listened to.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own, and any of them may be given"
+)]
 #[derive(Debug, Args)]
 #[command(next_help_heading = "WebSocket")]
 pub(crate) struct WebSocketArguments {

@@ -21,8 +21,8 @@ const HOLD_DEFAULT: Duration = Duration::from_secs(10);
 const RATES: std::ops::RangeInclusive<f64> = 1e-3..=1e6;
 /// Longest message that is taken unless `--max-body` says otherwise, bytes.
 const MESSAGE_LEN_MAX_DEFAULT: u64 = 1 << 20;
-/// Users for whom connections are allowed when a search does not say how many there will be.
-const USERS_DEFAULT: u32 = 100_000;
+/// Connections open at most where users hold WebSockets and nothing else is said: descriptors and ports bind first.
+pub(super) const CONNECTIONS_MAX_DEFAULT: u32 = 1_000_000;
 /// Longest text that is sent, bytes.
 const TEXT_LEN_MAX: usize = 1 << 20;
 /// Where the system says from which ports it chooses, and how many these usually are.
@@ -111,6 +111,7 @@ pub(super) fn needs_url() -> Fault {
 
 /// What else follows for the plan.
 pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Fault> {
+    fit_users(plan)?;
     if plan.load.websockets().is_none() {
         return Ok(());
     }
@@ -131,8 +132,7 @@ pub(super) fn fit(plan: &mut Plan, arguments: &RunArguments) -> Result<(), Fault
 }
 
 /// The same for a plan whose steps open WebSockets: one for each user, beside the connection that its requests go on.
-/// `is_bounded` says that the number of connections was given.
-pub(super) fn fit_users(plan: &mut Plan, is_bounded: bool) -> Result<(), Fault> {
+pub(super) fn fit_users(plan: &mut Plan) -> Result<(), Fault> {
     let asks = plan
         .objective
         .as_ref()
@@ -148,10 +148,6 @@ pub(super) fn fit_users(plan: &mut Plan, is_bounded: bool) -> Result<(), Fault> 
         return Ok(());
     }
     let users = most_users(plan);
-    if !is_bounded {
-        let both = users.unwrap_or(USERS_DEFAULT).saturating_mul(2);
-        plan.transport.connections_max = plan.transport.connections_max.max(both);
-    }
     if users.is_some_and(|users| users > plan.transport.connections_max) {
         return Err(Fault::usage(format!(
             "{} users hold a WebSocket each, and at most {} connections may be open",

@@ -43,121 +43,140 @@ fn every_preset_is_a_word_of_the_table() {
     }
 }
 
+/// Steps, behind a `ws` or alone; where the mistake stands, and words of what is said.
+const MISTAKES: &[(bool, &str, (usize, usize), &str)] = &[
+    (
+        false,
+        "  - send: a\n    await: b\n",
+        (3, 1),
+        "nothing opens a WebSocket",
+    ),
+    (
+        true,
+        "    presett: stomp\n",
+        (5, 5),
+        "did you mean `preset`",
+    ),
+    (
+        true,
+        "    preset: socketio\n",
+        (5, 13),
+        "did you mean `socket.io`",
+    ),
+    (
+        true,
+        "    headers: { Upgrade: x }\n",
+        (5, 16),
+        "belongs to the handshake",
+    ),
+    (true, "    protocol: [a b]\n", (5, 16), "is no subprotocol"),
+    (true, "    compress: ja\n", (5, 15), "`ja` is not known"),
+    (
+        true,
+        "    reconnect: { after: 10s, up_to: 1s }\n",
+        (5, 16),
+        "shorter than the first",
+    ),
+    (
+        true,
+        "    reconnect: { times: 0 }\n",
+        (5, 25),
+        "out of range",
+    ),
+    (
+        true,
+        "    beat: { every: 5s }\n",
+        (5, 11),
+        "a time and a text",
+    ),
+    (
+        true,
+        "  - close: 1006\n",
+        (5, 12),
+        "no code that may be sent",
+    ),
+    (
+        true,
+        "  - send: { jsn: 1 }\n",
+        (5, 13),
+        "did you mean `json`",
+    ),
+    (
+        true,
+        "  - send: { binary: '%%' }\n",
+        (5, 21),
+        "no bytes in base64",
+    ),
+    (
+        true,
+        "  - send: { text: a, template: true }\n",
+        (5, 22),
+        "nothing beside `text`",
+    ),
+    (
+        true,
+        "  - send: '{{ nme }}'\n",
+        (5, 15),
+        "`nme` is not known",
+    ),
+    (
+        true,
+        "  - send: a\n    capture: { x: 'y' }\n",
+        (6, 5),
+        "without `await`",
+    ),
+    (
+        true,
+        "  - await: { json: { id: 5 } }\n",
+        (5, 22),
+        "did you mean `$.id`",
+    ),
+    (
+        true,
+        "  - await: { regex: '(' }\n",
+        (5, 21),
+        "not a regular expression",
+    ),
+    (true, "  - await: {}\n", (5, 12), "nothing is written"),
+    (
+        true,
+        "  - subscribe: { seq: seq }\n",
+        (5, 23),
+        "did you mean `$.seq`",
+    ),
+    (
+        true,
+        "  - subscribe: { stmp: $.a }\n",
+        (5, 18),
+        "did you mean `stamp`",
+    ),
+    (
+        true,
+        "  - every: 10\n    steps: [{ send: a }]\n",
+        (5, 14),
+        "unit",
+    ),
+    (true, "  - every: 10s\n", (5, 5), "has no `steps`"),
+    (true, "  - hold: 0s\n", (5, 11), "more than zero"),
+    (
+        true,
+        "  - ws: /b\n    send: a\n",
+        (6, 5),
+        "cannot stand together",
+    ),
+    (
+        false,
+        "  - get: ws://site/live\n",
+        (4, 10),
+        "not spoken here",
+    ),
+];
+
 #[test]
 fn mistakes_in_talks_have_their_places() {
-    let with_ws = |more: &str| with_steps(&format!("  - ws: /live\n{more}"));
-    for (text, place, words) in [
-        (
-            with_steps("  - send: a\n"),
-            (3, 1),
-            "nothing opens a WebSocket",
-        ),
-        (
-            with_ws("    presett: stomp\n"),
-            (5, 5),
-            "did you mean `preset`",
-        ),
-        (
-            with_ws("    preset: socketio\n"),
-            (5, 13),
-            "did you mean `socket.io`",
-        ),
-        (
-            with_ws("    headers: { Upgrade: x }\n"),
-            (5, 16),
-            "belongs to the handshake",
-        ),
-        (
-            with_ws("    protocol: [a b]\n"),
-            (5, 16),
-            "is no subprotocol",
-        ),
-        (with_ws("    compress: ja\n"), (5, 15), "`ja` is not known"),
-        (
-            with_ws("    reconnect: { after: 10s, up_to: 1s }\n"),
-            (5, 16),
-            "shorter than the first",
-        ),
-        (
-            with_ws("    reconnect: { times: 0 }\n"),
-            (5, 25),
-            "out of range",
-        ),
-        (
-            with_ws("    beat: { every: 5s }\n"),
-            (5, 11),
-            "a time and a text",
-        ),
-        (
-            with_ws("  - close: 1006\n"),
-            (5, 12),
-            "no code that may be sent",
-        ),
-        (
-            with_ws("  - send: { jsn: 1 }\n"),
-            (5, 13),
-            "did you mean `json`",
-        ),
-        (
-            with_ws("  - send: { binary: '%%' }\n"),
-            (5, 21),
-            "no bytes in base64",
-        ),
-        (
-            with_ws("  - send: { text: a, template: true }\n"),
-            (5, 22),
-            "nothing beside `text`",
-        ),
-        (
-            with_ws("  - send: '{{ nme }}'\n"),
-            (5, 15),
-            "`nme` is not known",
-        ),
-        (
-            with_ws("  - send: a\n    capture: { x: 'y' }\n"),
-            (6, 5),
-            "without `await`",
-        ),
-        (
-            with_ws("  - await: { json: { id: 5 } }\n"),
-            (5, 22),
-            "did you mean `$.id`",
-        ),
-        (
-            with_ws("  - await: { regex: '(' }\n"),
-            (5, 21),
-            "not a regular expression",
-        ),
-        (with_ws("  - await: {}\n"), (5, 12), "nothing is written"),
-        (
-            with_ws("  - subscribe: { seq: seq }\n"),
-            (5, 23),
-            "did you mean `$.seq`",
-        ),
-        (
-            with_ws("  - subscribe: { stmp: $.a }\n"),
-            (5, 18),
-            "did you mean `stamp`",
-        ),
-        (
-            with_ws("  - every: 10\n    steps: [{ send: a }]\n"),
-            (5, 14),
-            "unit",
-        ),
-        (with_ws("  - every: 10s\n"), (5, 5), "has no `steps`"),
-        (with_ws("  - hold: 0s\n"), (5, 11), "more than zero"),
-        (
-            with_ws("  - ws: /b\n    send: a\n"),
-            (6, 5),
-            "cannot stand together",
-        ),
-        (
-            with_steps("  - get: ws://site/live\n"),
-            (4, 10),
-            "not spoken here",
-        ),
-    ] {
-        check(&text, place, words);
+    for (is_behind, steps, place, words) in MISTAKES {
+        let socket = if *is_behind { "  - ws: /live\n" } else { "" };
+        check(&with_steps(&format!("{socket}{steps}")), *place, words);
     }
 }
 
@@ -199,8 +218,8 @@ fn users_come_at_a_rate() {
     assert_eq!(load.lasting(), Duration::from_secs(200 + 90 * 60));
     check(
         &text.replace("connect: 120/s", "connect: 120/s, within: 3m"),
-        (2, 22),
+        (2, 23),
         "cannot stand together",
     );
-    check(&text.replace("120/s", "0/s"), (2, 31), "more than zero");
+    check(&text.replace("120/s", "0/s"), (2, 32), "more than zero");
 }

@@ -27,13 +27,20 @@ pub(crate) struct Socket {
     pub(crate) reconnect: Option<Reconnect>,
     pub(crate) first: Option<Said>,
     pub(crate) ready: Option<Expectations>,
-    pub(crate) replies: Vec<(Box<[u8]>, Box<[u8]>)>,
+    pub(crate) replies: Vec<Reply>,
     /// How often something is sent to stay, ns, and what.
     pub(crate) beat: Option<(u64, Box<[u8]>)>,
     pub(crate) layout: Layout,
     pub(crate) hearing: Hearing,
     /// It is a stream of events.
     pub(crate) is_stream: bool,
+}
+
+/// A text that is answered at once.
+#[derive(Clone, Debug)]
+pub(crate) struct Reply {
+    pub(crate) to: Box<[u8]>,
+    pub(crate) with: Box<[u8]>,
 }
 
 /// What becomes of messages that nobody asked for and that no subscription marks.
@@ -156,7 +163,12 @@ impl Builder<'_> {
             reconnect: step.reconnect,
             first: step.first.as_ref().map(Said::new),
             ready: ready.transpose().map_err(fault)?,
-            replies: replies.map(|(to, with)| (bytes(to), bytes(with))).collect(),
+            replies: replies
+                .map(|(to, with)| Reply {
+                    to: bytes(to),
+                    with: bytes(with),
+                })
+                .collect(),
             beat: step
                 .beat
                 .as_ref()

@@ -91,10 +91,11 @@ fn users_ask_and_get_their_own_answers() {
 }
 
 const ROOMS: &str = r#"
-load: { users: 10, connect: 50/s, hold: 20s }
+load: { users: 12, connect: 50/s, hold: 20s }
+cores: 2
 iterations: 1
 thresholds: [reach > 99.9%, broadcast p99 < 10s]
-data: { game: { rows: [game-1, game-2] } }
+data: { game: { rows: [game-1, game-2, game-3] } }
 steps:
   - ws: /desk
     compress: true
@@ -110,22 +111,22 @@ steps:
   - close: normal
 "#;
 
-/// Each room is a channel of its own: losses that were planted are counted in it exactly, and miss the threshold.
+/// Each room is a channel of its own, heard by both loops: losses that were planted are counted in it exactly, and miss the threshold.
 #[test]
 fn reach_is_counted_by_channel() {
     let publish = json!({
         "after_ms": 2500, "every_ms": 50, "count": 40, "ago_ms": 250,
         "lost": [[0, 5], [3, 20], [3, 21]],
     });
-    let server = Server::start(10, &json!({ "publish": publish, "deflate": "kept" }));
+    let server = Server::start(12, &json!({ "publish": publish, "deflate": "kept" }));
     let said = carry_out(&server, ROOMS);
     let json = said.json();
     let websocket = &json["websocket"];
-    assert_eq!(count(websocket, "connected"), 10, "{json:#}");
-    assert_eq!(count(&server.counts(), "deflated"), 10);
+    assert_eq!(count(websocket, "connected"), 12, "{json:#}");
+    assert_eq!(count(&server.counts(), "deflated"), 12);
     assert_eq!(
         (count(websocket, "expected"), count(websocket, "received")),
-        (400, 397),
+        (480, 477),
         "{json:#}"
     );
     assert_eq!(count(websocket, "gaps"), 3);
@@ -136,14 +137,14 @@ fn reach_is_counted_by_channel() {
         .map(|one| one["channel"].as_str().unwrap())
         .collect();
     names.sort_unstable();
-    assert_eq!(names, ["game-1", "game-2"], "{websocket:#}");
+    assert_eq!(names, ["game-1", "game-2", "game-3"], "{websocket:#}");
     assert!(
-        heard.clone().all(|one| count(one, "expected") == 200),
+        heard.clone().all(|one| count(one, "expected") == 160),
         "{websocket:#}"
     );
     let latency = number(websocket, "broadcast_ms.p50");
     assert!((249.0..5000.0).contains(&latency), "{websocket:#}");
-    assert_eq!(count(step(&json, "join"), "samples"), 10);
+    assert_eq!(count(step(&json, "join"), "samples"), 12);
     let thresholds = json["thresholds"].as_array().unwrap();
     let met = |text: &str| {
         let mut all = thresholds.iter();
@@ -200,7 +201,7 @@ steps:
 fn lost_ones_are_opened_again() {
     let publish = json!({ "after_ms": 9000, "every_ms": 50, "count": 20 });
     let server = Server::start(6, &json!({ "publish": publish, "cut_ms": 1500 }));
-    let plan = r#"
+    let plan = r"
 load: { users: 6, hold: 30s }
 iterations: 1
 steps:
@@ -209,7 +210,7 @@ steps:
   - subscribe: { channel: c, seq: $.data.seq, send: { json: { join: c } } }
   - hold: 13s
   - close: normal
-"#;
+";
     let json = carry_out(&server, plan).json();
     let (websocket, counts) = (&json["websocket"], server.counts());
     assert_eq!(count(&counts, "opened"), 12, "{counts:#}");
@@ -290,7 +291,7 @@ fn a_refused_user_is_told_with_the_status() {
 fn a_stream_comes_back_with_its_last_id() {
     let publish = json!({ "after_ms": 1000, "every_ms": 50, "count": 20 });
     let server = Server::start(3, &json!({ "publish": publish, "cut_ms": 3500 }));
-    let plan = r#"
+    let plan = r"
 load: { users: 3, hold: 30s }
 iterations: 1
 steps:
@@ -299,7 +300,7 @@ steps:
   - subscribe: { channel: odds, seq: $.data.seq, stamp: $.data.at }
   - hold: 8s
   - close: normal
-"#;
+";
     let json = carry_out(&server, plan).json();
     let (websocket, counts) = (&json["websocket"], server.counts());
     assert_eq!(
