@@ -42,7 +42,7 @@ use crate::process::Process;
 use crate::recorder::Recorder;
 use crate::source::{NEVER, People, Source};
 use crate::stamp::StampReader;
-use crate::talk::Talks;
+use crate::talk::{REST_NS, Talks};
 use crate::transport::Turn;
 
 /// Size of the buffer that all connections of a loop read into, bytes.
@@ -264,7 +264,9 @@ impl Engine {
             } else {
                 self.next_moment(now).saturating_sub(now)
             };
-            if wait_ns > self.order.linger_ns {
+            if wait_ns > 0 && self.may_rest() {
+                clock::sleep(wait_ns.min(REST_NS));
+            } else if wait_ns > self.order.linger_ns {
                 self.handle_events(&mut events, wait_ns);
             } else if wait_ns > 0 {
                 // Something is due so soon that answers can wait for it: each wake-up costs more than the request.
@@ -280,8 +282,12 @@ impl Engine {
     #[inline]
     fn handle_events(&mut self, events: &mut Vec<epoll::Event>, wait_ns: u64) {
         self.poll(events, wait_ns);
+        let count = events.len();
         for event in events.drain(..) {
             self.on_event(event);
+        }
+        if self.talks.is_some() {
+            self.note_messages(count);
         }
     }
 

@@ -5,6 +5,7 @@
 mod agenda;
 mod finder;
 mod hearing;
+mod rest;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -19,6 +20,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use self::agenda::{AFTER_KEY, KEY};
 pub(crate) use self::agenda::{Agenda, headers};
 use self::finder::Finder;
+pub(crate) use self::rest::{REST_NS, Rest};
 use crate::job::Order;
 use crate::second::TalkSecond;
 use crate::source::NEVER;
@@ -119,6 +121,8 @@ pub(crate) struct Talks {
     pub(crate) cause: Option<String>,
     /// What is to be written.
     pub(crate) out: Vec<u8>,
+    /// Whether messages are let gather.
+    pub(crate) rest: Rest,
 }
 
 impl Talks {
@@ -140,6 +144,7 @@ impl Talks {
             is_over: false,
             cause: None,
             out: Vec::new(),
+            rest: Rest::default(),
         }))
     }
 

@@ -9,7 +9,7 @@ use rustix::net::RecvFlags;
 
 use super::exchange::{READS_MAX, put};
 use super::opening::ENDED;
-use super::{ARRIVALS_MAX, BUFFER_LEN, Engine};
+use super::{ARRIVALS_MAX, BUFFER_LEN, Engine, TALKS_MAX};
 use crate::clock;
 use crate::connection::{Connection, Phase, UNSENT};
 use crate::list::NONE;
@@ -340,6 +340,22 @@ impl Engine {
         }
         self.transmit(id);
         self.take_leave(id, outcome, now);
+    }
+
+    /// So many events were handled. A handshake is timed when it is read, so none may wait.
+    pub(super) fn note_messages(&mut self, count: usize) {
+        let is_more = count >= TALKS_MAX || !self.requests.is_empty() || self.stamps.is_none();
+        let now = self.clock.now();
+        if let Some(talks) = &mut self.talks {
+            talks.rest.note(count, is_more, now);
+        }
+    }
+
+    /// Whether messages are let gather before they are looked at.
+    #[inline]
+    pub(super) fn may_rest(&mut self) -> bool {
+        let talks = self.talks.as_mut();
+        talks.is_some_and(|talks| talks.rest.take())
     }
 
     /// When the next message is due.
