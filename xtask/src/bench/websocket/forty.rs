@@ -15,7 +15,7 @@ use crate::child::pinned;
 use crate::clock::{Stopwatch, pause};
 
 /// Of each process: with what else it has open they fit into 20,000 descriptors.
-pub(super) const EACH: u32 = 19_900;
+pub(super) const EACH: u32 = 19_500;
 const CONNECTS_PER_S: u32 = 4_000;
 const HOLD_S: u32 = 8;
 
