@@ -144,10 +144,10 @@ const ALWAYS: f64 = 0.8;
 /// Requests that wait for Puma: those it has taken, and connections that it has not, which wait in the kernel where it is
 /// the target.
 fn waiting(row: Row<'_>, view: &View<'_>, backlog: &str) -> Option<f64> {
-    let queues = view.series_of(metric::LISTEN_QUEUE);
-    let own = queues.filter(|series| label(series, "process") == Some(metric::TARGET));
-    let queued: f64 = own.filter_map(|series| row.get(series)).sum();
-    Some(row.get(backlog)? + queued)
+    let listeners = view.series_of(metric::LISTEN_QUEUE);
+    let own = listeners.filter(|series| label(series, "process") == Some(metric::TARGET));
+    let in_kernel: f64 = own.filter_map(|series| row.get(series)).sum();
+    Some(row.get(backlog)? + in_kernel)
 }
 
 /// R1: all threads of Puma are used, and requests wait for one.

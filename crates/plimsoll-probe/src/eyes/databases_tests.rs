@@ -158,8 +158,7 @@ fn mariadb_is_seen_by_who_may() {
     server.say(
         "CREATE DATABASE shop; CREATE TABLE shop.stock (id INT PRIMARY KEY, n INT) ENGINE=InnoDB; \
          INSERT INTO shop.stock VALUES (1, 1); \
-         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
-         CREATE USER blinking@localhost IDENTIFIED BY 'seen'",
+         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost",
     );
     let place = tcp(server.address);
     let at = place.to_string();
@@ -204,6 +203,16 @@ fn mariadb_is_seen_by_who_may() {
     let seen = Watched::over(vec![root], LONG).look().values;
     let written = setting(&socket, "max_connections", &file);
     assert_eq!(seen.get(&written), Some(&17.0), "{seen:#?}");
+}
+
+#[test]
+fn mariadb_turns_away_who_may_not_ask() {
+    let server = Mariadb::start("");
+    server.say(
+        "CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
+         CREATE USER blinking@localhost IDENTIFIED BY 'seen'",
+    );
+    let place = tcp(server.address);
     for (user, password, says) in [
         (
             "eye",

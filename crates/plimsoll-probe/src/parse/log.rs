@@ -80,11 +80,11 @@ mod tests {
 
     use super::*;
 
-    fn failure(class: &str, of: &str) -> Option<Failure> {
-        Some(Failure {
+    fn failure(class: &str, of: &str) -> Failure {
+        Failure {
             class: class.to_owned(),
             of: of.to_owned(),
-        })
+        }
     }
 
     #[test]
@@ -93,16 +93,16 @@ mod tests {
             (
                 "2026/11/22 10:00:00 [alert] 7#7: *9 24 worker_connections are not enough while connecting to upstream, client: \
                  127.0.0.1, upstream: \"http://127.0.0.1:8081/a,b\", host: \"x\"",
-                failure("places", "127.0.0.1:8081"),
+                Some(failure("places", "127.0.0.1:8081")),
             ),
             (
                 "… connect() to unix:/run/php.sock failed (11: Resource temporarily unavailable) while connecting to upstream, \
                  upstream: \"fastcgi://unix:/run/php.sock:\"",
-                failure("socket backlog", "/run/php.sock"),
+                Some(failure("socket backlog", "/run/php.sock")),
             ),
             (
                 "… connect() failed (111: Connection refused) while connecting to upstream, upstream: \"http://[::1]:1/\"",
-                failure("connect", "[::1]:1"),
+                Some(failure("connect", "[::1]:1")),
             ),
             ("… [notice] start worker process 5", None),
         ] {
@@ -114,7 +114,7 @@ mod tests {
     fn lines_of_haproxy_are_classed() {
         let line = "<134>Nov 22 10:00:00 haproxy[9]: 127.0.0.1:5 [22/Nov/2026:10:00:00.000] web app/s1 0/5000/-1/-1/5000 503 \
             217 - - sQ-- 50/50/49/4/0 0/40 \"GET / HTTP/1.1\"";
-        assert_eq!(haproxy(line), failure("sQ", "app/s1"));
+        assert_eq!(haproxy(line), Some(failure("sQ", "app/s1")));
         assert_eq!(haproxy(&line.replace("sQ--", "----")), None);
         assert_eq!(haproxy("0/0/0/0/0"), None);
     }

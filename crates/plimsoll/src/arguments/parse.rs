@@ -89,6 +89,20 @@ pub(crate) fn short_name(text: &str) -> Result<String, Problem> {
     }
 }
 
+/// How many users: `3000-users`, `3,000 users`, `3000`.
+pub(crate) fn users(text: &str) -> Result<u64, Problem> {
+    const VALID: &str = "a number of users from 1 to 1000000000, such as 3000-users";
+    let number = text
+        .trim()
+        .trim_end_matches("users")
+        .trim_end_matches("user");
+    let number = number.trim_end_matches(['-', ' ']).replace(['_', ','], "");
+    let count = number.parse::<u64>().ok();
+    count
+        .filter(|count| (1..=1_000_000_000).contains(count))
+        .ok_or_else(|| Problem::new(text, 0..text.len(), "this is no number of users", VALID))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,18 +122,4 @@ mod tests {
             assert!(short_name(wrong).is_err(), "{wrong}");
         }
     }
-}
-
-/// How many users: `3000-users`, `3,000 users`, `3000`.
-pub(crate) fn users(text: &str) -> Result<u64, Problem> {
-    const VALID: &str = "a number of users from 1 to 1000000000, such as 3000-users";
-    let number = text
-        .trim()
-        .trim_end_matches("users")
-        .trim_end_matches("user");
-    let number = number.trim_end_matches(['-', ' ']).replace(['_', ','], "");
-    let count = number.parse::<u64>().ok();
-    count
-        .filter(|count| (1..=1_000_000_000).contains(count))
-        .ok_or_else(|| Problem::new(text, 0..text.len(), "this is no number of users", VALID))
 }
