@@ -53,7 +53,7 @@ impl Exchange {
                     .told
                     .renewed(*stored, &vary, parts.head.headers, policy);
                 side.event_loop.figures.cache_renewed.increment();
-                put_renewed(fetch, parts, &copy, told, status, side)
+                put_renewed(fetch, parts, &copy, &told, status, side)
             }
             Ok(Renewed::Once(stored, refusal)) => {
                 let told = page.told.with_head(*stored);
@@ -82,7 +82,7 @@ fn put_renewed(
     fetch: Fetch,
     parts: &Parts<'_, '_>,
     copy: &Hit<Page>,
-    told: Told,
+    told: &Told,
     status: CacheStatus,
     side: &Side<'_>,
 ) -> Kept {
@@ -90,7 +90,7 @@ fn put_renewed(
     let (store, now) = (&cache.store, side.event_loop.clock.now());
     let is_fresh = is_fresh(parts, told.stored.terms());
     let tags = copy.object.tags();
-    let new = || copy.object.value().with_head(&told);
+    let new = || copy.object.value().with_head(told);
     let supersedes = |other: &Page| told.supersedes(&other.told);
     let put = match fetch.role {
         Role::Lead(leader) if is_fresh => leader.store(tags, supersedes, |_| new()),

@@ -161,7 +161,7 @@ impl Connection {
             let headers = look.asked.headers;
             let (space, policy) = (look.route.space, &look.route.policy);
             let newer = |page: &Page| {
-                !std::ptr::eq(&page.told, ours)
+                !std::ptr::eq(&raw const page.told, ours)
                     && page.told.is_for(space, headers, policy, &mut room)
             };
             let now_ns = look.request.own.moments.began;
