@@ -16,6 +16,9 @@ const NONE: u32 = u32::MAX;
 /// The small queue's share of the bytes: one of so many. The paper takes 10; replayed, 32 was better (decision 0141).
 const SMALL_PART: usize = 32;
 
+/// By which part of them the places grow when all are taken.
+const GROWTH: usize = 8;
+
 /// How many hits are counted at most, so that a page of yesterday leaves after three rounds.
 const CREDIT_MAX: u8 = 3;
 
@@ -136,6 +139,10 @@ impl<V> Slots<V> {
             let index = u32::try_from(self.places.len())
                 .ok()
                 .filter(|index| *index != NONE)?;
+            if self.places.len() == self.places.capacity() {
+                // Doubled, up to half of them would be empty places, in all shards at the same time.
+                self.places.reserve_exact(self.places.len() / GROWTH + 1);
+            }
             self.places.push(slot);
             index
         } else {
