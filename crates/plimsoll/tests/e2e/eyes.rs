@@ -11,7 +11,7 @@ use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 use serde_json::Value;
 
-use crate::support::Place;
+use crate::support::{Place, alone};
 
 /// An origin that answers any number of requests at once, each after this time.
 fn origin(service_ms: u64) -> (KnownLaw, SocketAddr) {
@@ -97,6 +97,7 @@ pub(crate) fn says(finding: &Value, field: &str, words: &[&str]) {
 
 #[test]
 fn haproxy_lets_requests_wait_for_a_server_that_may_have_few() {
+    let _alone = alone();
     let (_origin, address) = origin(100);
     let haproxy = Haproxy::start("", &format!("  server s1 {address} maxconn 20"));
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
@@ -119,6 +120,7 @@ fn haproxy_lets_requests_wait_for_a_server_that_may_have_few() {
 
 #[test]
 fn haproxy_takes_no_more_clients() {
+    let _alone = alone();
     let (_origin, address) = origin(200);
     let haproxy = Haproxy::start("maxconn 20", &format!("  server s1 {address}"));
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
@@ -134,6 +136,7 @@ fn haproxy_takes_no_more_clients() {
 
 #[test]
 fn redis_throws_away_what_is_asked_for() {
+    let _alone = alone();
     let redis = Redis::start("maxmemory 3mb\nmaxmemory-policy allkeys-lru");
     let webdis = Webdis::start(redis.address);
     let place = Place::new();
@@ -166,6 +169,7 @@ fn redis_throws_away_what_is_asked_for() {
 
 #[test]
 fn redis_has_one_thread() {
+    let _alone = alone();
     let redis = Redis::start("enable-debug-command yes");
     let webdis = Webdis::start(redis.address);
     let place = Place::new();
@@ -189,6 +193,7 @@ fn redis_has_one_thread() {
 
 #[test]
 fn parts_are_watched_without_load() {
+    let _alone = alone();
     let nginx = Nginx::start(64, true, "location / { return 204; }");
     let silent = Nginx::start(64, false, "location / { return 204; }");
     let haproxy = Haproxy::start("", "  server s1 127.0.0.1:1 maxconn 20");
@@ -247,6 +252,7 @@ fn parts_are_watched_without_load() {
 
 #[test]
 fn what_is_watched_is_checked_before_anything_starts() {
+    let _alone = alone();
     let place = Place::new();
     std::fs::write(place.path().join("watch.yaml"), "hapoxy: x\nnginx: y\n").unwrap();
     let load = ["run", "http://127.0.0.1:1/", "--rate", "1/s", "--watch"];
@@ -263,6 +269,7 @@ fn what_is_watched_is_checked_before_anything_starts() {
 
 #[test]
 fn settings_that_bind_for_so_many_users_are_told() {
+    let _alone = alone();
     let haproxy = Haproxy::start("maxconn 30", "  server s1 127.0.0.1:1 maxconn 20");
     let place = Place::new();
     let said = place.run(&["check", "--for", "3000-users", "--json"]);

@@ -4,7 +4,7 @@ use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::runtimes::Puma;
 
 use crate::eyes::{best, found, says};
-use crate::support::Place;
+use crate::support::{Place, alone};
 
 /// A table of so many rows, each with a customer.
 const ORDERS: &str = "CREATE TABLE orders (id int PRIMARY KEY, customer int, note text)";
@@ -18,6 +18,7 @@ fn orders(database: &Postgres, rows: u32) {
 
 #[test]
 fn postgres_lacks_an_index() {
+    let _alone = alone();
     let database = Postgres::start("max_parallel_workers_per_gather = 0");
     orders(&database, 300_000);
     let statement = "SELECT count(*) FROM orders WHERE customer = RANDOM";
@@ -53,6 +54,7 @@ fn postgres_lacks_an_index() {
 
 #[test]
 fn postgres_sessions_wait_for_a_row() {
+    let _alone = alone();
     let database = Postgres::start("");
     database.say("CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)");
     let statement = "BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1; SELECT pg_sleep(0.05); COMMIT";
@@ -76,6 +78,7 @@ fn postgres_sessions_wait_for_a_row() {
 
 #[test]
 fn postgres_takes_no_more_sessions() {
+    let _alone = alone();
     let database = Postgres::start("max_connections = 10");
     database.say("CREATE ROLE shop LOGIN");
     let application = Puma::before_postgres_as(&database, "shop", 16, "SELECT pg_sleep(0.1)");
@@ -95,6 +98,7 @@ fn postgres_takes_no_more_sessions() {
 
 #[test]
 fn an_idle_transaction_holds_what_all_wait_for() {
+    let _alone = alone();
     let database = Postgres::start("");
     database.say("CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)");
     let application =
@@ -124,6 +128,7 @@ fn shop(lines: &str, statements: &str) -> Mariadb {
 
 #[test]
 fn mariadb_lacks_an_index() {
+    let _alone = alone();
     let fill = format!(
         "{ORDERS}; INSERT INTO orders SELECT seq, seq, 'a note of an order' FROM seq_1_to_300000"
     );
@@ -149,6 +154,7 @@ fn mariadb_lacks_an_index() {
 
 #[test]
 fn mariadb_sessions_wait_for_a_row() {
+    let _alone = alone();
     let database = shop(
         "",
         "CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)",

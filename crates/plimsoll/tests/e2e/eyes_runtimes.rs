@@ -5,7 +5,7 @@ use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, Script, TOKEN};
 use serde_json::Value;
 
 use crate::eyes::{best, found, says};
-use crate::support::Place;
+use crate::support::{Place, alone};
 
 /// What is found of two processes whose page has a listener of its own, or not.
 fn of_php_fpm(tells_apart: bool) -> Option<(PhpFpm, Value)> {
@@ -20,6 +20,7 @@ fn of_php_fpm(tells_apart: bool) -> Option<(PhpFpm, Value)> {
 
 #[test]
 fn php_fpm_has_few_processes() {
+    let _alone = alone();
     let Some((fpm, best)) = of_php_fpm(true) else {
         return;
     };
@@ -39,6 +40,7 @@ fn php_fpm_has_few_processes() {
 
 #[test]
 fn php_fpm_has_no_process_left_to_tell() {
+    let _alone = alone();
     let Some((_fpm, best)) = of_php_fpm(false) else {
         return;
     };
@@ -47,6 +49,7 @@ fn php_fpm_has_no_process_left_to_tell() {
 
 #[test]
 fn puma_has_few_threads() {
+    let _alone = alone();
     let puma = Puma::sleeping(4, "0.1");
     let watch = format!("puma: {{ at: '{}', password: {TOKEN} }}\n", puma.control);
     let Some(found) = found(
@@ -66,6 +69,7 @@ fn puma_has_few_threads() {
 
 #[test]
 fn nodes_event_loop_is_blocked() {
+    let _alone = alone();
     const APPLICATION: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; \
         while (Date.now() < end); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
     let place = Place::new();
@@ -91,6 +95,7 @@ fn nodes_event_loop_is_blocked() {
 
 #[test]
 fn nginx_has_no_place_for_connections_to_upstreams() {
+    let _alone = alone();
     let puma = Puma::sleeping(64, "0.2");
     let locations = format!("location / {{ proxy_pass http://{}; }}", puma.address);
     let nginx = Nginx::start(24, true, &locations);

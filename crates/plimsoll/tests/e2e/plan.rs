@@ -190,7 +190,11 @@ fn what_cannot_be_watched_is_said() {
     let watched = format!("{EXAM}watch: {{ host: local, process: nginx, pgbouncer: db }}\n");
     write(&place, "plans/exam.yaml", &watched);
     let said = place.run(&["check", "plans/exam.yaml"]);
-    told(&said, 0, &["note: watch: pgbouncer cannot be looked at yet"]);
+    told(
+        &said,
+        0,
+        &["note: watch: pgbouncer cannot be looked at yet"],
+    );
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Runs the binary and reads what it says.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -97,8 +98,7 @@ impl Place {
     /// Runs to the end, one command at a time: what is measured must not be disturbed by another test's load.
     /// Whatever happens, nothing panics.
     pub(crate) fn run(&self, arguments: &[&str]) -> Said {
-        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-        let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = (!IS_ALONE.get()).then(turn);
         let output = self.command(arguments).output().unwrap();
         let said = Said {
             code: output.status.code().unwrap_or(-1),
@@ -118,6 +118,35 @@ impl Place {
             .map(|entry| entry.unwrap().path())
             .filter(|path| path.extension().is_some_and(|ending| ending == "run"))
             .collect()
+    }
+}
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+thread_local! {
+    /// Whether this test has the turn already.
+    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+fn turn() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The turn of a test that prepares what would disturb the measurements of others: databases, applications.
+pub(crate) struct Alone {
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// Waits for it; runs of this test are part of it.
+pub(crate) fn alone() -> Alone {
+    let alone = Alone { _turn: turn() };
+    IS_ALONE.set(true);
+    alone
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        IS_ALONE.set(false);
     }
 }
 
