@@ -32,9 +32,11 @@ mod databases_tests;
 #[cfg(test)]
 mod parts_tests;
 #[cfg(test)]
+mod robbed_tests;
+#[cfg(test)]
 mod tests;
 
-use plimsoll_model::finding::Finding;
+use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::reading::SeriesTable;
 use plimsoll_model::run::Run;
 use plimsoll_model::window::Window;
@@ -64,6 +66,8 @@ pub struct Context {
     pub bound_us: Option<u64>,
     /// Arrivals do not wait for answers: the generator can be late.
     pub open: bool,
+    /// The hypervisor took so much CPU that no step counts: only what a part counted itself is sure.
+    pub robbed: bool,
 }
 
 /// Limits of the target, or of the generator, that a run shows; best first. Empty when nothing failed, and when
@@ -82,9 +86,13 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let (candidates, context) = select::of(run);
     let mut told = candidates.iter().enumerate().map(|(beyond, stretches)| {
         let mut findings = find_in(&run.readings, &run.windows, stretches, &context);
-        if beyond > 0 {
-            for finding in &mut findings {
+        for finding in &mut findings {
+            if beyond > 0 {
                 finding.sentence.push_str(" (seen at a load beyond the line; at the line itself no rule found its evidence)");
+            }
+            if context.robbed && finding.certainty != Certainty::Explicit {
+                finding.certainty = Certainty::Possible;
+                finding.sentence.push_str(" (the hypervisor took CPU from this machine in these seconds: measure again when it does not)");
             }
         }
         (stretches.clone(), findings)

@@ -447,4 +447,4 @@ impl ObjectiveResult {
 #[cfg(test)]
 mod breakdown_tests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

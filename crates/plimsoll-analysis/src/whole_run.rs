@@ -96,15 +96,32 @@ fn void_reasons(run: &Run) -> Vec<VoidReason> {
     if !cut_short.is_empty() {
         return cut_short;
     }
-    let trial = judged(run, &spec, first.second, 0);
+    let trial = judged(run, &spec, first.second, 0, Theft::Counts);
     match trial.verdict {
         TrialVerdict::Void { reasons } => reasons,
         _ => Vec::new(),
     }
 }
 
+/// What the hypervisor took counts against a step, or is left out of the judgement.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Theft {
+    Counts,
+    LeftOut,
+}
+
 /// The phases at one rate of an open load of several phases, each judged as a trial of its own.
 pub fn steps(run: &Run) -> Vec<Trial> {
+    steps_judged(run, Theft::Counts)
+}
+
+/// The same as if the hypervisor had taken no CPU: no figure of theirs is an answer, but they tell in which seconds
+/// to look for what a part counted itself.
+pub(crate) fn steps_despite_theft(run: &Run) -> Vec<Trial> {
+    steps_judged(run, Theft::LeftOut)
+}
+
+fn steps_judged(run: &Run, theft: Theft) -> Vec<Trial> {
     let Load::Open { phases, .. } = &run.header.plan.load else {
         return Vec::new();
     };
@@ -140,12 +157,12 @@ pub fn steps(run: &Run) -> Vec<Trial> {
             in_flight_cap: u64::MAX,
         };
         let index = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-        steps.push(judged(run, &spec, first.second + from, index));
+        steps.push(judged(run, &spec, first.second + from, index, theft));
     }
     steps
 }
 
-fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
+fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32, theft: Theft) -> Trial {
     let plan = &run.header.plan;
     let nothing_asked = Objective {
         latency: Vec::new(),
@@ -159,11 +176,14 @@ fn judged(run: &Run, spec: &TrialSpec, start_second: u32, index: u32) -> Trial {
         tick_us: plan.tick.map_or(0, |tick| {
             u64::try_from(tick.as_micros()).unwrap_or(u64::MAX)
         }),
-        steal: run.readings.between(
-            &steal_series(),
-            start_second,
-            start_second + spec.offered_s(),
-        ),
+        steal: match theft {
+            Theft::Counts => run.readings.between(
+                &steal_series(),
+                start_second,
+                start_second + spec.offered_s(),
+            ),
+            Theft::LeftOut => Vec::new(),
+        },
         busy: run.readings.between(
             metric::CPU_BUSY,
             start_second,

@@ -101,6 +101,7 @@ pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> 
         target: "10.0.0.7:80".to_owned(),
         bound_us: None,
         open: true,
+        robbed: false,
     };
     find_in(&table, &[], &stretches, &context)
 }

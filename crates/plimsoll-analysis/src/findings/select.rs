@@ -28,24 +28,42 @@ pub(super) fn of(run: &Run) -> (Vec<Stretches>, Context) {
         let bounds = objective.latency.iter().map(|bound| bound.within_us);
         bounds.min()
     });
+    let searched = run
+        .trials
+        .iter()
+        .any(|trial| trial.spec.kind != TrialKind::Step);
+    let steps = if searched {
+        Vec::new()
+    } else {
+        whole_run::steps(run)
+    };
+    let robbed = steps.iter().any(is_robbed) && !steps.iter().any(|step| step.verdict.is_fail());
     let context = Context {
         target: name_of(&plan.target),
         bound_us: tightest,
         open: plan.load.is_open(),
+        robbed,
     };
-    let steps;
-    let trials = if run.trials.is_empty() {
-        steps = whole_run::steps(run);
-        &steps
-    } else {
-        &run.trials
-    };
-    let stretches = if trials.is_empty() {
+    let stretches = if searched {
+        of_trials(&run.trials)
+    } else if robbed {
+        of_trials(&whole_run::steps_despite_theft(run))
+    } else if steps.is_empty() {
         vec![of_plain(run)]
     } else {
-        of_trials(trials)
+        of_trials(&steps)
     };
     (stretches, context)
+}
+
+/// Whether nothing but the hypervisor voids it.
+fn is_robbed(step: &Trial) -> bool {
+    let TrialVerdict::Void { reasons } = &step.verdict else {
+        return false;
+    };
+    reasons
+        .iter()
+        .all(|reason| matches!(reason, VoidReason::Steal { .. }))
 }
 
 fn name_of(target: &Target) -> String {

@@ -147,6 +147,7 @@ impl Scene {
             target: "127.0.0.1:8080".to_owned(),
             bound_us: Some(100_000),
             open: self.open,
+            robbed: false,
         };
         find_in(&table, &self.windows, stretches, &context)
     }

@@ -66,7 +66,7 @@ pub(super) fn plan(lasting: Duration) -> Plan {
     }
 }
 
-pub(super) fn run(lasting: Duration) -> Run {
+pub(crate) fn run(lasting: Duration) -> Run {
     Run::new(Header {
         format_major: FORMAT_MAJOR,
         format_minor: FORMAT_MINOR,

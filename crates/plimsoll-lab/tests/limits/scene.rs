@@ -157,6 +157,7 @@ pub(crate) fn play(process: &mut Strained, offered: &Offered) -> Seen {
         target: process.address.to_string(),
         bound_us: Some(u64::try_from(BOUND.as_micros()).expect("a short time")),
         open: true,
+        robbed: false,
     };
     Seen {
         findings: find_in(&readings, &windows, &stretches, &context),

@@ -67,11 +67,13 @@ fn puma_has_few_threads() {
     says(&best, "remedy", &["now 4 in all"]);
 }
 
+/// Computes for 20 ms per request.
+const APPLICATION: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; \
+    while (Date.now() < end); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+
 #[test]
 fn nodes_event_loop_is_blocked() {
     let _alone = alone();
-    const APPLICATION: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; \
-        while (Date.now() < end); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
     let place = Place::new();
     let module = place.run(&["watch", "--node-module"]);
     assert_eq!(module.code, 0, "{module:?}");
