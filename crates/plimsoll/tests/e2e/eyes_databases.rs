@@ -1,4 +1,5 @@
-//! Databases at their limit, behind an application that says nothing of it: what is named first.
+//! Databases at their limit, behind an application that says nothing of it: what is named first. More of them are in the
+//! corpus (`cargo xtask bottlenecks`), which takes longer than these may.
 
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::runtimes::Puma;
@@ -53,50 +54,6 @@ fn postgres_lacks_an_index() {
 }
 
 #[test]
-fn postgres_sessions_wait_for_a_row() {
-    let _alone = alone();
-    let database = Postgres::start("");
-    database.say("CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1)");
-    let statement = "BEGIN; UPDATE stock SET n = n - 1 WHERE id = 1; SELECT pg_sleep(0.05); COMMIT";
-    let application = Puma::before_postgres(&database, 12, statement);
-    let watch = format!(
-        "postgres: {{ at: '{}', user: postgres }}\n",
-        database.socket().display()
-    );
-    let load = ["3/s:3s", "60/s:6s"];
-    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
-        return;
-    };
-    let best = best(&found, "P3");
-    says(&best, "limit", &["locks in PostgreSQL"]);
-    says(
-        &best,
-        "sentence",
-        &["waited for a lock", "UPDATE stock SET n"],
-    );
-}
-
-#[test]
-fn postgres_takes_no_more_sessions() {
-    let _alone = alone();
-    let database = Postgres::start("max_connections = 10");
-    database.say("CREATE ROLE shop LOGIN");
-    let application = Puma::before_postgres_as(&database, "shop", 16, "SELECT pg_sleep(0.1)");
-    let watch = format!(
-        "postgres: postgres://postgres@{}/postgres\n",
-        database.address
-    );
-    let load = ["1/s:3s", "150/s:6s"];
-    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
-        return;
-    };
-    let best = best(&found, "P1");
-    says(&best, "limit", &["max_connections of PostgreSQL"]);
-    let file = format!("{}:5", database.configuration().display());
-    says(&best, "remedy", &["(now 10)", &file, "pgbouncer"]);
-}
-
-#[test]
 fn an_idle_transaction_holds_what_all_wait_for() {
     let _alone = alone();
     let database = Postgres::start("");
@@ -124,32 +81,6 @@ fn shop(lines: &str, statements: &str) -> Mariadb {
         "CREATE DATABASE test_shop; USE test_shop; {statements}"
     ));
     database
-}
-
-#[test]
-fn mariadb_lacks_an_index() {
-    let _alone = alone();
-    let fill = format!(
-        "{ORDERS}; INSERT INTO orders SELECT seq, seq, 'a note of an order' FROM seq_1_to_300000"
-    );
-    let database = shop("", &fill);
-    let statement = "SELECT count(*) FROM orders WHERE customer = RANDOM";
-    let application = Puma::before_mariadb(&database, 12, statement);
-    let watch = format!(
-        "mariadb: {{ at: 'unix:{}', user: root }}\n",
-        database.socket.display()
-    );
-    let load = ["2/s:3s", "400/s:6s"];
-    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
-        return;
-    };
-    let best = best(&found, "Q3");
-    says(
-        &best,
-        "sentence",
-        &["SELECT count(*) FROM orders WHERE customer is ?"],
-    );
-    says(&best, "remedy", &["ADD INDEX (customer)"]);
 }
 
 #[test]

@@ -2,28 +2,21 @@
 
 use plimsoll_testkit::program::Nginx;
 use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, Script, TOKEN};
-use serde_json::Value;
 
 use crate::eyes::{best, found, says};
 use crate::support::{Place, alone};
 
-/// What is found of two processes whose page has a listener of its own, or not.
-fn of_php_fpm(tells_apart: bool) -> Option<(PhpFpm, Value)> {
-    let fpm = PhpFpm::start(2, tells_apart, "usleep(100000); echo 'done';");
-    let nginx = Nginx::start(1024, false, &fpm.location());
-    let watch = format!("php-fpm: {}/status\n", fpm.status);
-    let url = format!("http://{}/", nginx.address);
-    let found = found(&Place::new(), &url, &watch, ["5/s:3s", "80/s:6s"], &[])?;
-    let best = best(&found, "R3");
-    Some((fpm, best))
-}
-
 #[test]
 fn php_fpm_has_few_processes() {
     let _alone = alone();
-    let Some((fpm, best)) = of_php_fpm(true) else {
+    let fpm = PhpFpm::start(2, true, "usleep(100000); echo 'done';");
+    let nginx = Nginx::start(1024, false, &fpm.location());
+    let watch = format!("php-fpm: {}/status\n", fpm.status);
+    let url = format!("http://{}/", nginx.address);
+    let Some(found) = found(&Place::new(), &url, &watch, ["5/s:3s", "80/s:6s"], &[]) else {
         return;
     };
+    let best = best(&found, "R3");
     says(&best, "limit", &["pm.max_children of PHP-FPM"]);
     says(&best, "tier", &["runtime"]);
     says(
@@ -36,15 +29,6 @@ fn php_fpm_has_few_processes() {
     );
     let file = format!("{}:", fpm.configuration.display());
     says(&best, "remedy", &["raise `pm.max_children` (now 2)", &file]);
-}
-
-#[test]
-fn php_fpm_has_no_process_left_to_tell() {
-    let _alone = alone();
-    let Some((_fpm, best)) = of_php_fpm(false) else {
-        return;
-    };
-    says(&best, "sentence", &["none was left to answer about itself"]);
 }
 
 #[test]
