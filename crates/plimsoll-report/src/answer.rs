@@ -10,13 +10,13 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::verdict::{FailReason, TrialVerdict, Verdict};
 
-use crate::number::{count, load, micros, percent, rate, short};
+use crate::number::{self, count, load, micros, percent, rate, short};
 use crate::report::Report;
 
 use journeys::nobody_got_in;
 pub(crate) use journeys::{Bound, bounds, processes, thresholds, users};
 pub use remarks::remarks;
-pub(crate) use websockets::{asked, heard, load as websocket_load, opened};
+pub(crate) use websockets::{asked, heard, kind as websocket_kind, load as websocket_load, opened};
 
 /// The answer in a sentence.
 pub fn sentence(report: &Report<'_>) -> String {
@@ -182,12 +182,15 @@ fn run_sentence(report: &Report<'_>) -> String {
     let verdict = run_verdict(report).map_or_else(String::new, |verdict| verdict + ": ");
     let is_held = report.run.header.plan.load.websockets().is_some();
     if let Some(seen) = summary.websocket.as_ref().filter(|_| is_held) {
-        return format!("{verdict}{url} {}.{cut}", websockets::sentence(seen));
+        return format!(
+            "{verdict}{url} {}.{cut}",
+            websockets::sentence(seen, &report.run.header.plan.load)
+        );
     }
     let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
     let offered = match users {
         // What users offer is what they are answered.
-        Some(users) => format!("from {} users at most", count(users.max)),
+        Some(users) => format!("from {} at most", number::users(users.max)),
         None => format!("of {} offered", rate(summary.offered)),
     };
     format!(

@@ -25,7 +25,7 @@ use websocket::WebSocketObject;
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 4;
+pub const FORMAT_MINOR: u32 = 5;
 
 /// Files that were written beside the object.
 #[derive(Clone, Debug, Default)]

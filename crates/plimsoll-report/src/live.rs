@@ -63,7 +63,7 @@ fn parts(state: &LiveState<'_>) -> Vec<(u8, String)> {
         parts.push((2, format!("{} messages/s", count(talk.messages_in))));
     }
     if window.users > 0 {
-        parts.push((2, format!("{} users", count(window.users))));
+        parts.push((2, number::users(window.users)));
     }
     if window.users_lost > 0 {
         parts.push((2, format!("{} lost", count(window.users_lost))));

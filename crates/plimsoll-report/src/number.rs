@@ -15,6 +15,14 @@ pub fn count(count: u64) -> String {
     text
 }
 
+/// So many users: `1 user`, `1,200 users`.
+pub fn users(number: u64) -> String {
+    match number {
+        1 => "1 user".to_owned(),
+        _ => format!("{} users", count(number)),
+    }
+}
+
 /// A number with about three significant digits: `1,234`, `99.5`, `0.052`, `0`.
 pub fn short(value: f64) -> String {
     let size = value.abs();

@@ -93,7 +93,11 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
         blocks.push((1, block(style, "users", &users, 3)));
     }
     if let Some(seen) = &summary.websocket {
-        blocks.push((1, block(style, "websockets", &answer::opened(seen), 3)));
+        let kind = match answer::websocket_kind(&report.run.header.plan.load) {
+            "WebSockets" => "websockets",
+            _ => "streams",
+        };
+        blocks.push((1, block(style, kind, &answer::opened(seen), 3)));
         if let Some(asked) = answer::asked(seen) {
             blocks.push((1, block(style, "messages", &asked, 3)));
         }

@@ -123,9 +123,11 @@ fn process_text(process: &ProcessSummary) -> String {
 
 /// Users and requests, both ways.
 fn little_text(little: &Little) -> String {
+    let users = little.users.round();
     format!(
-        "{} users ≈ {} and {} ≈ {} users (Little: response {}, think {} per request)",
-        short(little.users.round()),
+        "{} {} ≈ {} and {} ≈ {} users (Little: response {}, think {} per request)",
+        short(users),
+        if users > 1.0 { "users" } else { "user" },
         rate(little.throughput),
         rate(100.0),
         short(little.users_of(100.0).round()),

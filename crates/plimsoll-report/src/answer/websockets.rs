@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use plimsoll_analysis::summary::websockets::WebSocketSummary;
+use plimsoll_model::plan::Load;
 use plimsoll_model::websocket::WebSocketLoad;
 
 use crate::number::{count, micros, percent, short};
@@ -148,11 +149,12 @@ fn kinds<'a, Kind: std::fmt::Display + 'a>(
 }
 
 /// The answer of a run: what was opened, and what came of it, as a fragment.
-pub(super) fn sentence(seen: &WebSocketSummary) -> String {
+pub(super) fn sentence(seen: &WebSocketSummary, load: &Load) -> String {
     let mut text = format!(
-        "opened {} of {} WebSockets",
+        "opened {} of {} {}",
         count(seen.connected),
-        count(seen.connected + seen.failed())
+        count(seen.connected + seen.failed()),
+        kind(load)
     );
     if seen.closed() > 0 {
         let _ = write!(text, ", and closed {} of them", count(seen.closed()));
@@ -177,16 +179,25 @@ pub(super) fn sentence(seen: &WebSocketSummary) -> String {
     text
 }
 
+/// What people call that which a load keeps open: WebSockets, unless it opens nothing but streams of events.
+pub(crate) fn kind(load: &Load) -> &'static str {
+    kind_of(matches!(load, Load::WebSockets(load) if load.is_stream))
+}
+
+fn kind_of(is_stream: bool) -> &'static str {
+    if is_stream {
+        "streams of events"
+    } else {
+        "WebSockets"
+    }
+}
+
 /// What is asked of each, as a fragment.
 pub(crate) fn load(load: &WebSocketLoad) -> String {
     let mut text = format!(
         "{} {} at {}/s, held for {}",
         count(u64::from(load.connections)),
-        if load.is_stream {
-            "streams of events"
-        } else {
-            "WebSockets"
-        },
+        kind_of(load.is_stream),
         short(load.per_second),
         duration(load.hold)
     );

@@ -16,19 +16,28 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
     let Some(seen) = &report.summary.websocket else {
         return html! {};
     };
+    let kind = heading(answer::websocket_kind(&report.run.header.plan.load));
     html! {
         section aria-labelledby="websockets-heading" {
-            h2 #websockets-heading { "WebSockets" }
+            h2 #websockets-heading { (kind) }
             p.lead { (unbroken(&answer::opened(seen))) "." }
             @if let Some(asked) = answer::asked(seen) { p { "Messages: " (unbroken(&asked)) "." } }
             @if let Some(heard) = answer::heard(seen) { p { "Received: " (unbroken(&heard)) "." } }
-            (times(seen))
+            (times(seen, kind))
             (channels(seen))
         }
     }
 }
 
-fn times(seen: &WebSocketSummary) -> Markup {
+/// As a heading begins.
+fn heading(kind: &'static str) -> &'static str {
+    match kind {
+        "streams of events" => "Streams of events",
+        other => other,
+    }
+}
+
+fn times(seen: &WebSocketSummary, kind: &str) -> Markup {
     let rows: Vec<(&str, &Percentiles)> = [
         ("handshake", &seen.handshake_us),
         ("request", &seen.request_us),
@@ -40,7 +49,7 @@ fn times(seen: &WebSocketSummary) -> Markup {
     .collect();
     html! {
         @if !rows.is_empty() {
-            div.scroll tabindex="0" role="region" aria-label="Times of WebSockets" {
+            div.scroll tabindex="0" role="region" aria-label=(format!("Times of {kind}")) {
                 table {
                     thead { tr {
                         th scope="col" { "time" }
