@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail, ensure};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use jiff::Zoned;
 use signal_hook::consts::TERM_SIGNALS;
 use signal_hook::iterator::Signals;
@@ -35,14 +35,14 @@ pub(crate) struct NewspaperArguments {
     /// Short searches and rows
     #[arg(long)]
     quick: bool,
-    /// Only the table of overload, not the ledger of cycles
-    #[arg(long)]
-    no_cycles: bool,
+    /// Only one of the two tables
+    #[arg(long, value_name = "TABLE")]
+    only: Option<Table>,
     /// Only start the newspaper and the edge before it, print their addresses, and end them on Ctrl-C
-    #[arg(long, conflicts_with_all = ["quick", "smoke", "no_cycles"])]
+    #[arg(long, conflicts_with_all = ["quick", "smoke", "only"])]
     serve: bool,
     /// Only start everything, ask for pages below and beyond what it carries, and stop
-    #[arg(long, conflicts_with_all = ["quick", "no_cycles"])]
+    #[arg(long, conflicts_with_all = ["quick", "only"])]
     smoke: bool,
     /// Processes that render, of the site in the table and with --serve
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -56,13 +56,22 @@ pub(crate) struct NewspaperArguments {
     /// Measure on a busy machine too; the page says so
     #[arg(long)]
     anyway: bool,
-    /// Where the tables go
+    /// Where the table of overload goes; the ledger goes beside it, as NAME-cycles.md
     #[arg(
         long,
         value_name = "FILE",
         default_value = "docs/benchmarks/newspaper.md"
     )]
     out: PathBuf,
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Table {
+    /// Multiples of what the site carries, behind the edge
+    Overload,
+    /// What each of the study's changes gains
+    Cycles,
 }
 
 const TOOLS: [Tool; 3] = [
@@ -98,6 +107,13 @@ impl NewspaperArguments {
         }
     }
 
+    /// Where the ledger goes.
+    fn ledger(&self) -> PathBuf {
+        let mut name = self.out.file_stem().unwrap_or_default().to_owned();
+        name.push("-cycles.md");
+        self.out.with_file_name(name)
+    }
+
     /// How long each row of the table is loaded.
     fn row_time(&self) -> Duration {
         Duration::from_secs(if self.quick { 15 } else { 60 })
@@ -130,27 +146,23 @@ fn measure(arguments: &NewspaperArguments, ground: &Ground, is_stopped: &AtomicB
         is_quick: arguments.quick,
         is_stopped,
     };
-    let (line, rows) = overload(arguments, ground, &meter)?;
-    println!("\n{}", paper::table(line, &rows));
-    let entries = if arguments.no_cycles {
-        Vec::new()
-    } else {
-        cycles(ground, &meter)?
-    };
-    if !entries.is_empty() {
-        println!("\n{}", paper::ledger(&entries));
-    }
-    let date = Zoned::now().date().to_string();
     let page = paper::Page {
-        line,
-        rows: &rows,
-        entries: &entries,
-        settings: arguments.settings(),
-        date: &date,
+        date: &Zoned::now().date().to_string(),
         machine: &facts()?,
         remarks: &remarks,
     };
-    ground.write(&arguments.out, &page.text())
+    if arguments.only != Some(Table::Cycles) {
+        let (line, rows) = overload(arguments, ground, &meter)?;
+        println!("\n{}", paper::table(line, &rows));
+        let text = page.overload(line, &rows, arguments.settings());
+        ground.write(&arguments.out, &text)?;
+    }
+    if arguments.only != Some(Table::Overload) {
+        let entries = cycles(ground, &meter)?;
+        println!("\n{}", paper::ledger(&entries));
+        ground.write(&arguments.ledger(), &page.cycles(&entries))?;
+    }
+    Ok(())
 }
 
 /// The load line of the site alone, and what becomes of multiples of it behind the edge.

@@ -47,11 +47,25 @@ pub(super) struct Shares {
 }
 
 impl Meter<'_> {
-    /// The highest rate within the objective.
+    /// The highest rate within the objective. A short search that runs out of time is followed by a whole one.
     pub(super) fn line(&self, url: &str, stack: &Stack, name: &str) -> Result<Evaluated> {
+        if self.is_quick {
+            let short = self.search(url, stack, name, true)?;
+            if matches!(short.found, Found::Line { .. }) {
+                return Ok(short);
+            }
+            println!(
+                "no line in a short search ({:?}); searching in full",
+                short.found
+            );
+        }
+        self.search(url, stack, name, false)
+    }
+
+    fn search(&self, url: &str, stack: &Stack, name: &str, is_short: bool) -> Result<Evaluated> {
         let mut arguments = self.words("limit", url, stack, name);
         arguments.extend(["--objective", OBJECTIVE].map(OsString::from));
-        if self.is_quick {
+        if is_short {
             arguments.push("--quick".into());
         }
         let told = told(&self.plimsoll, arguments, self.is_stopped)?;

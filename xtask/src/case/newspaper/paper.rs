@@ -143,44 +143,45 @@ pub(super) fn ledger(entries: &[Entry]) -> String {
     text
 }
 
-/// All that the page says.
+/// What both pages say of how they came to be.
 pub(super) struct Page<'a> {
-    pub(super) line: f64,
-    pub(super) rows: &'a [Row],
-    pub(super) entries: &'a [Entry],
-    pub(super) settings: Settings,
     pub(super) date: &'a str,
     pub(super) machine: &'a str,
     pub(super) remarks: &'a [String],
 }
 
 impl Page<'_> {
-    pub(super) fn text(&self) -> String {
-        let Settings { workers, nodes } = self.settings;
-        let mut text = format!(
-            "# The newspaper, beyond its load line\n\n\
-             Written by `cargo xtask case newspaper` on {}. {}. The site, its articles, the edge and the load generator \
-             share the machine. [The case](../../cases/newspaper/README.md) tells what it is; only the ratios mean \
-             something elsewhere.\n\n\
-             ## Overload\n\n\
-             {workers} process(es) render pages of {nodes} elements; the edge is before them, with \
+    /// The page of overload.
+    pub(super) fn overload(&self, line: f64, rows: &[Row], settings: Settings) -> String {
+        let Settings { workers, nodes } = settings;
+        let body = format!(
+            "{workers} process(es) render pages of {nodes} elements; the edge is before them, with \
              [this configuration](../../cases/newspaper/edge.yaml). The study's columns are what it saw at the same \
              multiple of what its instance carried ({STUDY_LINE:.0} req/s). Better means: at least as many pages \
              rendered, and no more that were slow or failed (where the study tells no share of slow pages, 1 %).\n\n{}",
-            self.date,
-            self.machine,
-            table(self.line, self.rows),
+            table(line, rows),
         );
-        if !self.entries.is_empty() {
-            write!(
-                text,
-                "\n## The ledger of cycles\n\n\
-                 Each cycle is judged by the same search; the diagnosis is the limit that the cycle before it named \
-                 first. Gains are over the cycle whose settings were changed.\n\n{}",
-                ledger(self.entries)
-            )
-            .expect("a string takes every character");
-        }
+        self.text("The newspaper, beyond its load line", &body)
+    }
+
+    /// The page of cycles.
+    pub(super) fn cycles(&self, entries: &[Entry]) -> String {
+        let body = format!(
+            "Each cycle is judged by the same search; the diagnosis is the limit that the cycle before it named first. \
+             Gains are over the cycle whose settings were changed.\n\n{}",
+            ledger(entries)
+        );
+        self.text("The newspaper's ledger of cycles", &body)
+    }
+
+    fn text(&self, title: &str, body: &str) -> String {
+        let mut text = format!(
+            "# {title}\n\n\
+             Written by `cargo xtask case newspaper` on {}. {}. The site, its articles, the edge and the load generator \
+             share the machine. [The case](../../cases/newspaper/README.md) tells what it is; only the ratios mean \
+             something elsewhere.\n\n{body}",
+            self.date, self.machine,
+        );
         for remark in self.remarks {
             write!(text, "\n{remark}\n").expect("a string takes every character");
         }
