@@ -6,7 +6,7 @@ use plimsoll_analysis::summary::answered;
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::window::Window;
 
-use crate::number::{count, micros, percent, seconds, short};
+use crate::number::{self, count, micros, percent, seconds, short};
 use crate::text::printable;
 
 /// What the live line shows.
