@@ -47,25 +47,21 @@ pub(super) struct Shares {
 }
 
 impl Meter<'_> {
-    /// The highest rate within the objective. A short search that runs out of time is followed by a whole one.
+    /// The highest rate within the objective. A short search may run out of time before it has confirmed a line: then it
+    /// is made once more.
     pub(super) fn line(&self, url: &str, stack: &Stack, name: &str) -> Result<Evaluated> {
-        if self.is_quick {
-            let short = self.search(url, stack, name, true)?;
-            if matches!(short.found, Found::Line { .. }) {
-                return Ok(short);
-            }
-            println!(
-                "no line in a short search ({:?}); searching in full",
-                short.found
-            );
+        let evaluated = self.search(url, stack, name)?;
+        if !self.is_quick || matches!(evaluated.found, Found::Line { .. }) {
+            return Ok(evaluated);
         }
-        self.search(url, stack, name, false)
+        println!("{:?}; once more", evaluated.found);
+        self.search(url, stack, name)
     }
 
-    fn search(&self, url: &str, stack: &Stack, name: &str, is_short: bool) -> Result<Evaluated> {
+    fn search(&self, url: &str, stack: &Stack, name: &str) -> Result<Evaluated> {
         let mut arguments = self.words("limit", url, stack, name);
         arguments.extend(["--objective", OBJECTIVE].map(OsString::from));
-        if is_short {
+        if self.is_quick {
             arguments.push("--quick".into());
         }
         let told = told(&self.plimsoll, arguments, self.is_stopped)?;
