@@ -127,6 +127,11 @@ impl Link {
         }
     }
 
+    /// Whether so much of a question's time is left.
+    pub(crate) fn has_time(&self, at_least: Duration) -> bool {
+        self.left().is_ok_and(|left| left >= at_least)
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.stream.is_some()
     }
@@ -146,7 +151,9 @@ impl Link {
             PartPlace::Socket(path) | PartPlace::SocketPage { socket: path, .. } => {
                 Stream::Unix(connect_unix(path, left)?)
             }
-            PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
+            PartPlace::Tcp { host, port }
+            | PartPlace::Page { host, port, .. }
+            | PartPlace::Figures { host, port, .. } => {
                 Stream::Tcp(connect_tcp(host, *port, left)?)
             }
         });
@@ -237,7 +244,9 @@ pub(crate) fn page(link: &mut Link) -> Result<String, Blind> {
 /// The same of any page there.
 pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
     let host = match link.place() {
-        PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
+        PartPlace::Tcp { host, port }
+        | PartPlace::Page { host, port, .. }
+        | PartPlace::Figures { host, port, .. } => {
             format!("{host}:{port}")
         }
         PartPlace::Socket(_) | PartPlace::File(_) | PartPlace::SocketPage { .. } => {
