@@ -16,21 +16,26 @@ mod network;
 mod postgres;
 mod postgres_work;
 mod proxy;
+mod repeated;
 mod rule;
 mod runtime;
 mod score;
 mod select;
+mod servers;
 mod statements;
 mod store;
 mod stretch;
 mod table;
 mod table_databases;
 mod table_logs;
+mod table_servers;
 
 #[cfg(test)]
 mod databases_tests;
 #[cfg(test)]
 mod parts_tests;
+#[cfg(test)]
+mod servers_tests;
 #[cfg(test)]
 mod tests;
 
