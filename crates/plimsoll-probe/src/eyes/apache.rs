@@ -4,7 +4,7 @@ use plimsoll_model::metric;
 
 use super::Source;
 use super::figures::{Figures, Setting};
-use super::link::{Blind, Link, get, shortly};
+use super::link::{Blind, Link, get_once, shortly};
 use crate::parse::apache::status;
 
 /// Where the page is when only its server is said.
@@ -37,10 +37,7 @@ impl Source for Apache {
             format!("{path}?auto")
         };
         // A connection that is kept would take a worker from others.
-        link.close();
-        let page = get(link, &path);
-        link.close();
-        page
+        get_once(link, &path)
     }
 
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {

@@ -7,10 +7,12 @@ use plimsoll_model::part::{PartPlace, Selector};
 
 use super::Source;
 use super::figures::Figures;
-use super::link::{Blind, Link, page, shortly};
+use super::link::{Blind, Link, get_once, shortly};
 use crate::clock;
 use crate::parse::prometheus::{self, Page, Sample};
 
+/// Where the page is when only its server is said.
+const PATH: &str = "/metrics";
 /// Series taken of one page.
 const SERIES_MAX: usize = 128;
 /// Longest text of a series' own labels, bytes.
@@ -97,7 +99,8 @@ fn own_labels(sample: &Sample) -> String {
 
 impl Source for Prometheus {
     fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
-        page(link)
+        let path = link.place().path().unwrap_or(PATH).to_owned();
+        get_once(link, &path)
     }
 
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
