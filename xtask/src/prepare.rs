@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 28] = [
+const TOOLS: [Tool; 30] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -113,6 +113,14 @@ const TOOLS: [Tool; 28] = [
     Tool {
         program: "mariadbd",
         package: "mariadb-server",
+    },
+    Tool {
+        program: "pgbouncer",
+        package: "pgbouncer",
+    },
+    Tool {
+        program: "gunicorn",
+        package: "gunicorn",
     },
     Tool {
         program: "puma",

@@ -16,16 +16,19 @@ mod network;
 mod postgres;
 mod postgres_work;
 mod proxy;
+mod repeated;
 mod rule;
 mod runtime;
 mod score;
 mod select;
+mod servers;
 mod statements;
 mod store;
 mod stretch;
 mod table;
 mod table_databases;
 mod table_logs;
+mod table_servers;
 
 #[cfg(test)]
 mod databases_tests;
@@ -33,6 +36,8 @@ mod databases_tests;
 mod parts_tests;
 #[cfg(test)]
 mod robbed_tests;
+#[cfg(test)]
+mod servers_tests;
 #[cfg(test)]
 mod tests;
 

@@ -7,6 +7,7 @@ pub mod aborts;
 pub mod findings;
 pub mod judge;
 pub mod search;
+pub mod statements;
 pub mod stats;
 pub mod summary;
 pub mod whole_run;

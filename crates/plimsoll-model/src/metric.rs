@@ -7,10 +7,14 @@
 mod databases;
 mod parts;
 mod runtimes;
+mod servers;
+mod statements;
 
 pub use databases::*;
 pub use parts::*;
 pub use runtimes::*;
+pub use servers::*;
+pub use statements::*;
 
 /// Value of the label `process` for the generator itself.
 pub const GENERATOR: &str = "generator";

@@ -1,7 +1,11 @@
 //! Parts of a service that tell of themselves: what they are, where they are asked, and as whom.
 
+mod selector;
+
 use std::fmt;
 use std::path::PathBuf;
+
+pub use selector::Selector;
 
 /// A program that can be asked about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,6 +32,14 @@ pub enum PartKind {
     NginxLog,
     /// HAProxy, by its HTTP log.
     HaproxyLog,
+    /// Anything, by chosen series of a page in the format of Prometheus.
+    Prometheus,
+    /// pgbouncer, by the tables of its console.
+    Pgbouncer,
+    /// Apache's HTTP server, by `mod_status`.
+    Apache,
+    /// gunicorn, by its processes and the connections to its listener.
+    Gunicorn,
 }
 
 impl PartKind {
@@ -45,6 +57,10 @@ impl PartKind {
             Self::Node => "Node",
             Self::NginxLog => "the error log of nginx",
             Self::HaproxyLog => "the log of HAProxy",
+            Self::Prometheus => "the page of figures",
+            Self::Pgbouncer => "pgbouncer",
+            Self::Apache => "Apache",
+            Self::Gunicorn => "gunicorn",
         }
     }
 }
@@ -79,13 +95,26 @@ pub enum PartPlace {
         /// Path, and query behind `?` or `;`.
         path: String,
     },
+    /// A page of figures over HTTP, of which some are taken.
+    Figures {
+        /// Name or address of the host.
+        host: String,
+        /// Port.
+        port: u16,
+        /// Path, and query behind `?`.
+        path: String,
+        /// Which series are taken.
+        series: Vec<Selector>,
+    },
 }
 
 impl PartPlace {
     /// Path of the page, where one is named.
     pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Page { path, .. } | Self::SocketPage { path, .. } => Some(path),
+            Self::Page { path, .. } | Self::SocketPage { path, .. } | Self::Figures { path, .. } => {
+                Some(path)
+            }
             Self::Socket(_) | Self::File(_) | Self::Tcp { .. } => None,
         }
     }
@@ -98,10 +127,16 @@ impl fmt::Display for PartPlace {
             Self::SocketPage { socket, path } => write!(f, "{}:{path}", socket.display()),
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Self::Page { host, port, path } if host.contains(':') => {
+            Self::Page { host, port, path }
+            | Self::Figures {
+                host, port, path, ..
+            } if host.contains(':') => {
                 write!(f, "http://[{host}]:{port}{path}")
             }
-            Self::Page { host, port, path } => write!(f, "http://{host}:{port}{path}"),
+            Self::Page { host, port, path }
+            | Self::Figures {
+                host, port, path, ..
+            } => write!(f, "http://{host}:{port}{path}"),
         }
     }
 }

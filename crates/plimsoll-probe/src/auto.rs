@@ -6,6 +6,7 @@
 mod databases;
 mod proxy_logs;
 mod runtimes;
+mod servers;
 
 use std::path::Path;
 
@@ -71,7 +72,7 @@ pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Par
     if auto && parts.is_empty() {
         files.tell(
             "found nothing",
-            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL or PHP-FPM that tells of itself was found on this machine",
+            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn or Apache that tells of itself was found on this machine",
         );
     }
     parts
@@ -97,7 +98,10 @@ fn is_same(a: &Part, b: &Part) -> bool {
         PartPlace::File(path) => (path.display().to_string(), 0, String::new()),
         PartPlace::SocketPage { socket, path } => (socket.display().to_string(), 0, path.clone()),
         PartPlace::Tcp { host, port } => (local(host), *port, String::new()),
-        PartPlace::Page { host, port, path } => (local(host), *port, path.clone()),
+        PartPlace::Page { host, port, path }
+        | PartPlace::Figures {
+            host, port, path, ..
+        } => (local(host), *port, path.clone()),
     };
     a.kind == b.kind && place(a) == place(b)
 }
@@ -109,7 +113,7 @@ fn find(files: &mut Files, auto: bool, has_puma: bool) -> Vec<Found> {
         let comm = files.read(&format!("proc/{pid}/comm"));
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
         let is_fpm = comm.starts_with("php-fpm");
-        if !is_fpm && !NAMES.contains(&comm.as_str()) {
+        if !is_fpm && !NAMES.contains(&comm.as_str()) && !servers::knows(&comm) {
             continue;
         }
         let line = files
@@ -130,7 +134,7 @@ fn find(files: &mut Files, auto: bool, has_puma: bool) -> Vec<Found> {
             "puma" | "ruby" => runtimes::puma(files, pid, &words, !auto || has_puma),
             _ if is_fpm => runtimes::php_fpm(files, pid, &words, auto, &mut found),
             "mariadbd" | "mysqld" => found.extend(databases::mysql(files, pid, &words)),
-            _ => {}
+            other => servers::find(files, (pid, other), &words, auto, &mut found),
         }
     }
     found

@@ -12,7 +12,7 @@ use rustix::net::{
     sockopt,
 };
 
-use crate::parse::socket::{LISTEN, Socket};
+use crate::parse::socket::{CLOSE_WAIT, ESTABLISHED, LISTEN, Socket};
 
 // Numbers of linux/netlink.h, linux/sock_diag.h, linux/inet_diag.h and linux/unix_diag.h.
 const HEADER_LEN: usize = 16;
@@ -82,8 +82,26 @@ impl Diag {
     /// Calls `each` with every TCP socket of both families.
     pub(crate) fn tcp(&mut self, which: Which, mut each: impl FnMut(Socket)) -> io::Result<()> {
         for family in [AF_INET, AF_INET6] {
-            self.ask(&tcp_request(family, which.states()), |body| {
+            self.ask(&tcp_request(family, which.states(), 0), |body| {
                 if let Some(socket) = tcp_message(body) {
+                    each(socket);
+                }
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The same with those of one port here that listen or have a connection.
+    pub(crate) fn tcp_of_port(
+        &mut self,
+        port: u16,
+        mut each: impl FnMut(Socket),
+    ) -> io::Result<()> {
+        for family in [AF_INET, AF_INET6] {
+            let states = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
+            self.ask(&tcp_request(family, states, port), |body| {
+                // A kernel that does not choose lists all.
+                if let Some(socket) = tcp_message(body).filter(|socket| socket.local.port() == port) {
                     each(socket);
                 }
             })?;
@@ -162,12 +180,13 @@ fn header(body_len: usize) -> Vec<u8> {
     request
 }
 
-/// `struct inet_diag_req_v2`
-fn tcp_request(family: u8, states: u32) -> Vec<u8> {
+/// `struct inet_diag_req_v2`; of port 0, all.
+fn tcp_request(family: u8, states: u32, port: u16) -> Vec<u8> {
     let mut request = header(56);
     request.extend([family, IPPROTO_TCP, 0, 0]);
     request.extend(states.to_ne_bytes());
-    request.extend([0; 48]);
+    request.extend(port.to_be_bytes());
+    request.extend([0; 46]);
     request
 }
 
@@ -277,6 +296,23 @@ mod tests {
             })
             .unwrap();
         assert!(ends.contains(&(local, remote)) && ends.contains(&(remote, local)));
+    }
+
+    #[test]
+    fn connections_to_a_port_tell_whether_they_were_taken() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let _taken = (std::net::TcpStream::connect(address).unwrap(), listener.accept().unwrap());
+        let _waiting = std::net::TcpStream::connect(address).unwrap();
+        let (mut taken, mut waiting, mut queue) = (0, 0, 0);
+        let mut diag = Diag::open().unwrap();
+        diag.tcp_of_port(address.port(), |socket| match (socket.state, socket.inode) {
+            (LISTEN, _) => queue += socket.receive_queue,
+            (_, 0) => waiting += 1,
+            _ => taken += 1,
+        })
+        .unwrap();
+        assert_eq!((taken, waiting, queue), (1, 1, 1));
     }
 
     #[test]

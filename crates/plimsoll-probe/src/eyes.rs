@@ -4,8 +4,10 @@
 //! for what they saw. What comes later counts for the next second. So a part that answers slowly holds up nobody, and a
 //! part that is not seen leaves a gap and a note.
 
+mod apache;
 mod fault;
 mod figures;
+mod gunicorn;
 mod haproxy;
 mod link;
 mod log;
@@ -15,11 +17,15 @@ mod nginx;
 mod node;
 mod php_fpm;
 mod postgres;
+mod prometheus;
 mod puma;
 mod redis;
+mod statements;
 
 #[cfg(test)]
 mod databases_tests;
+#[cfg(test)]
+mod servers_tests;
 #[cfg(test)]
 mod tests;
 
@@ -116,6 +122,19 @@ impl Eye {
             PartKind::Puma => Box::new(puma::Puma {
                 login: part.login.clone(),
             }),
+            PartKind::Prometheus => Box::new(prometheus::Prometheus::new(&part.place)),
+            PartKind::Pgbouncer => Box::new(postgres::pooler::Pgbouncer::new(
+                part.login.clone(),
+                known.settings,
+            )),
+            PartKind::Apache => Box::new(apache::Apache {
+                settings: known.settings,
+            }),
+            PartKind::Gunicorn => Box::new(gunicorn::Gunicorn::new(
+                part.place.clone(),
+                known.pid,
+                known.settings,
+            )),
             PartKind::Mysql => Box::new(mysql::Mysql::new(part.login.clone(), own_name.to_owned())),
         };
         Self {

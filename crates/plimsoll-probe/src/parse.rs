@@ -2,9 +2,11 @@
 //! never fail. What is missing or malformed is zero or absent, so a kernel or a part that adds, drops or reorders lines
 //! is read as far as it is understood.
 
+pub mod apache;
 pub mod cgroup;
 pub mod cpu;
 pub mod disk;
+pub mod gunicorn;
 pub mod haproxy;
 pub mod haproxy_configuration;
 pub mod log;
@@ -14,9 +16,12 @@ pub mod mysql;
 pub mod network;
 pub mod nginx;
 pub mod nginx_configuration;
+pub mod pgbouncer;
 pub mod php_fpm;
+pub mod plan;
 pub mod postgres;
 pub mod process;
+pub mod prometheus;
 pub mod puma;
 pub mod redis;
 pub mod socket;

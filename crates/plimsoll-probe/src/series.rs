@@ -247,6 +247,31 @@ const ALL: &[Definition] = table! {
     Gauge PUMA_CAPACITY ["at"] "{request}" "Puma stats pool_capacity" "requests that could be taken at once, in all workers";
     Delta PUMA_REQUESTS ["at"] "{request}" "Puma stats requests_count" "requests carried out";
 
+    Delta STATEMENT_CALLS ["at", "statement"] "{statement}" "pg_stat_statements; events_statements_summary_by_digest" "times that a statement was carried out";
+    Delta STATEMENT_TIME ["at", "statement"] "s" "total_exec_time; SUM_TIMER_WAIT" "time that this took, in all sessions together";
+    Delta STATEMENT_ROWS ["at", "statement"] "{row}" "rows; SUM_ROWS_SENT, SUM_ROWS_AFFECTED" "rows that it answered with or changed";
+    Delta STATEMENT_EXAMINED ["at", "statement"] "{row}" "SUM_ROWS_EXAMINED" "rows that MariaDB looked at for it";
+    Delta STATEMENT_SCANS ["at", "statement"] "{statement}" "SUM_NO_INDEX_USED" "times that MariaDB carried it out without an index";
+    Delta STATEMENT_SORTED ["at", "statement"] "{row}" "SUM_SORT_ROWS" "rows that MariaDB sorted for it";
+    Delta STATEMENT_ON_DISK ["at", "statement"] "{table}" "SUM_CREATED_TMP_DISK_TABLES" "temporary tables that MariaDB wrote to disk for it";
+    Delta STATEMENT_BLOCKS ["at", "statement"] "{block}" "shared_blks_hit, shared_blks_read" "blocks that PostgreSQL looked at for it";
+    Delta STATEMENT_SPILT ["at", "statement"] "By" "temp_blks_written" "written to temporary files by its sorts and hashes in PostgreSQL";
+    Gauge STATEMENT_PLAN ["at", "statement", "plan"] "1" "EXPLAIN" "cost that PostgreSQL's planner estimates; the plan without its values";
+
+    Gauge FIGURES_LEVEL ["at", "name", "of"] "1" "a page in the format of Prometheus" "a level that was chosen, with its own labels in `of`";
+    Delta FIGURES_INCREASE ["at", "name", "of"] "1" "a page in the format of Prometheus" "a counter that was chosen, with its own labels in `of`";
+    Gauge PGBOUNCER_CLIENTS ["at", "pool", "state"] "{client}" "SHOW POOLS cl_active, cl_waiting" "clients by pool (database/role) and state: active, waiting";
+    Gauge PGBOUNCER_SESSIONS ["at", "pool", "state"] "{session}" "SHOW POOLS sv_active, sv_idle, sv_used" "sessions in the database by pool and state: active, idle";
+    Gauge PGBOUNCER_WAIT ["at", "pool"] "s" "SHOW POOLS maxwait, maxwait_us" "how long the client that waits longest has waited";
+    Delta PGBOUNCER_WAIT_TIME ["at", "database"] "s" "SHOW STATS total_wait_time" "time that clients waited for a session";
+    Delta PGBOUNCER_TRANSACTIONS ["at", "database"] "{transaction}" "SHOW STATS total_xact_count" "transactions";
+    Gauge APACHE_WORKERS ["at", "state"] "{worker}" "mod_status BusyWorkers, IdleWorkers" "workers by state: busy, without the probe's own; idle";
+    Delta APACHE_REQUESTS ["at"] "{request}" "mod_status Total Accesses" "requests carried out";
+    Gauge APACHE_SILENT ["at"] "1" "mod_status" "1 when no worker was left to answer about itself";
+    Gauge GUNICORN_PLACES ["at"] "{request}" "/proc/PID/task/PID/children, command line" "requests that the workers can carry out at once: workers times threads";
+    Gauge GUNICORN_TAKEN ["at"] "{connection}" "sock_diag" "connections that workers have taken";
+    Gauge GUNICORN_WAITING ["at"] "{connection}" "sock_diag" "connections that wait until a worker takes them";
+
     Delta LOG_FAILURES ["at", "class"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "lines that tell of a failure, by class";
     Delta LOG_FAILURES_OF ["at", "class", "of"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "the same by the upstream or server that the line names";
 

@@ -17,6 +17,7 @@ use crate::text::{comparison, printable, unbroken};
 mod details;
 mod findings;
 mod repeat;
+mod statements;
 mod steps;
 mod websockets;
 
@@ -109,6 +110,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (comparison)
                     (load_section(report))
                     (findings::section(report))
+                    (statements::section(report))
                     (steps::section(report))
                     (websockets::section(report))
                     (time_section(report, timeline.as_ref()))

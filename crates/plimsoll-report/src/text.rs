@@ -30,6 +30,7 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
     blocks.extend(numbers(report, style));
     blocks.extend(findings(report, style));
+    blocks.extend(statements(report, style));
     blocks.extend(footer(report, files, style));
     // The least important block goes first when the screen is too small.
     while blocks.iter().map(|block| block.1.len()).sum::<usize>() > LINES_MAX {
@@ -233,6 +234,24 @@ fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
         blocks.push((1, block(style, "set by", &answer::not_known(report), 3)));
     }
     blocks
+}
+
+/// The statement that cost most, where databases count them.
+fn statements(report: &Report<'_>, style: Style) -> Vec<Block> {
+    let uses = plimsoll_analysis::statements::of(report.run);
+    let Some(first) = uses.first() else {
+        return Vec::new();
+    };
+    let per_request = first.calls_per_request.map_or(String::new(), |calls| {
+        format!("{} times in each request, ", short(calls))
+    });
+    let text = format!(
+        "{} of the time went to `{}`: {per_request}{} ms each",
+        percent(first.share),
+        printable(&first.statement),
+        short(first.each_ms)
+    );
+    vec![(4, block(style, "statements", &text, 3))]
 }
 
 fn finding_text(finding: &Finding) -> String {

@@ -4,6 +4,7 @@
 mod databases;
 mod machine;
 mod proxies;
+mod servers;
 
 use std::any::Any;
 use std::fmt;
@@ -61,6 +62,11 @@ pub struct Planted {
 /// Every planted limit.
 #[must_use]
 pub fn all() -> Vec<&'static Planted> {
-    let all = [proxies::PLANTED, machine::PLANTED, databases::PLANTED];
+    let all = [
+        proxies::PLANTED,
+        machine::PLANTED,
+        databases::PLANTED,
+        servers::PLANTED,
+    ];
     all.into_iter().flatten().collect()
 }

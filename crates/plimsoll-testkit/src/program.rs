@@ -15,6 +15,7 @@ use crate::port;
 
 pub mod databases;
 pub mod runtimes;
+pub mod servers;
 
 /// A program that runs.
 #[derive(Debug)]
@@ -283,11 +284,20 @@ impl Memcached {
     /// Starts it with room for so many connections.
     #[must_use]
     pub fn start(connections: u32) -> Self {
+        Self::start_with(connections, 64)
+    }
+
+    /// The same with so many MiB.
+    #[must_use]
+    pub fn start_with(connections: u32, mebibytes: u32) -> Self {
         let address = port::unused();
         let (ip, port) = (address.ip().to_string(), address.port().to_string());
         let connections = connections.to_string();
+        let mebibytes = mebibytes.to_string();
         let command = [
             "memcached",
+            "-m",
+            &mebibytes,
             "-u",
             "nobody",
             "-U",

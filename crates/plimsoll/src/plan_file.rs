@@ -195,7 +195,7 @@ pub(crate) fn tell_unwatched(watch: &Watch) {
     if !watch.later.is_empty() {
         tell(&format!(
             "note: watch: {} cannot be looked at yet; host, process, pid, edge, nginx, haproxy, redis, valkey, \
-             memcached, postgres, mariadb, mysql, php-fpm, puma and \
+             memcached, postgres, mariadb, mysql, pgbouncer, php-fpm, puma, gunicorn, apache, prometheus and \
              node can",
             watch.later.join(", ")
         ));

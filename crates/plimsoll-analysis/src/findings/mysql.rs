@@ -5,8 +5,9 @@ use plimsoll_model::metric;
 use super::measure::sustained;
 use super::proxy::{place, written};
 use super::rule::{Case, Sign, Words, say};
-use super::statements::{compared, most};
+use super::statements::{busiest, counted, counted_words, each, each_most, most};
 use super::stretch::{Row, View, bounded};
+use crate::statements::{Index, advised};
 
 /// Share of `max_connections` from which sessions are as good as used up.
 const NEARLY_FULL: f64 = 0.95;
@@ -23,6 +24,9 @@ const ROWS_MAX: f64 = 10_000.0;
 /// Share of the temporary tables that may be on disk, and so many a second that are none of the eye's.
 const ON_DISK_MAX: f64 = 0.1;
 const ON_DISK_MIN: f64 = 10.0;
+/// Rows that are sorted for one statement, and the share of the time of all that such statements take.
+const SORTED_MIN: f64 = 1000.0;
+const SORTING_MAX: f64 = 0.2;
 /// Share of the pages that may come from files, and so many a second that they are no beginning.
 const READS_MAX: f64 = 0.01;
 const READS_MIN: f64 = 50.0;
@@ -195,34 +199,88 @@ pub(super) fn scans_words(case: &Case<'_>) -> Words {
         "MariaDB read {per_second:.0} rows a second one behind the other, {:.0} for each statement that looks through a table",
         per_second / view.mean(&scans).unwrap_or(0.0).max(1.0)
     );
-    say_statement(
-        &mut sentence,
-        case,
-        metric::MYSQL_RUNNING,
-        "what it carries out most",
-    );
-    let running = most(view, metric::MYSQL_RUNNING, at, "statement");
-    let columns = running
-        .first()
-        .map(|(statement, _)| compared(statement).join(", "));
-    let columns = columns.filter(|columns| !columns.is_empty());
-    let columns = columns.unwrap_or_else(|| "what its condition compares".to_owned());
+    let counted = counted_words(view, at);
+    if counted.is_empty() {
+        let what = "what it carries out most";
+        say_statement(&mut sentence, case, metric::MYSQL_RUNNING, what);
+    } else {
+        sentence.push_str(&counted);
+    }
+    if let Some((_, rows)) = each_most(view, metric::STATEMENT_EXAMINED, at) {
+        say(&mut sentence, format_args!(", looking at {rows:.0} rows"));
+    }
+    let index = busiest(view, metric::MYSQL_RUNNING, at).and_then(advised);
+    let table = index.as_ref().map_or("…", |index| index.table.as_str());
+    let columns = index
+        .as_ref()
+        .map_or_else(|| "what its condition compares".to_owned(), Index::columns);
     Words::new(format!("a missing index in MariaDB ({at})"), sentence)
         .with(case.line(&rows, "rows read one behind the other, per second"))
         .with(case.line(&scans, "statements that look through a table, per second"))
         .advising(format!(
-            "give the table an index: `ALTER TABLE … ADD INDEX ({columns})`; see by `EXPLAIN` that it is used. It takes room, \
+            "give the table an index: `ALTER TABLE {table} ADD INDEX ({columns})`; see by `EXPLAIN` that it is used. It takes room, \
              and each write to the table keeps it up to date"
         ))
 }
 
-/// Q4.
+/// The statement for which most rows are sorted, where such statements take a share of the time that tells: rows of each.
+fn sorting<'a>(view: &View<'a>, at: &str) -> Option<(&'a str, f64)> {
+    let counted = counted(view, at);
+    let all: f64 = counted.iter().map(|one| one.time).sum();
+    let sorted = counted.iter().filter_map(|one| {
+        let rows = each(view, metric::STATEMENT_SORTED, at, one)?;
+        (rows >= SORTED_MIN).then_some((one, rows))
+    });
+    let sorted: Vec<_> = sorted.collect();
+    let time: f64 = sorted.iter().map(|(one, _)| one.time).sum();
+    let first = sorted.first().map(|(one, rows)| (one.statement, *rows));
+    first.filter(|_| time > SORTING_MAX * all)
+}
+
+/// Q4: sorts do not fit into their buffer, or what the server does is to sort.
+pub(super) fn sorts(view: &View<'_>) -> Vec<Sign> {
+    over_all(view, |subject| {
+        let passes = view.mean(&of(metric::MYSQL_SORT_PASSES, subject))?;
+        let running = view
+            .mean(&of(metric::MYSQL_SESSIONS_RUNNING, subject))
+            .unwrap_or(0.0)
+            - OWN;
+        if counted(view, place(subject)).is_empty() {
+            return Some((passes, passes > 0.0));
+        }
+        // What sorts take is known, and a few that go through files are no limit.
+        let is_sorting = running >= RUNNING_MIN && sorting(view, place(subject)).is_some();
+        Some((running.max(0.0), is_sorting))
+    })
+}
+
 pub(super) fn sorts_words(case: &Case<'_>) -> Words {
+    let (view, at) = (case.failing(), place(case.subject));
     let passes = case.series(metric::MYSQL_SORT_PASSES);
-    let mut sentence = format!(
-        "MariaDB put {:.0} sorts a minute together from pieces, because they do not fit into the buffer",
-        (case.failing().mean(&passes).unwrap_or(0.0) * 60.0).max(1.0)
+    let per_minute = view.mean(&passes).unwrap_or(0.0) * 60.0;
+    let sorting = sorting(view, at);
+    let pieces = format!(
+        "put {:.0} sorts a minute together from pieces, because they do not fit into the buffer",
+        per_minute.max(1.0)
     );
+    let mut sentence = match sorting {
+        Some((statement, rows)) if per_minute > 0.0 => {
+            format!("MariaDB sorted {rows:.0} rows for each `{statement}`; it {pieces}")
+        }
+        Some((statement, rows)) => format!("MariaDB sorted {rows:.0} rows for each `{statement}`"),
+        None => format!("MariaDB {pieces}"),
+    };
+    let statement =
+        sorting
+            .map(|(statement, _)| statement)
+            .or(busiest(view, metric::MYSQL_RUNNING, at));
+    let index = statement.and_then(advised).map_or(String::new(), |index| {
+        format!(
+            ": `ALTER TABLE {} ADD INDEX ({})`",
+            index.table,
+            index.columns()
+        )
+    });
     say_statement(
         &mut sentence,
         case,
@@ -232,7 +290,7 @@ pub(super) fn sorts_words(case: &Case<'_>) -> Words {
     Words::new(format!("sort_buffer_size of MariaDB ({})", place(case.subject)), sentence)
         .with(bounded(case.line(&passes, "sorts from pieces, per second"), Some(0.0)))
         .advising(format!(
-            "let an index give the order, or raise `sort_buffer_size`{}; each sort of each session may take as much",
+            "let an index give the order{index}, or raise `sort_buffer_size`{}; each sort of each session may take as much",
             now(case, "sort_buffer_size", true)
         ))
 }
@@ -253,11 +311,18 @@ pub(super) fn temporary_words(case: &Case<'_>) -> Words {
     ]
     .map(|metric| of(metric, case.subject));
     let view = case.failing();
+    let by = each_most(view, metric::STATEMENT_ON_DISK, place(case.subject));
     let mut sentence = format!(
         "of {:.0} temporary tables a second, MariaDB wrote {:.0} to disk",
         view.mean(&all).unwrap_or(0.0),
         view.mean(&disk).unwrap_or(0.0)
     );
+    if let Some((statement, each)) = by {
+        say(
+            &mut sentence,
+            format_args!("; `{statement}` makes {each:.1} each time"),
+        );
+    }
     say_statement(
         &mut sentence,
         case,

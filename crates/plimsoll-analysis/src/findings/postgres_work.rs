@@ -5,9 +5,10 @@ use plimsoll_model::reading::label;
 
 use super::postgres::{ACTIVE_MIN, LOCK, locks, of, say_statement, servers, sessions, share};
 use super::proxy::{place, written};
-use super::rule::{Case, Sign, Words};
-use super::statements::{compared, most};
+use super::rule::{Case, Sign, Words, say};
+use super::statements::{busiest, counted_words, each_most, most};
 use super::stretch::{View, bounded};
+use crate::statements::advised;
 
 /// How long a transaction may be idle, s.
 const IDLE_MAX_S: f64 = 5.0;
@@ -64,17 +65,15 @@ pub(super) fn scans_words(case: &Case<'_>) -> Words {
         "PostgreSQL read {per_second:.0} rows a second of {table}, {each:.0} each time, because it reads it from the first \
          row to the last"
     );
-    say_statement(
-        &mut sentence,
-        case,
-        metric::POSTGRES_RUNNING,
-        "what it carries out most",
-    );
-    let running = most(view, metric::POSTGRES_RUNNING, at, "statement");
-    let columns = running
-        .first()
-        .map(|(statement, _)| compared(statement).join(", "));
-    let columns = columns.filter(|columns| !columns.is_empty());
+    let counted = counted_words(view, at);
+    if counted.is_empty() {
+        let what = "what it carries out most";
+        say_statement(&mut sentence, case, metric::POSTGRES_RUNNING, what);
+    } else {
+        sentence.push_str(&counted);
+    }
+    let statement = busiest(view, metric::POSTGRES_RUNNING, at);
+    let columns = statement.and_then(advised).map(|index| index.columns());
     let columns = columns.unwrap_or_else(|| "what its condition compares".to_owned());
     let rows = metric::series(
         metric::POSTGRES_ROWS_SCANNED,
@@ -164,6 +163,15 @@ pub(super) fn spills_words(case: &Case<'_>) -> Words {
         metric::POSTGRES_RUNNING,
         "what it carries out most",
     );
+    if let Some((statement, each)) = each_most(case.failing(), metric::STATEMENT_SPILT, at) {
+        say(
+            &mut sentence,
+            format_args!(
+                "; `{statement}` writes {:.1} MiB each time",
+                each / 1_048_576.0
+            ),
+        );
+    }
     Words::new(format!("work_mem of PostgreSQL ({at})"), sentence)
         .with(bounded(case.line(&spilt, "written to temporary files, per second"), Some(0.0)))
         .advising(format!(

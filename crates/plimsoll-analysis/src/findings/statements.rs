@@ -1,5 +1,6 @@
 //! What databases do, by the statements that their sessions carry out.
 
+use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::proxy::place;
@@ -24,44 +25,98 @@ pub(super) fn most<'a>(
     found
 }
 
-/// Columns that a statement compares with a value, in its order: what an index would be made over.
-pub(super) fn compared(statement: &str) -> Vec<&str> {
-    let words: Vec<&str> = statement.split(' ').collect();
-    let condition = words
-        .iter()
-        .position(|word| word.eq_ignore_ascii_case("where"));
-    let words = condition.map_or(&[][..], |at| &words[at + 1..]);
-    let mut columns = Vec::new();
-    for three in words.windows(3) {
-        let column = three[0].trim_start_matches('(');
-        let column = column.rsplit('.').next().unwrap_or(column);
-        let is_name = !column.is_empty()
-            && column
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if three[1] == "is" && three[2].starts_with('?') && is_name && !columns.contains(&column) {
-            columns.push(column);
-        }
-    }
-    columns
+/// What was counted of a statement in a stretch, per second.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counted<'a> {
+    pub(super) statement: &'a str,
+    pub(super) calls: f64,
+    /// Time of all calls together, s.
+    pub(super) time: f64,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_of_a_condition() {
-        for (statement, right) in [
-            (
-                "SELECT a FROM t WHERE t.login is ? AND (n is ?) AND n < ?",
-                vec!["login", "n"],
-            ),
-            ("UPDATE t SET n is ? WHERE id is ?", vec!["id"]),
-            ("SELECT ? is ?", vec![]),
-            ("", vec![]),
-        ] {
-            assert_eq!(compared(statement), right, "{statement}");
+impl Counted<'_> {
+    /// Time of each call, ms.
+    pub(super) fn each_ms(&self) -> f64 {
+        if self.calls > 0.0 {
+            self.time / self.calls * 1e3
+        } else {
+            0.0
         }
     }
+}
+
+fn series_of(metric: &str, at: &str, statement: &str) -> String {
+    metric::series(metric, &[("at", at), ("statement", statement)])
+}
+
+/// Statements that were counted, with those that took most time first. Empty where the database does not count them.
+pub(super) fn counted<'a>(view: &View<'a>, at: &str) -> Vec<Counted<'a>> {
+    let calls = view
+        .series_of(metric::STATEMENT_CALLS)
+        .filter(|series| place(series) == at);
+    let calls: Vec<&'a str> = calls.collect();
+    let counted = calls.into_iter().filter_map(|series| {
+        let statement = label(series, "statement")?;
+        Some(Counted {
+            statement,
+            calls: view.mean(series)?,
+            time: view
+                .mean(&series_of(metric::STATEMENT_TIME, at, statement))
+                .unwrap_or(0.0),
+        })
+    });
+    let mut counted: Vec<Counted<'a>> = counted.collect();
+    counted.sort_by(|a, b| b.time.total_cmp(&a.time));
+    counted
+}
+
+/// How much of a metric comes from each call of a statement.
+pub(super) fn each(view: &View<'_>, metric: &str, at: &str, counted: &Counted<'_>) -> Option<f64> {
+    let all = view.mean(&series_of(metric, at, counted.statement))?;
+    (counted.calls > 0.0).then_some(all / counted.calls)
+}
+
+/// The statement that is carried out most: by the time that was counted, else by the sessions that were seen with it.
+pub(super) fn busiest<'a>(view: &View<'a>, running: &'a str, at: &str) -> Option<&'a str> {
+    let first = counted(view, at)
+        .first()
+        .filter(|first| first.time > 0.0)
+        .map(|first| first.statement);
+    first.or_else(|| {
+        most(view, running, at, "statement")
+            .first()
+            .map(|(statement, _)| *statement)
+    })
+}
+
+/// What was counted of the statement that took most time, as a clause; empty where nothing was.
+pub(super) fn counted_words(view: &View<'_>, at: &str) -> String {
+    let counted = counted(view, at);
+    let all: f64 = counted.iter().map(|one| one.time).sum();
+    let Some(first) = counted.first().filter(|_| all > 0.0) else {
+        return String::new();
+    };
+    let plan = view
+        .series_of(metric::STATEMENT_PLAN)
+        .find(|series| place(series) == at && label(series, "statement") == Some(first.statement));
+    let plan = plan.and_then(|series| label(series, "plan"));
+    let plan = plan.map_or(String::new(), |plan| format!("; its plan: {plan}"));
+    format!(
+        "; of the time of all statements {:.0} % went to `{}`, {:.0} times a second, {:.1} ms each{plan}",
+        first.time / all * 100.0,
+        first.statement,
+        first.calls,
+        first.each_ms()
+    )
+}
+
+/// The statement from which most of a metric comes, and how much from each call.
+pub(super) fn each_most<'a>(view: &View<'a>, metric: &str, at: &str) -> Option<(&'a str, f64)> {
+    let counted = counted(view, at).into_iter();
+    let all = counted.filter_map(|one| {
+        let each = each(view, metric, at, &one)?;
+        (each > 0.0).then_some((one.statement, each, each * one.calls))
+    });
+    let most = all.max_by(|a, b| a.2.total_cmp(&b.2))?;
+    Some((most.0, most.1))
 }

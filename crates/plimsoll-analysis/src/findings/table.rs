@@ -4,7 +4,9 @@ use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
 use super::rule::{Rule, Symptom};
-use super::{generator, machine, network, proxy, store, table_databases, table_logs};
+use super::{
+    generator, machine, network, proxy, store, table_databases, table_logs, table_servers,
+};
 
 /// Share of a hard limit above which it is as good as reached.
 pub(super) const NEARLY_FULL: f64 = 0.9;
@@ -16,6 +18,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
     RULES
         .iter()
         .chain(table_databases::RULES)
+        .chain(table_servers::RULES)
         .chain(table_logs::RULES)
 }
 
@@ -83,7 +86,7 @@ const RULES: &[Rule] = &[
         symptom: Symptom::Signs(machine::cpu),
         words: machine::cpu_words,
         remedy: "find the hot path with a profiler, cache what it computes, or add cores or replicas",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11"],
     },
     Rule {
         id: "C2",
@@ -97,7 +100,9 @@ const RULES: &[Rule] = &[
         words: machine::quota_words,
         remedy: "raise the CPU quota of the container or service, and let it run no more threads than the quota has \
                  CPUs",
-        explains: &["N1", "C3", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &[
+            "N1", "C3", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11",
+        ],
     },
     Rule {
         id: "C3",
@@ -107,7 +112,7 @@ const RULES: &[Rule] = &[
         words: machine::thread_words,
         remedy: "run more processes or workers, or move work off this thread (event loop, interpreter lock, single \
                  worker)",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     Rule {
         id: "M2",
@@ -116,7 +121,7 @@ const RULES: &[Rule] = &[
         symptom: Symptom::Signs(machine::killed),
         words: machine::killed_words,
         remedy: "raise the memory limit, run fewer workers, or find what grows",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     Rule {
         id: "F1",
@@ -126,7 +131,7 @@ const RULES: &[Rule] = &[
         words: machine::files_words,
         remedy: "raise the limit of open files (ulimit -n, LimitNOFILE, worker_rlimit_nofile), or find what does not \
                  close them",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     Rule {
         id: "X1",
@@ -194,7 +199,7 @@ const RULES: &[Rule] = &[
         words: store::redis_thread_words,
         remedy: "ask for less at once (pipelines, fewer and smaller commands), keep copies in the application, spread keys \
                  over several instances, or set `io-threads`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     Rule {
         id: "K2",
@@ -205,7 +210,7 @@ const RULES: &[Rule] = &[
         },
         words: store::redis_evicted_words,
         remedy: "raise `maxmemory`",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     Rule {
         id: "K2",
@@ -249,7 +254,7 @@ const RULES: &[Rule] = &[
         },
         words: store::memcached_connections_words,
         remedy: "raise memcached's connections (-c)",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
     Rule {
         id: "K6",
@@ -260,6 +265,6 @@ const RULES: &[Rule] = &[
         },
         words: store::memcached_evictions_words,
         remedy: "give memcached more memory (-m)",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R3"],
+        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0"],
     },
 ];

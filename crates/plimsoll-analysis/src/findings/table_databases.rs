@@ -44,7 +44,7 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres::connections_words,
         remedy: "let clients share sessions",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
         ],
     },
     Rule {
@@ -55,7 +55,8 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres::cpu_words,
         remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or add CPUs or replicas",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4", "C1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
+            "P1", "P4", "C1",
         ],
     },
     Rule {
@@ -66,7 +67,8 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres::locks_words,
         remedy: "make transactions shorter, take locks in one order, split rows that all write, or put the writes in a queue",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
+            "P1", "P4",
         ],
     },
     Rule {
@@ -77,7 +79,8 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres::light_locks_words,
         remedy: "fewer sessions at once, partitions, or commits in batches",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
+            "P1",
         ],
     },
     Rule {
@@ -88,7 +91,8 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres::reads_words,
         remedy: "read less: an index for what is searched; then more memory",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
+            "P1", "P4",
         ],
     },
     Rule {
@@ -99,7 +103,8 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres::commits_words,
         remedy: "commit several rows at once, give the log a faster disk, or accept the loss of the last moments by `synchronous_commit = off`",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P4",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
+            "P1", "P4",
         ],
     },
     Rule {
@@ -110,8 +115,8 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres_work::scans_words,
         remedy: "give the table an index",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P2", "P4",
-            "P5", "C1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
+            "P1", "P2", "P4", "P5", "C1",
         ],
     },
     Rule {
@@ -122,7 +127,8 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres_work::idle_words,
         remedy: "end transactions before anything else is waited for, and let the server end those that do not: `ALTER SYSTEM SET idle_in_transaction_session_timeout = '10s'`, then `SELECT pg_reload_conf()`",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "P1", "P3",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
+            "P1", "P3",
         ],
     },
     Rule {
@@ -135,7 +141,7 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres_work::spills_words,
         remedy: "raise `work_mem`",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
         ],
     },
     Rule {
@@ -146,7 +152,7 @@ pub(super) const RULES: &[Rule] = &[
         words: postgres_work::checkpoints_words,
         remedy: "raise `max_wal_size`",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P11",
         ],
     },
     Rule {
@@ -168,7 +174,7 @@ pub(super) const RULES: &[Rule] = &[
         words: mysql::connections_words,
         remedy: "let clients share sessions",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
         ],
     },
     Rule {
@@ -179,7 +185,8 @@ pub(super) const RULES: &[Rule] = &[
         words: mysql::cpu_words,
         remedy: "find the statements that cost most and give them an index, keep copies of what they answer, or let fewer run at once",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "C1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
+            "C1",
         ],
     },
     Rule {
@@ -190,20 +197,21 @@ pub(super) const RULES: &[Rule] = &[
         words: mysql::scans_words,
         remedy: "give the table an index",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "Q2", "Q7",
-            "C1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
+            "Q2", "Q7", "C1",
         ],
     },
     Rule {
         id: "Q4",
         strength: Strength::Decomposition,
         tier: Tier::Store,
-        symptom: Symptom::Increase {
-            metric: metric::MYSQL_SORT_PASSES,
-        },
+        symptom: Symptom::Signs(mysql::sorts),
         words: mysql::sorts_words,
         remedy: "let an index give the order",
-        explains: &[],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
+            "Q2", "C1",
+        ],
     },
     Rule {
         id: "Q5",
@@ -212,7 +220,10 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(mysql::temporary),
         words: mysql::temporary_words,
         remedy: "ask for fewer and shorter columns",
-        explains: &[],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
+            "Q2", "C1",
+        ],
     },
     Rule {
         id: "Q6",
@@ -222,7 +233,8 @@ pub(super) const RULES: &[Rule] = &[
         words: mysql::row_locks_words,
         remedy: "make transactions shorter, write to a row last in its transaction, split rows that all write, or put the writes in a queue",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1", "Q2",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
+            "Q2",
         ],
     },
     Rule {
@@ -233,7 +245,7 @@ pub(super) const RULES: &[Rule] = &[
         words: mysql::pool_words,
         remedy: "raise `innodb_buffer_pool_size`",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R3", "Q1",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "Q1",
         ],
     },
     Rule {

@@ -1,5 +1,6 @@
 //! What else is looked at while a plan is carried out.
 
+mod figures;
 mod part;
 
 use std::net::SocketAddr;
@@ -13,14 +14,7 @@ use super::{Faults, Surroundings};
 use part::PARTS;
 
 /// Names that the plan may give and that nothing looks at yet: the door says so.
-const LATER: [&str; 6] = [
-    "apache",
-    "envoy",
-    "pgbouncer",
-    "jvm",
-    "docker",
-    "openmetrics",
-];
+const LATER: [&str; 3] = ["envoy", "jvm", "docker"];
 /// Names that mean something.
 const NOW: [&str; 5] = ["host", "process", "pid", "edge", "auto"];
 /// Processes, numbers of processes, and parts of a kind that can be named.

@@ -158,7 +158,8 @@ fn mariadb_is_seen_by_who_may() {
     server.say(
         "CREATE DATABASE shop; CREATE TABLE shop.stock (id INT PRIMARY KEY, n INT) ENGINE=InnoDB; \
          INSERT INTO shop.stock VALUES (1, 1); \
-         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost",
+         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
+         GRANT SELECT ON performance_schema.* TO eye@localhost",
     );
     let place = tcp(server.address);
     let at = place.to_string();
@@ -210,7 +211,7 @@ fn mariadb_turns_away_who_may_not_ask() {
     let server = Mariadb::start("");
     server.say(
         "CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost; \
-         CREATE USER blinking@localhost IDENTIFIED BY 'seen'",
+         CREATE USER blinking@localhost IDENTIFIED BY 'seen'; GRANT SELECT ON performance_schema.* TO blinking@localhost",
     );
     let place = tcp(server.address);
     for (user, password, says) in [

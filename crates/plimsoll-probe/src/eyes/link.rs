@@ -127,6 +127,11 @@ impl Link {
         }
     }
 
+    /// Whether so much of a question's time is left.
+    pub(crate) fn has_time(&self, at_least: Duration) -> bool {
+        self.left().is_ok_and(|left| left >= at_least)
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.stream.is_some()
     }
@@ -146,9 +151,9 @@ impl Link {
             PartPlace::Socket(path) | PartPlace::SocketPage { socket: path, .. } => {
                 Stream::Unix(connect_unix(path, left)?)
             }
-            PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
-                Stream::Tcp(connect_tcp(host, *port, left)?)
-            }
+            PartPlace::Tcp { host, port }
+            | PartPlace::Page { host, port, .. }
+            | PartPlace::Figures { host, port, .. } => Stream::Tcp(connect_tcp(host, *port, left)?),
         });
         Ok(true)
     }
@@ -236,8 +241,23 @@ pub(crate) fn page(link: &mut Link) -> Result<String, Blind> {
 
 /// The same of any page there.
 pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
+    fetch(link, path, "keep-alive")
+}
+
+/// The same over a connection that is closed behind it: of a page that does not say how long it is, and where a connection
+/// that is kept takes a place from others.
+pub(crate) fn get_once(link: &mut Link, path: &str) -> Result<String, Blind> {
+    link.close();
+    let page = fetch(link, path, "close");
+    link.close();
+    page
+}
+
+fn fetch(link: &mut Link, path: &str, then: &str) -> Result<String, Blind> {
     let host = match link.place() {
-        PartPlace::Tcp { host, port } | PartPlace::Page { host, port, .. } => {
+        PartPlace::Tcp { host, port }
+        | PartPlace::Page { host, port, .. }
+        | PartPlace::Figures { host, port, .. } => {
             format!("{host}:{port}")
         }
         PartPlace::Socket(_) | PartPlace::File(_) | PartPlace::SocketPage { .. } => {
@@ -245,7 +265,7 @@ pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
         }
     };
     let request = format!(
-        "GET {path} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plimsoll\r\nConnection: keep-alive\r\n\r\n"
+        "GET {path} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plimsoll\r\nConnection: {then}\r\n\r\n"
     );
     link.open()?;
     link.send(request.as_bytes())?;
@@ -270,7 +290,23 @@ pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
         name.eq_ignore_ascii_case("content-length")
             .then(|| value.trim().parse::<usize>().ok())?
     });
+    let lower = head.to_ascii_lowercase();
+    // Some answer so whatever was asked for, to who asked by HTTP/1.0 too.
+    let is_in_pieces = lower.contains("transfer-encoding: chunked");
     match length {
+        _ if is_in_pieces => {
+            let body = loop {
+                if let Some(body) = joined(&answer[head_len..]) {
+                    break body;
+                }
+                if link.fill(&mut answer)? == 0 {
+                    return Err(Blind::Closed);
+                }
+            };
+            answer.truncate(head_len);
+            answer.extend(body);
+            link.close();
+        }
         Some(len) => {
             let whole = head_len.saturating_add(len);
             while answer.len() < whole {
@@ -279,7 +315,7 @@ pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
                 }
             }
             answer.truncate(whole);
-            if !head.to_ascii_lowercase().contains("connection: keep-alive") {
+            if !lower.contains("connection: keep-alive") {
                 link.close();
             }
         }
@@ -289,5 +325,46 @@ pub(crate) fn get(link: &mut Link, path: &str) -> Result<String, Blind> {
         "200" => Ok(String::from_utf8_lossy(&answer[head_len..]).into_owned()),
         "401" | "403" => Err(Blind::Denied(shortly(&head))),
         _ => Err(Blind::Strange(shortly(&head))),
+    }
+}
+
+/// A body that comes in pieces, each behind its length in hexadecimal; `None` while some of it lacks.
+fn joined(mut pieces: &[u8]) -> Option<Vec<u8>> {
+    let mut body = Vec::new();
+    loop {
+        let end = pieces.windows(2).position(|two| two == b"\r\n")?;
+        let length = std::str::from_utf8(&pieces[..end]).ok()?;
+        let length = length.split(';').next().unwrap_or_default().trim();
+        let length = usize::from_str_radix(length, 16).ok()?;
+        if length == 0 {
+            return Some(body);
+        }
+        let (piece, rest) = pieces[end + 2..].split_at_checked(length)?;
+        body.extend(piece);
+        pieces = rest.strip_prefix(b"\r\n")?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn pieces_are_joined_when_all_are_there() {
+        let pieces = b"4;x=1\r\nab c\r\nA\r\n0123456789\r\n0\r\n\r\n";
+        assert_eq!(joined(pieces).as_deref(), Some(&b"ab c0123456789"[..]));
+        for cut in [0, 3, 9, 20, 28] {
+            assert_eq!(joined(&pieces[..cut]), None, "{cut}");
+        }
+        assert_eq!(joined(b"-1\r\nx"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = joined(&bytes);
+        }
     }
 }

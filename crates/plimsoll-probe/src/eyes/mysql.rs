@@ -1,5 +1,6 @@
 //! MariaDB and MySQL, by their status variables and the views that show sessions and locks.
 
+mod counted;
 mod wire;
 
 use plimsoll_model::metric;
@@ -11,6 +12,7 @@ use super::figures::Figures;
 use super::link::{Blind, Link, shortly};
 use crate::parse::mysql::{Status, status};
 use crate::parse::statement::by_shape;
+use counted::Counted;
 use wire::Session;
 
 /// What is counted and what is there.
@@ -25,7 +27,7 @@ const WRITTEN: &str = "SELECT 'setting', VARIABLE_NAME, GLOBAL_VALUE, GLOBAL_VAL
 /// The same without.
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (";
 const NAMES: &str = "'max_connections', 'innodb_buffer_pool_size', 'tmp_table_size', 'max_heap_table_size', 'sort_buffer_size', \
-    'innodb_log_buffer_size', 'innodb_io_capacity', 'innodb_lock_wait_timeout')";
+    'innodb_log_buffer_size', 'innodb_io_capacity', 'innodb_lock_wait_timeout', 'performance_schema')";
 /// What is carried out.
 const RUNNING: &str = "SELECT 'running', LEFT(INFO, 400), COUNT(*) FROM information_schema.PROCESSLIST \
     WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID() AND INFO IS NOT NULL \
@@ -62,6 +64,8 @@ pub(crate) struct Mysql {
     /// When it was asked last, s since its start; and how often that fell.
     uptime_s: u64,
     lives: u32,
+    /// What it counts of statements.
+    counted: Counted,
 }
 
 impl Mysql {
@@ -123,6 +127,10 @@ impl Mysql {
                 Err(fault) => return Err(fault),
             }
         }
+        if self.counted.look(&mut self.session, link).is_err() {
+            // What its sessions do is known; the next second begins a session of its own.
+            link.close();
+        }
         Ok(lines)
     }
 
@@ -173,6 +181,9 @@ impl Source for Mysql {
                 "MariaDB shows this account only its own sessions; as an administrator: `GRANT PROCESS ON *.* TO …`",
             );
         }
+        let mut settings = read.settings.iter();
+        let is_off = settings.any(|one| one.name == "performance_schema" && one.value == "OFF");
+        self.counted.tell(is_off, figures);
         tell_figures(&read, figures);
         tell_statements(&read, figures);
         for setting in &read.settings {
@@ -184,7 +195,7 @@ impl Source for Mysql {
     fn remedy(&self, blind: &Blind) -> String {
         match blind {
             Blind::Denied(_) => "as its administrator: `CREATE USER eye@localhost IDENTIFIED BY '…'; GRANT PROCESS ON *.* TO \
-                eye@localhost`, and give name and password: `watch: { mariadb: { at: …, user: eye, password: … } }`"
+                eye@localhost; GRANT SELECT ON performance_schema.* TO eye@localhost`, and give name and password: `watch: { mariadb: { at: …, user: eye, password: … } }`"
                 .to_owned(),
             _ => "say where it listens, as `SHOW VARIABLES LIKE 'socket'` and `SHOW VARIABLES LIKE 'port'` tell".to_owned(),
         }

@@ -1,5 +1,7 @@
 //! PostgreSQL, by its statistics views over one session that can only read.
 
+mod counted;
+pub(super) mod pooler;
 mod scram;
 mod wire;
 
@@ -12,6 +14,7 @@ use super::figures::Figures;
 use super::link::{Blind, Link, shortly};
 use crate::parse::postgres::{Statistics, statistics};
 use crate::parse::statement::by_shape;
+use counted::Counted;
 use wire::{Entry, Session};
 
 /// Said on the way in: the session reads, and no question takes longer than this.
@@ -85,6 +88,8 @@ pub(crate) struct Postgres {
     session: Session,
     /// The database that was chosen, where none was named.
     database: Option<String>,
+    /// What it counts of statements.
+    counted: Counted,
 }
 
 impl Postgres {
@@ -161,6 +166,7 @@ impl Postgres {
                 }
             }
         }
+        self.counted.renew();
         self.session.ask(link, RULES, &mut String::new())
     }
 
@@ -174,6 +180,10 @@ impl Postgres {
         let question = format!("{QUESTION}\n{wal}\n{checkpoints}");
         let mut lines = String::new();
         self.session.ask(link, &question, &mut lines)?;
+        if self.counted.look(&mut self.session, link).is_err() {
+            // What its sessions do is known; the next second begins a session of its own.
+            link.close();
+        }
         Ok(lines)
     }
 }
@@ -210,6 +220,7 @@ impl Source for Postgres {
                 "PostgreSQL shows this role only its own sessions; as an administrator: `GRANT pg_monitor TO …`",
             );
         }
+        self.counted.tell(figures);
         tell_sessions(&read, figures);
         tell_statements(&read, figures);
         figures.level(metric::POSTGRES_IDLE_IN_TRANSACTION, &[], Some(read.idle_s));

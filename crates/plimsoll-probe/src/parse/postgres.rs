@@ -159,6 +159,20 @@ pub fn row(body: &[u8]) -> Option<Vec<String>> {
     Some(values)
 }
 
+/// The names of a table's columns; `None` when the description is cut off.
+pub fn columns(body: &[u8]) -> Option<Vec<String>> {
+    let (count, mut rest) = body.split_at_checked(2)?;
+    let count = u16::from_be_bytes([count[0], count[1]]);
+    let mut names = Vec::new();
+    for _ in 0..count {
+        let end = rest.iter().position(|&byte| byte == 0)?;
+        names.push(plain(&rest[..end]));
+        // Table, column, type, its size and modifier, and how values are written.
+        rest = rest.get(end + 19..)?;
+    }
+    Some(names)
+}
+
 /// A value as text of one line without tabs.
 pub fn plain(value: &[u8]) -> String {
     let text = String::from_utf8_lossy(value);
@@ -194,6 +208,9 @@ mod tests {
         let body = b"\0\x02\0\0\0\x03a\tb\xff\xff\xff\xff";
         assert_eq!(row(body), Some(vec!["a b".to_owned(), String::new()]));
         assert_eq!(row(&body[..8]), None);
+        let described = [&b"\0\x02database\0"[..], &[0; 18], b"user\0", &[7; 18]].concat();
+        assert_eq!(columns(&described), Some(vec!["database".to_owned(), "user".to_owned()]));
+        assert_eq!(columns(&described[..40]), None);
         let error = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
         assert_eq!(error_field(error, b'C').as_deref(), Some("53300"));
         assert_eq!(error_field(error, b'H'), None);
@@ -202,7 +219,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = row(&bytes);
+            let _ = (row(&bytes), columns(&bytes));
             let _ = error_field(&bytes, b'C');
             let _ = statistics(&String::from_utf8_lossy(&bytes));
         }

@@ -19,6 +19,10 @@ pub const STATES: [&str; 13] = [
     "syn_received",
 ];
 
+/// State number of `ESTABLISHED`.
+pub const ESTABLISHED: u8 = 1;
+/// State number of `CLOSE_WAIT`.
+pub const CLOSE_WAIT: u8 = 8;
 /// State number of `TIME_WAIT`.
 pub const TIME_WAIT: u8 = 6;
 /// State number of `LISTEN`.

@@ -1,5 +1,9 @@
 //! The HTML report: what it says, what it refuses to carry, how big and how quick it is.
 
+use std::collections::BTreeMap;
+
+use plimsoll_model::metric::{self, series};
+use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::run::Run;
 use plimsoll_report::{Report, html};
 
@@ -138,4 +142,43 @@ fn a_sweep_has_a_mark_and_a_row_for_every_rate() {
     assert_eq!(page.matches("<svg class=\"mark ").count(), 8);
     assert!(page.contains("<svg class=\"mark pass\"") && page.contains("<svg class=\"mark fail\""));
     assert!(page.contains("<th scope=\"row\">960 req/s</th>"));
+}
+
+#[test]
+fn statements_that_cost_most_are_told_with_the_index_they_lack() {
+    let mut run = runs::plain(400.0, 20);
+    assert!(!render(&run).contains("The statements that cost most"));
+    let of = |metric: &str, plan: Option<&str>| {
+        let labels = [
+            ("at", "db:5432"),
+            ("statement", "SELECT n FROM items WHERE id is ?"),
+        ];
+        let plan = plan.map(|plan| ("plan", plan));
+        let labels: Vec<_> = labels.into_iter().chain(plan).collect();
+        series(metric, &labels)
+    };
+    let mut readings = SeriesTable::default();
+    for window in &run.windows {
+        readings.push(&Readings {
+            second: window.second,
+            values: BTreeMap::from([
+                (of(metric::STATEMENT_CALLS, None), 12.0 * window.sent as f64),
+                (of(metric::STATEMENT_TIME, None), 0.048 * window.sent as f64),
+                (of(metric::STATEMENT_PLAN, Some("Seq Scan on items")), 17.5),
+            ]),
+            new_series: BTreeMap::new(),
+        });
+    }
+    run.readings = readings;
+    let page = render(&run);
+    for says in [
+        "The statements that cost most",
+        "SELECT n FROM items WHERE id is ?",
+        "repeated 12 times in each request",
+        "plan: Seq Scan on items",
+        "CREATE INDEX CONCURRENTLY ON items (id)",
+    ] {
+        assert!(page.contains(says), "{says}");
+    }
+    assert!(!page.contains("NaN"));
 }

@@ -11,7 +11,7 @@ use super::{Program, folder, write};
 use crate::port;
 
 /// The beginning of a command that a database's own account carries out, where root may not; the folder becomes its own.
-fn become_account(account: &str, folder: &Path) -> Vec<String> {
+pub(super) fn become_account(account: &str, folder: &Path) -> Vec<String> {
     if !rustix::process::geteuid().is_root() {
         return Vec::new();
     }
@@ -50,7 +50,7 @@ fn carry_out(words: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).into_owned()
 }
 
-fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
+pub(super) fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
     first
         .iter()
         .map(String::as_str)
@@ -58,7 +58,7 @@ fn words<'a>(first: &'a [String], rest: &[&'a str]) -> Vec<&'a str> {
         .collect()
 }
 
-/// PostgreSQL, which trusts whoever comes but the role `eye`, who needs a password.
+/// PostgreSQL, which counts statements, and trusts whoever comes but the role `eye`, who needs a password.
 #[derive(Debug)]
 pub struct Postgres {
     /// The program.
@@ -96,7 +96,8 @@ impl Postgres {
         let access = "local all all trust\nhost all eye 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n";
         write(&folder.path().join("data/pg_hba.conf"), access);
         let text = format!(
-            "listen_addresses = '{}'\nport = {}\nunix_socket_directories = '{}'\nfsync = off\n{lines}\n",
+            "listen_addresses = '{}'\nport = {}\nunix_socket_directories = '{}'\nfsync = off\n{lines}\n\
+             shared_preload_libraries = 'pg_stat_statements'\n",
             address.ip(),
             address.port(),
             folder.path().display()
@@ -107,7 +108,9 @@ impl Postgres {
         let mut program = Program::start(folder, &command, "ready to accept connections");
         // It would wait for its clients else.
         program.end = Signal::INT;
-        Self { program, address }
+        let server = Self { program, address };
+        server.say("CREATE EXTENSION pg_stat_statements");
+        server
     }
 
     /// Its configuration.
@@ -175,7 +178,7 @@ pub struct Held {
 }
 
 impl Held {
-    fn begin(client: &[&str], statements: &str) -> Self {
+    pub(super) fn begin(client: &[&str], statements: &str) -> Self {
         let mut client = Command::new("setpriv")
             .args(["--pdeathsig", "TERM", "--"])
             .args(client)
@@ -196,7 +199,7 @@ impl Drop for Held {
     }
 }
 
-/// MariaDB, whose `root` needs no password on this machine.
+/// MariaDB, which counts statements, and whose `root` needs no password on this machine.
 #[derive(Debug)]
 pub struct Mariadb {
     /// The program.
@@ -221,7 +224,7 @@ impl Mariadb {
         let configuration = folder.path().join("my.cnf");
         let text = format!(
             "[mariadbd]\ndatadir = {prefix}/data\nsocket = {prefix}/mysqld.sock\nbind-address = {}\nport = {}\n\
-             pid-file = {prefix}/pid\ninnodb_flush_log_at_trx_commit = 0\ninnodb_log_file_size = 16M\n{lines}\n",
+             pid-file = {prefix}/pid\ninnodb_flush_log_at_trx_commit = 0\ninnodb_log_file_size = 16M\n{lines}\nperformance_schema = ON\n",
             address.ip(),
             address.port()
         );

@@ -26,6 +26,13 @@ const POSTGRES: &str = "require 'pg'\nBEGIN_SESSION = -> { PG.connect(ENV['DATAB
 const MARIADB: &str = "require 'mysql2'\nBEGIN_SESSION = -> { Mysql2::Client.new(socket: ENV['DATABASE'], username: 'root', \
     database: 'test_shop', flags: Mysql2::Client::MULTI_STATEMENTS) }\n\
     SAY = ->(c, s) { c.query(s); c.store_result while c.next_result }\n";
+const POSTGRES_REPEATED: &str = "require 'pg'\nBEGIN_SESSION = -> { PG.connect(ENV['DATABASE']) }\n\
+    SAY = ->(c, s) { 60.times { c.exec(s) } }\n";
+/// Looks a key up among a thousand; what is missing is made, which takes its time, and kept.
+const MEMCACHED: &str = "require 'socket'\nBEGIN_SESSION = -> { TCPSocket.new(*ENV['DATABASE'].split(':')) }\n\
+    SAY = lambda do |c, s|\n  key = \"k#{s.to_i % 1000}\"\n  c.write(\"get #{key}\\r\\n\")\n\
+    if c.gets.start_with?('VALUE')\n    c.read(4002)\n    c.gets\n  else\n    sleep(0.05)\n\
+    c.write(\"set #{key} 0 0 4000\\r\\n#{'v' * 4000}\\r\\n\")\n    c.gets\n  end\nend\n";
 const NOTHING: &str = "BEGIN_SESSION = -> { nil }\nSAY = ->(_, s) { sleep(s.to_f) }\n";
 const APPLICATION: &str = "
 run(lambda do |_env|
@@ -60,6 +67,24 @@ impl Puma {
             threads,
             statement,
         )
+    }
+
+    /// The same with the statement sixty times for each request, one after the other.
+    #[must_use]
+    pub fn repeating(database: &Postgres, threads: u32, statement: &str) -> Self {
+        Self::start(POSTGRES_REPEATED, &database.url(), threads, statement)
+    }
+
+    /// The same before whatever speaks PostgreSQL's protocol there.
+    #[must_use]
+    pub fn before(url: &str, threads: u32, statement: &str) -> Self {
+        Self::start(POSTGRES, url, threads, statement)
+    }
+
+    /// The same before memcached, out of which it takes what it has made before.
+    #[must_use]
+    pub fn before_memcached(memcached: SocketAddr, threads: u32) -> Self {
+        Self::start(MEMCACHED, &memcached.to_string(), threads, "RANDOM")
     }
 
     /// The same as somebody who is no administrator.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
+use plimsoll_testkit::program::servers::{Apache, Gunicorn, Pgbouncer};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 use serde_json::Value;
 
@@ -178,6 +179,9 @@ fn parts_are_watched_without_load() {
     let memcached = Memcached::start(64);
     let postgres = Postgres::start("");
     let mariadb = Mariadb::start("");
+    let pgbouncer = Pgbouncer::start(&postgres, 2);
+    let gunicorn = Gunicorn::start(1, "0.1");
+    let apache = Apache::start(4, gunicorn.address);
     let said = Place::new().run(&["watch", "--for", "2s", "--watch", "auto", "--json"]);
     assert_eq!(said.code, 0, "{said:?}");
     let json = said.json();
@@ -189,6 +193,9 @@ fn parts_are_watched_without_load() {
         memcached.address.to_string(),
         postgres.socket().display().to_string(),
         mariadb.socket.display().to_string(),
+        pgbouncer.address.to_string(),
+        gunicorn.address.to_string(),
+        apache.page(),
     ];
     let series: Vec<&String> = json["series"].as_object().unwrap().keys().collect();
     for place in places {

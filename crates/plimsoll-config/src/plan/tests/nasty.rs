@@ -184,13 +184,33 @@ fn parts_are_watched_where_they_tell_of_themselves() {
             (5, 21),
             "without a login",
         ),
+        (
+            "{ prometheus: { url: 'http://a/m' } }",
+            (5, 22),
+            "which series are taken is not said",
+        ),
+        (
+            "{ prometheus: { url: 'https://a/m', series: x } }",
+            (5, 29),
+            "https:// is not asked yet",
+        ),
+        (
+            "{ openmetrics: { url: 'http://a', serie: [x] } }",
+            (5, 42),
+            "did you mean `series`",
+        ),
+        (
+            "{ prometheus: { url: 'http://a', series: [x, 'y{'] } }",
+            (5, 53),
+            "`y{` names no series",
+        ),
         ("sometimes", (5, 8), "auto, none"),
         ("{ auto: perhaps }", (5, 16), "true, false"),
     ] {
         check(&plan(watch), at, says);
     }
     let text = plan(
-        "{ auto: true, nginx: [http://a/s, http://b/s], valkey: { at: cache, password: \"{{ env('KEY') }}\" } }",
+        "{ auto: true, nginx: [http://a/s, http://b/s], valkey: { at: cache, password: \"{{ env('KEY') }}\" }, prometheus: { url: 'http://c:9100', series: [a_total, 'b{c=d}'] } }",
     );
     let watch = read(&text, &given(), &desktop()).unwrap().watch;
     let shown: Vec<String> = watch.parts.iter().map(ToString::to_string).collect();
@@ -199,7 +219,8 @@ fn parts_are_watched_where_they_tell_of_themselves() {
         [
             "nginx at http://a:80/s",
             "nginx at http://b:80/s",
-            "Redis at cache:6379"
+            "Redis at cache:6379",
+            "the page of figures at http://c:9100/metrics"
         ]
     );
     let login = watch.parts[2].login.as_ref().unwrap();

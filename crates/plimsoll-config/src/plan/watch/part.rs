@@ -4,9 +4,12 @@ use plimsoll_model::part::{Login, Part, PartKind, PartPlace};
 
 use super::super::desk::Desk;
 use super::super::tree::{Kind, Node};
+use super::figures;
 
 /// Words of the parts that can be looked at.
-pub(super) const PARTS: [(&str, PartKind); 14] = [
+pub(super) const PARTS: [(&str, PartKind); 19] = [
+    ("apache", PartKind::Apache),
+    ("gunicorn", PartKind::Gunicorn),
     ("haproxy", PartKind::Haproxy),
     ("haproxy-log", PartKind::HaproxyLog),
     ("mariadb", PartKind::Mysql),
@@ -15,9 +18,12 @@ pub(super) const PARTS: [(&str, PartKind); 14] = [
     ("nginx", PartKind::Nginx),
     ("nginx-log", PartKind::NginxLog),
     ("node", PartKind::Node),
+    ("openmetrics", PartKind::Prometheus),
+    ("pgbouncer", PartKind::Pgbouncer),
     ("php-fpm", PartKind::PhpFpm),
     ("postgres", PartKind::Postgres),
     ("postgresql", PartKind::Postgres),
+    ("prometheus", PartKind::Prometheus),
     ("puma", PartKind::Puma),
     ("redis", PartKind::Redis),
     ("valkey", PartKind::Redis),
@@ -26,7 +32,7 @@ pub(super) const PARTS: [(&str, PartKind); 14] = [
 const WORDS: [&str; 4] = ["at", "database", "password", "user"];
 
 /// What would be right for a kind of part.
-fn valid(kind: PartKind) -> &'static str {
+pub(super) fn valid(kind: PartKind) -> &'static str {
     match kind {
         PartKind::Nginx => {
             "the address of its stub_status page, such as http://127.0.0.1:8080/nginx_status"
@@ -61,11 +67,28 @@ fn valid(kind: PartKind) -> &'static str {
         PartKind::Memcached => {
             "its address or socket, such as 127.0.0.1:11211 or unix:/run/memcached.sock"
         }
+        PartKind::Apache => {
+            "the address of its status page, such as http://127.0.0.1/server-status"
+        }
+        PartKind::Pgbouncer => {
+            "its address or socket with a login of its `stats_users`, such as pgbouncer://eye:password@127.0.0.1:6432; or \
+             { at: …, user: …, password: … }"
+        }
+        PartKind::Gunicorn => {
+            "where it listens on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock"
+        }
+        PartKind::Prometheus => {
+            "a page and which of its series are taken, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, \
+             'http_requests_total{code=\"500\"}', 'go_gc_*'] }"
+        }
     }
 }
 
 /// Reads a part: where it is, or a map with a login.
 pub(super) fn part(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
+    if kind == PartKind::Prometheus {
+        return figures::page(desk, node);
+    }
     let valid = valid(kind);
     if let Kind::Map(entries) = &node.kind {
         for (key, _) in entries {
@@ -90,7 +113,10 @@ pub(super) fn part(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part>
             return None;
         }
         let mut part = at_place(desk, at, kind)?;
-        let has_users = matches!(kind, PartKind::Postgres | PartKind::Mysql);
+        let has_users = matches!(
+            kind,
+            PartKind::Postgres | PartKind::Mysql | PartKind::Pgbouncer
+        );
         if !has_users && user.is_some() && password.is_none() {
             desk.fault(node, "a user needs a password", "user and password");
             return None;
@@ -118,6 +144,7 @@ fn has_login(kind: PartKind) -> bool {
         PartKind::Postgres,
         PartKind::Mysql,
         PartKind::Puma,
+        PartKind::Pgbouncer,
     ];
     kinds.contains(&kind)
 }
@@ -136,7 +163,7 @@ fn at_place(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
 }
 
 /// Where a part is, as people write it, and the login that stands in it.
-fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
+pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
     if matches!(kind, PartKind::NginxLog | PartKind::HaproxyLog) {
         let is_file = text.starts_with('/') && !text.ends_with('/');
         return is_file.then(|| (PartPlace::File(text.into()), None));
@@ -149,7 +176,7 @@ fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
         if kind == PartKind::PhpFpm {
             return fpm_socket(path).map(|place| (place, None));
         }
-        let is_right = path.starts_with('/') && kind != PartKind::Nginx;
+        let is_right = path.starts_with('/') && !matches!(kind, PartKind::Nginx | PartKind::Apache);
         return is_right.then(|| (PartPlace::Socket(path.into()), None));
     }
     if let Some(rest) = text.strip_prefix("http://") {
@@ -160,7 +187,11 @@ fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
             path => path.to_owned(),
         };
         let is_safe = path.bytes().all(|byte| byte.is_ascii_graphic());
-        let is_right = is_safe && matches!(kind, PartKind::Nginx | PartKind::Haproxy);
+        let has_page = matches!(
+            kind,
+            PartKind::Nginx | PartKind::Haproxy | PartKind::Apache | PartKind::Prometheus
+        );
+        let is_right = is_safe && has_page;
         return is_right.then_some((PartPlace::Page { host, port, path }, None));
     }
     if kind == PartKind::PhpFpm {
@@ -178,6 +209,7 @@ fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
         PartKind::Redis => &["redis://"],
         PartKind::Postgres => &["postgres://", "postgresql://"],
         PartKind::Mysql => &["mysql://", "mariadb://"],
+        PartKind::Pgbouncer => &["pgbouncer://", "postgres://", "postgresql://"],
         _ => &[],
     };
     let after = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
@@ -193,7 +225,11 @@ fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
         PartKind::Memcached => 11211,
         PartKind::Haproxy => 0,
         PartKind::Puma => 9293,
+        PartKind::Pgbouncer => 6432,
+        PartKind::Gunicorn => 8000,
         PartKind::Nginx
+        | PartKind::Apache
+        | PartKind::Prometheus
         | PartKind::PhpFpm
         | PartKind::Node
         | PartKind::NginxLog
@@ -275,7 +311,10 @@ mod tests {
 
     #[test]
     fn places_as_people_write_them() {
-        use PartKind::{Haproxy, Memcached, Mysql, Nginx, PhpFpm, Postgres, Puma, Redis};
+        use PartKind::{
+            Apache, Gunicorn, Haproxy, Memcached, Mysql, Nginx, Pgbouncer, PhpFpm, Postgres, Puma,
+            Redis,
+        };
         for (kind, text, right) in [
             (
                 Nginx,
@@ -312,6 +351,14 @@ mod tests {
             ),
             (PhpFpm, "127.0.0.1", "127.0.0.1:9000"),
             (Puma, "127.0.0.1", "127.0.0.1:9293"),
+            (
+                Apache,
+                "http://[::1]/server-status",
+                "http://[::1]:80/server-status",
+            ),
+            (Pgbouncer, "pgbouncer://eye:x@pool", "pool:6432"),
+            (Gunicorn, "127.0.0.1", "127.0.0.1:8000"),
+            (Gunicorn, "unix:/run/g.sock", "/run/g.sock"),
         ] {
             assert_eq!(shown(kind, text).as_deref(), Some(right), "{text}");
         }
@@ -323,6 +370,8 @@ mod tests {
             (Redis, "cache:0"),
             (Redis, "a b"),
             (Memcached, "http://cache/"),
+            (Apache, "127.0.0.1:80"),
+            (Apache, "unix:/run/apache.sock"),
             (Memcached, "[::1"),
             (Memcached, ""),
         ] {

@@ -5,7 +5,7 @@ use plimsoll_model::part::PartPlace;
 use super::super::fault::Fault;
 use super::super::link::{Blind, Link};
 use super::scram::Exchange;
-use crate::parse::postgres::{error_field, row};
+use crate::parse::postgres::{columns, error_field, row};
 
 /// The version of the protocol, 3.0.
 const PROTOCOL: u32 = 196_608;
@@ -77,11 +77,36 @@ impl Session {
         question: &str,
         lines: &mut String,
     ) -> Result<(), Fault> {
+        self.put(link, question, false, lines)
+    }
+
+    /// The same with the names of the columns in the first line.
+    pub(super) fn table(
+        &mut self,
+        link: &mut Link,
+        question: &str,
+        lines: &mut String,
+    ) -> Result<(), Fault> {
+        self.put(link, question, true, lines)
+    }
+
+    fn put(
+        &mut self,
+        link: &mut Link,
+        question: &str,
+        with_names: bool,
+        lines: &mut String,
+    ) -> Result<(), Fault> {
         link.send(&message(b'Q', &[question.as_bytes(), b"\0"].concat()))?;
         let mut refused = None;
         loop {
             let (kind, body) = self.message(link)?;
             match kind {
+                b'T' if with_names => {
+                    let names = columns(&body).ok_or_else(|| Fault::strange(&body))?;
+                    lines.push_str(&names.join("\t"));
+                    lines.push('\n');
+                }
                 b'D' => {
                     let values = row(&body).ok_or_else(|| Fault::strange(&body))?;
                     lines.push_str(&values.join("\t"));
@@ -210,7 +235,9 @@ fn refusal(body: &[u8]) -> Fault {
 fn is_near(place: &PartPlace) -> bool {
     match place {
         PartPlace::Socket(_) | PartPlace::File(_) | PartPlace::SocketPage { .. } => true,
-        PartPlace::Tcp { host, .. } | PartPlace::Page { host, .. } => {
+        PartPlace::Tcp { host, .. }
+        | PartPlace::Page { host, .. }
+        | PartPlace::Figures { host, .. } => {
             host == "localhost"
                 || host
                     .parse::<std::net::IpAddr>()

@@ -1,0 +1,98 @@
+//! Statements that each request carries out again and again.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::proxy::place;
+use super::rule::{Case, Sign, Words};
+use super::statements::{Counted, counted};
+use super::stretch::{View, bounded};
+
+/// Times in one request from which a statement is repeated.
+const PER_REQUEST: f64 = 10.0;
+/// Times a second from which that is work.
+const PER_SECOND: f64 = 1000.0;
+/// Share of all calls from which it is what the database does.
+const MOSTLY: f64 = 0.5;
+/// Statements that only hold others together.
+const FRAME: [&str; 7] = [
+    "BEGIN",
+    "COMMIT",
+    "ROLLBACK",
+    "SET",
+    "START",
+    "DEALLOCATE",
+    "SAVEPOINT",
+];
+
+/// Requests sent, per second.
+fn requests(view: &View<'_>) -> Option<f64> {
+    let sent = view.sum(|window| window.sent)?;
+    let seconds = view.sum(|_| 1)?;
+    (sent > 0).then(|| sent as f64 / seconds as f64)
+}
+
+fn is_frame(statement: &str) -> bool {
+    let first = statement.split([' ', ';']).next().unwrap_or_default();
+    FRAME.iter().any(|word| first.eq_ignore_ascii_case(word))
+}
+
+/// N+1: one short statement makes up most of what a database carries out, many times for each request.
+pub(super) fn statements(view: &View<'_>) -> Vec<Sign> {
+    let Some(requests) = requests(view) else {
+        return Vec::new();
+    };
+    let mut places: Vec<&str> = view.series_of(metric::STATEMENT_CALLS).map(place).collect();
+    places.dedup();
+    let signs = places.into_iter().flat_map(|at| {
+        let counted = counted(view, at);
+        let all: f64 = counted.iter().map(|one| one.calls).sum();
+        let repeated = counted.into_iter().filter(|one| !is_frame(one.statement));
+        repeated.map(move |one: Counted<'_>| Sign {
+            subject: metric::series("", &[("at", at), ("statement", one.statement)]),
+            magnitude: one.calls,
+            present: one.calls >= PER_SECOND
+                && one.calls >= PER_REQUEST * requests
+                && one.calls > MOSTLY * all,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn statements_words(case: &Case<'_>) -> Words {
+    let at = place(case.subject);
+    let statement = label(case.subject, "statement").unwrap_or("?");
+    let calls = case.series(metric::STATEMENT_CALLS);
+    let per_request = case
+        .over
+        .asked((&calls, "times in each request", "1"), |view| {
+            Some(view.mean(&calls)? / requests(view)?)
+        });
+    // Under the failing load some requests were never carried out.
+    let times = per_request
+        .passing
+        .or(per_request.base)
+        .or(per_request.failing);
+    let counted = counted(case.failing(), at)
+        .into_iter()
+        .find(|one| one.statement == statement);
+    Words::new(
+        format!("one statement {:.0} times in each request ({at})", times.unwrap_or(0.0)),
+        format!(
+            "each request carried out `{statement}` {:.0} times, {:.0} times a second in all, {:.2} ms each: what it costs is the \
+             number of them",
+            times.unwrap_or(0.0),
+            counted.map_or(0.0, |one| one.calls),
+            counted.map_or(0.0, |one| one.each_ms())
+        ),
+    )
+    .with(bounded(per_request, Some(PER_REQUEST)))
+    .with(bounded(case.line(&calls, "times it was carried out, per second"), Some(PER_SECOND)))
+    .with(case.line(&case.series(metric::STATEMENT_TIME), "time in the database, per second"))
+    .advising(
+        "ask for all rows at once: one statement with `IN (…)`, `= ANY (…)` or a join in place of one for each row; of an ORM, \
+         that it loads ahead what belongs together (`includes`, `select_related`, `prefetch_related`, `JOIN FETCH`, `with`). What \
+         is the same for all requests can be kept for a while"
+            .to_owned(),
+    )
+}

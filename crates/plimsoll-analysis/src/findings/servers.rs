@@ -1,0 +1,211 @@
+//! Rules about poolers and about servers that run applications.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::{SUSTAINED, subject_of, sustained};
+use super::proxy::{place, written};
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{View, bounded};
+
+/// The name of the subject's pool.
+fn pool(subject: &str) -> &str {
+    label(subject, "pool").unwrap_or("?")
+}
+
+fn of_pool(metric: &str, subject: &str, state: &str) -> String {
+    let labels = [
+        ("at", place(subject)),
+        ("pool", pool(subject)),
+        ("state", state),
+    ];
+    metric::series(metric, &labels[..if state.is_empty() { 2 } else { 3 }])
+}
+
+/// P11: clients wait for a session of pgbouncer, and none is idle.
+pub(super) fn pooler(view: &View<'_>) -> Vec<Sign> {
+    let waiting = view
+        .series_of(metric::PGBOUNCER_CLIENTS)
+        .filter(|series| label(series, "state") == Some("waiting"));
+    let signs = waiting.filter_map(|waiting| {
+        let labels = [("at", place(waiting)), ("pool", pool(waiting))];
+        let subject = metric::series("", &labels);
+        let idle = of_pool(metric::PGBOUNCER_SESSIONS, &subject, "idle");
+        let share = view.share_of_seconds(|row| {
+            let is_waited = row.get(waiting)? > 0.0;
+            Some(is_waited && row.get(&idle).is_none_or(|idle| idle < 1.0))
+        });
+        sustained(&subject, share)
+    });
+    signs.collect()
+}
+
+pub(super) fn pooler_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let [clients, used] = [
+        of_pool(metric::PGBOUNCER_CLIENTS, subject, "waiting"),
+        of_pool(metric::PGBOUNCER_SESSIONS, subject, "active"),
+    ];
+    let wait = of_pool(metric::PGBOUNCER_WAIT, subject, "");
+    let database = pool(subject).split('/').next().unwrap_or_default();
+    let own = view.setting(at, "pool_size", database);
+    let general = view.setting(at, "default_pool_size", "");
+    let file = own
+        .and_then(|(_, file)| file)
+        .or(general.and_then(|(_, file)| file));
+    let size = own.or(general).map(|(size, _)| size);
+    let mut sentence = format!(
+        "all {:.0} sessions of pgbouncer's pool {} were used while up to {:.0} clients waited for one",
+        size.or(view.max(&used)).unwrap_or(0.0),
+        pool(subject),
+        view.max(&clients).unwrap_or(0.0)
+    );
+    if let Some(longest) = view.max(&wait).filter(|&longest| longest > 0.0) {
+        say(
+            &mut sentence,
+            format_args!(", the longest for {:.0} ms", longest * 1e3),
+        );
+    }
+    let now = size.map(|now| format!(" (now {now:.0}){}", written(file)));
+    Words::new(format!("pool {} of pgbouncer ({at})", pool(subject)), sentence)
+        .with(bounded(case.line(&clients, "clients that wait for a session"), Some(0.0)))
+        .with(bounded(case.line(&used, "sessions that are used"), size))
+        .with(case.line(&wait, "longest wait of a client"))
+        .advising(format!(
+            "if the database has CPUs to spare, raise `pool_size` of {database} or `default_pool_size`{}, then `RELOAD` in \
+             pgbouncer's console: each is a session of the database's `max_connections`. Shorter transactions, and \
+             `pool_mode = transaction`, let more clients share the same sessions",
+            now.unwrap_or_default()
+        ))
+}
+
+fn workers(subject: &str, state: &str) -> String {
+    metric::series(
+        metric::APACHE_WORKERS,
+        &[("at", place(subject)), ("state", state)],
+    )
+}
+
+/// A0: no worker of Apache is idle, or none was left to answer about itself.
+pub(super) fn apache(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::APACHE_SILENT);
+    let signs = servers.filter_map(|silent| {
+        let subject = subject_of(silent);
+        let [busy, idle] = ["busy", "idle"].map(|state| workers(subject, state));
+        let most = view.setting(place(subject), "MaxRequestWorkers", "");
+        let share = view.share_of_seconds(|row| {
+            let is_full = row.get(&idle).is_some_and(|idle| idle < 1.0);
+            // It may still start some: then the next second has idle ones. The one that answers is counted as neither.
+            let is_most =
+                most.is_none_or(|(most, _)| row.get(&busy).is_some_and(|busy| busy + 1.0 >= most));
+            Some(row.get(silent)? > 0.0 || is_full && is_most)
+        })?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: share,
+            present: share >= SUSTAINED,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn apache_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let most = view.setting(at, "MaxRequestWorkers", "");
+    let [busy, idle] = ["busy", "idle"].map(|state| workers(subject, state));
+    let silent = case.series(metric::APACHE_SILENT);
+    let all = most
+        .map(|(most, _)| most)
+        .or(view.max(&busy).map(|busy| busy + 1.0));
+    let mut sentence = match all {
+        Some(all) => format!("all {all:.0} workers of Apache were used"),
+        None => "all workers of Apache were used".to_owned(),
+    };
+    let share = view.mean(&silent).unwrap_or(0.0);
+    if share > 0.0 {
+        say(
+            &mut sentence,
+            format_args!(
+                "; in {:.0} % of the seconds none was left to answer about itself",
+                share * 100.0
+            ),
+        );
+    }
+    let now = most.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
+    Words::new(format!("MaxRequestWorkers of Apache ({at})"), sentence)
+        .with(bounded(case.line(&busy, "workers that carry out a request"), most.map(|(most, _)| most)))
+        .with(case.line(&idle, "workers that are idle"))
+        .with(case.line(&silent, "share of the seconds in which none was left to answer"))
+        .with(case.line(&case.series(metric::APACHE_REQUESTS), "requests, per second"))
+        .advising(format!(
+            "if CPUs and memory have room, raise `MaxRequestWorkers`{} (and `ServerLimit`, which caps it) and restart Apache; \
+             let the event MPM hold idle connections (`a2enmod mpm_event`) or shorten `KeepAliveTimeout`; first see what its \
+             requests wait for",
+            now.unwrap_or_default()
+        ))
+}
+
+/// R2: all of gunicorn's workers have a connection, and more connections wait.
+pub(super) fn gunicorn(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::GUNICORN_WAITING);
+    let signs = servers.filter_map(|waiting| {
+        let subject = subject_of(waiting);
+        let at = [("at", place(subject))];
+        let [taken, places] = [metric::GUNICORN_TAKEN, metric::GUNICORN_PLACES]
+            .map(|metric| metric::series(metric, &at));
+        let share = view.share_of_seconds(|row| {
+            // Of a Unix socket it is not known who has taken what; that connections wait tells enough.
+            let is_full = match (row.get(&taken), row.get(&places)) {
+                (Some(taken), Some(places)) => taken >= places,
+                _ => true,
+            };
+            Some(row.get(waiting)? > 0.0 && is_full)
+        });
+        sustained(subject, share)
+    });
+    signs.collect()
+}
+
+pub(super) fn gunicorn_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [waiting, taken, places] = [
+        metric::GUNICORN_WAITING,
+        metric::GUNICORN_TAKEN,
+        metric::GUNICORN_PLACES,
+    ]
+    .map(|metric| case.series(metric));
+    let all = view.max(&places);
+    let workers = view.setting(at, "workers", "").map(|(workers, _)| workers);
+    let threads = view
+        .setting(at, "threads", "")
+        .map_or(1.0, |(threads, _)| threads);
+    let mut sentence = match workers {
+        Some(workers) if workers < 1.5 => "the only worker of gunicorn was used".to_owned(),
+        Some(workers) => format!("all {workers:.0} workers of gunicorn were used"),
+        None => "all workers of gunicorn were used".to_owned(),
+    };
+    if threads > 1.0 {
+        say(
+            &mut sentence,
+            format_args!(", each with {threads:.0} threads,"),
+        );
+    }
+    say(
+        &mut sentence,
+        format_args!(
+            " while up to {:.0} connections waited until one took them",
+            view.max(&waiting).unwrap_or(0.0)
+        ),
+    );
+    let now = workers.map_or(String::new(), |workers| format!(" (now {workers:.0})"));
+    Words::new(format!("workers of gunicorn ({at})"), sentence)
+        .with(bounded(case.line(&taken, "connections that workers have taken"), all))
+        .with(bounded(case.line(&waiting, "connections that wait"), Some(0.0)))
+        .advising(format!(
+            "raise `--workers`{now} as far as CPUs and memory reach (its authors begin with 2 x CPUs + 1); for requests that \
+             wait for others, `--threads`, or a class that takes many at once (`-k gevent`); first see what its requests wait for"
+        ))
+}

@@ -1,0 +1,364 @@
+//! Poolers, and servers that run applications, on this machine: where they tell of themselves, as their files say.
+
+use plimsoll_model::part::{Part, PartKind, PartPlace};
+
+use super::{Found, address_of, option, text_for, texts_for};
+use crate::eyes::{Known, Setting};
+use crate::files::Files;
+use crate::parse::{apache, gunicorn, pgbouncer, process};
+
+/// Whether a process of this name is one of these.
+pub(super) fn knows(comm: &str) -> bool {
+    ["pgbouncer", "apache2", "httpd"].contains(&comm)
+        || comm.starts_with("gunicorn")
+        || is_exporter(comm)
+}
+
+/// Programs that do nothing but show figures of others: names are cut off at 15 bytes.
+fn is_exporter(comm: &str) -> bool {
+    comm.contains("_exporte") || comm.starts_with("prometheus-")
+}
+
+/// Looks at one of these.
+pub(super) fn find(
+    files: &mut Files,
+    (pid, comm): (u32, &str),
+    words: &[&str],
+    auto: bool,
+    found: &mut Vec<Found>,
+) {
+    let one = match comm {
+        "pgbouncer" => pooler(files, pid, words, auto),
+        "apache2" | "httpd" => web(files, pid, words, auto),
+        _ if comm.starts_with("gunicorn") => python(files, pid, words),
+        _ => {
+            if auto {
+                exporter(files, pid, comm, words);
+            }
+            None
+        }
+    };
+    // Workers were started by the same command line.
+    if let Some(one) = one.filter(|one| !found.iter().any(|known| known.part == one.part)) {
+        found.push(one);
+    }
+}
+
+fn found(kind: PartKind, place: PartPlace, known: Known, source: String) -> Found {
+    Found {
+        part: Part {
+            kind,
+            place,
+            login: None,
+        },
+        known,
+        source,
+    }
+}
+
+/// pgbouncer, by the configuration that its command line names.
+fn pooler(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
+    let main = words.iter().find(|word| word.ends_with(".ini"))?;
+    let Some(text) = text_for(files, pid, main) else {
+        if auto {
+            files.tell(
+                &format!("pgbouncer {main}"),
+                &format!(
+                    "pgbouncer (pid {pid}): its configuration {main} cannot be read; run as root, or name it by `watch: {{ \
+                     pgbouncer: pgbouncer://eye:PASSWORD@127.0.0.1:6432 }}`"
+                ),
+            );
+        }
+        return None;
+    };
+    let read = pgbouncer::configuration(&text);
+    let said = |name: &str| read.words.get(name).map(|(value, _)| value.as_str());
+    let port = said("listen_port").unwrap_or("6432");
+    let host = said("listen_addr")
+        .unwrap_or_default()
+        .split(',')
+        .next()
+        .unwrap_or_default();
+    let place = match said("unix_socket_dir").filter(|folder| folder.starts_with('/')) {
+        Some(folder) if host.is_empty() => {
+            PartPlace::Socket(format!("{folder}/.s.PGSQL.{port}").into())
+        }
+        _ => address_of(&format!("{}:{port}", host.trim()))?,
+    };
+    let numbers = ["default_pool_size", "reserve_pool_size", "max_client_conn"];
+    let of_all = numbers.into_iter().filter_map(|name| {
+        let (value, line) = read.words.get(name)?;
+        Some(Setting {
+            name,
+            of: String::new(),
+            value: value.parse().ok()?,
+            file: format!("{main}:{line}"),
+        })
+    });
+    let own = read
+        .pool_sizes
+        .iter()
+        .map(|(database, (size, line))| Setting {
+            name: "pool_size",
+            of: database.clone(),
+            value: *size as f64,
+            file: format!("{main}:{line}"),
+        });
+    let known = Known {
+        settings: of_all.chain(own).collect(),
+        pid: Some(pid),
+    };
+    Some(found(PartKind::Pgbouncer, place, known, (*main).to_owned()))
+}
+
+/// Apache, by its configuration and what that includes.
+fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
+    let debian = ("/etc/apache2", "/etc/apache2/apache2.conf");
+    let own = ("/etc/httpd", "conf/httpd.conf");
+    let (root, main) = if words.first().is_some_and(|word| word.ends_with("httpd")) {
+        own
+    } else {
+        debian
+    };
+    let root = option(words, "-d").unwrap_or(root);
+    let whole = |path: &str| {
+        if path.starts_with('/') {
+            path.to_owned()
+        } else {
+            format!("{root}/{path}")
+        }
+    };
+    let main = whole(option(words, "-f").unwrap_or(main));
+    let Some(text) = text_for(files, pid, &main) else {
+        if auto {
+            files.tell(
+                &format!("apache {main}"),
+                &format!(
+                    "Apache (pid {pid}): its configuration {main} cannot be read; run as root, or name its page by `watch: {{ \
+                     apache: http://127.0.0.1/server-status }}`"
+                ),
+            );
+        }
+        return None;
+    };
+    let read = apache::configuration(&main, &text, &mut |pattern| {
+        texts_for(files, pid, &whole(pattern))
+    });
+    let Some(path) = read.pages.first() else {
+        if auto {
+            files.tell(
+                &format!("apache without status {main}"),
+                &format!("Apache (pid {pid}) tells nothing of itself: `a2enmod status && systemctl reload apache2`"),
+            );
+        }
+        return None;
+    };
+    let listen = read.listen.first().map_or("80", String::as_str);
+    let listen = if listen.contains(':') {
+        listen.to_owned()
+    } else {
+        format!("127.0.0.1:{listen}")
+    };
+    let PartPlace::Tcp { host, port } = address_of(&listen)? else {
+        return None;
+    };
+    let settings = read.workers_max.iter().filter_map(|written| {
+        Some(Setting {
+            name: "MaxRequestWorkers",
+            of: String::new(),
+            value: written.value.parse().ok()?,
+            file: format!("{}:{}", written.file, written.line),
+        })
+    });
+    let known = Known {
+        settings: settings.collect(),
+        pid: Some(pid),
+    };
+    let path = path.clone();
+    Some(found(
+        PartKind::Apache,
+        PartPlace::Page { host, port, path },
+        known,
+        main,
+    ))
+}
+
+/// gunicorn, by the command line of its first process.
+fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
+    let parent = files
+        .read(&format!("proc/{pid}/stat"))
+        .ok()
+        .and_then(process::stat)?
+        .parent;
+    let above = files
+        .read(&format!("proc/{parent}/comm"))
+        .unwrap_or_default();
+    if above.starts_with("gunicorn") {
+        return None;
+    }
+    let told = gunicorn::command_line(words);
+    // It runs in a folder of its own, in which its files are named.
+    let file = told
+        .file
+        .clone()
+        .unwrap_or_else(|| "gunicorn.conf.py".to_owned());
+    let path = if file.starts_with('/') {
+        format!("proc/{pid}/root{file}")
+    } else {
+        format!("proc/{pid}/cwd/{file}")
+    };
+    let written = files
+        .read(&path)
+        .map(gunicorn::configuration)
+        .unwrap_or_default();
+    let told = told.or(written);
+    let bind = told.bind.as_deref().unwrap_or("127.0.0.1:8000");
+    let bind = bind.split(',').next().unwrap_or(bind);
+    let place = match bind.strip_prefix("unix:") {
+        Some(path) => PartPlace::Socket(path.into()),
+        None if bind.contains(':') => address_of(bind)?,
+        None => address_of(&format!("{bind}:8000"))?,
+    };
+    let setting = |name, said: Option<(u64, usize)>| {
+        let (value, line) = said?;
+        Some(Setting {
+            name,
+            of: String::new(),
+            value: value as f64,
+            file: if line > 0 {
+                format!("{file}:{line}")
+            } else {
+                String::new()
+            },
+        })
+    };
+    let workers = setting("workers", told.workers);
+    // Classes that take many connections at once have no threads that could be used up.
+    let has_threads = told
+        .class
+        .as_deref()
+        .is_none_or(|class| ["sync", "gthread"].contains(&class));
+    let threads = if has_threads {
+        setting("threads", told.threads)
+    } else {
+        setting("threads", Some((CONNECTIONS, 0)))
+    };
+    let known = Known {
+        settings: workers.into_iter().chain(threads).collect(),
+        pid: Some(pid),
+    };
+    let source = format!("the command line of pid {pid}");
+    Some(found(PartKind::Gunicorn, place, known, source))
+}
+
+/// Connections that a worker of an asynchronous class takes when nothing else is said (`worker_connections`).
+const CONNECTIONS: u64 = 1000;
+
+/// A program that shows figures of another: which of them are meant is for people to say.
+fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
+    let listens = words.iter().find_map(|word| {
+        word.trim_start_matches('-')
+            .strip_prefix("web.listen-address=")
+    });
+    let port = match (listens, comm) {
+        (Some(listens), _) => listens.rsplit(':').next().unwrap_or("9100"),
+        (None, "node_exporter" | "prometheus-node") => "9100",
+        (None, _) => "PORT",
+    };
+    files.tell(
+        &format!("exporter {pid}"),
+        &format!(
+            "{comm} (pid {pid}) shows figures; to have some of them watched, choose them: `watch: {{ auto: true, prometheus: {{ \
+             url: http://127.0.0.1:{port}/metrics, series: [NAME, …] }} }}`"
+        ),
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parts;
+    use super::*;
+
+    #[test]
+    fn servers_are_found_by_what_their_files_say() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &str| {
+            let path = root.path().join("proc").join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        put("7/comm", "pgbouncer\n");
+        put(
+            "7/cmdline",
+            "/usr/sbin/pgbouncer\0/etc/pgbouncer/pgbouncer.ini\0",
+        );
+        let ini = "[databases]\nshop = host=db pool_size=5\n[pgbouncer]\nlisten_addr = *\nlisten_port = 6433\ndefault_pool_size = 20\n";
+        put("7/root/etc/pgbouncer/pgbouncer.ini", ini);
+        for (pid, parent) in [(8, 1), (9, 8)] {
+            put(&format!("{pid}/comm"), "gunicorn\n");
+            put(
+                &format!("{pid}/stat"),
+                &format!("{pid} (gunicorn) S {parent} 0"),
+            );
+            put(
+                &format!("{pid}/cmdline"),
+                "python3\0/usr/bin/gunicorn\0-w\0003\0app:app\0",
+            );
+            put(
+                &format!("{pid}/cwd/gunicorn.conf.py"),
+                "bind = '127.0.0.1:8001'\nthreads = 2\n",
+            );
+        }
+        put("10/comm", "apache2\n");
+        put("10/cmdline", "/usr/sbin/apache2\0-k\0start\0");
+        put(
+            "10/root/etc/apache2/apache2.conf",
+            "IncludeOptional mods-enabled/*.conf\nListen 8080\n",
+        );
+        let status = "<Location /server-status>\nSetHandler server-status\n</Location>\nMaxRequestWorkers 150\n";
+        put("10/root/etc/apache2/mods-enabled/status.conf", status);
+        put("11/comm", "prometheus-node\n");
+        put("11/cmdline", "/usr/bin/prometheus-node-exporter\0");
+        let mut files = Files::new(root.path().to_owned());
+        let mut found = parts(&mut files, Vec::new(), true);
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        let shown: Vec<String> = found.iter().map(|(part, _)| part.to_string()).collect();
+        assert_eq!(
+            shown,
+            [
+                "pgbouncer at 127.0.0.1:6433",
+                "Apache at http://127.0.0.1:8080/server-status",
+                "gunicorn at 127.0.0.1:8001",
+            ]
+        );
+        let settings = found.iter().flat_map(|(_, known)| &known.settings);
+        let settings: Vec<_> = settings
+            .map(|one| (one.name, one.value.to_string(), one.file.as_str()))
+            .collect();
+        let right = [
+            (
+                "default_pool_size",
+                "20".to_owned(),
+                "/etc/pgbouncer/pgbouncer.ini:6",
+            ),
+            (
+                "pool_size",
+                "5".to_owned(),
+                "/etc/pgbouncer/pgbouncer.ini:2",
+            ),
+            (
+                "MaxRequestWorkers",
+                "150".to_owned(),
+                "/etc/apache2/mods-enabled/status.conf:4",
+            ),
+            ("workers", "3".to_owned(), ""),
+            ("threads", "2".to_owned(), "gunicorn.conf.py:2"),
+        ];
+        assert_eq!(settings, right);
+        let notes = files.notes().join("\n");
+        assert!(
+            notes.contains("url: http://127.0.0.1:9100/metrics, series: [NAME, …]"),
+            "{notes}"
+        );
+    }
+}

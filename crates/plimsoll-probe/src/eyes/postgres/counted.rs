@@ -1,0 +1,382 @@
+//! What PostgreSQL's extension `pg_stat_statements` counts of each statement, and the plans of those that cost most.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use plimsoll_model::metric;
+
+use super::super::fault::Fault;
+use super::super::figures::Figures;
+use super::super::link::{Link, shortly};
+use super::super::statements::{Statements, TIME, Totals};
+use super::wire::Session;
+use super::{DENIED, TOO_LONG};
+use crate::parse::plan::{parameters, plan};
+use crate::parse::statement::shape;
+
+/// Whether statements are counted, and which indexes only cost.
+const FOUND: &str = "\
+SELECT 'database', current_database();
+SELECT 'preloaded', setting FROM pg_settings WHERE name = 'shared_preload_libraries';
+SELECT 'extension', quote_ident(n.nspname), e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+  WHERE e.extname = 'pg_stat_statements';";
+const INDEXES: &str = "\
+SELECT 'twice', a.indexrelid::regclass, a.indrelid::regclass, b.indexrelid::regclass FROM pg_index a JOIN pg_index b
+  ON a.indrelid = b.indrelid AND a.indexrelid <> b.indexrelid AND a.indkey::text = b.indkey::text
+  AND a.indclass::text = b.indclass::text AND a.indoption::text = b.indoption::text
+  WHERE a.indpred IS NULL AND b.indpred IS NULL AND a.indexprs IS NULL AND b.indexprs IS NULL AND NOT a.indisunique
+  AND (b.indisunique OR a.indexrelid > b.indexrelid) AND a.indrelid >= 16384 LIMIT 3;
+SELECT 'unused', quote_ident(s.schemaname) || '.' || quote_ident(s.indexrelname), s.relname,
+  pg_relation_size(s.indexrelid) / 1048576 FROM pg_stat_user_indexes s JOIN pg_index i USING (indexrelid)
+  WHERE s.idx_scan = 0 AND NOT i.indisunique AND pg_relation_size(s.indexrelid) > 10485760 ORDER BY 4 DESC LIMIT 3;";
+/// Statements that are looked at.
+const SEEN_MAX: usize = 1000;
+/// Texts that are asked for at once, and kept.
+const TEXTS_AT_ONCE: usize = 40;
+const TEXTS_MAX: usize = 2000;
+/// Longest text of a statement, characters; a longer one is cut off and has no plan.
+const TEXT_LEN_MAX: usize = 2000;
+/// Values that a statement may take to be planned.
+const PARAMETERS_MAX: usize = 200;
+/// Plans of a run.
+const PLANS_MAX: usize = 16;
+/// What must be left of a question's time: what sessions do tells more.
+const TIME_MIN: Duration = Duration::from_millis(400);
+
+/// What is counted.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    statements: Statements,
+    /// The extension's schema; `None` where nothing is counted.
+    schema: Option<String>,
+    /// What its column of times is called.
+    time: &'static str,
+    /// By the number of a statement.
+    texts: BTreeMap<String, String>,
+    /// By form: steps and cost.
+    plans: BTreeMap<String, (String, f64)>,
+    tried: BTreeSet<String>,
+    /// Keys, of which each is told once, and texts.
+    notes: Vec<(&'static str, String)>,
+    was_looked_at: bool,
+    /// It is known for this session what is counted.
+    is_settled: bool,
+}
+
+impl Counted {
+    /// Another session has begun.
+    pub(super) fn renew(&mut self) {
+        self.is_settled = false;
+    }
+
+    /// Finds out, in a session that has begun, what is counted.
+    fn begin(&mut self, session: &mut Session, link: &mut Link) -> Result<(), Fault> {
+        let mut lines = String::new();
+        session.ask(link, FOUND, &mut lines)?;
+        if !self.was_looked_at {
+            let before = lines.len();
+            match session.ask(link, INDEXES, &mut lines) {
+                Ok(()) | Err(Fault::Said { .. }) => {}
+                Err(fault) => return Err(fault),
+            }
+            self.tell_indexes(&lines[before..]);
+            self.was_looked_at = true;
+        }
+        self.settle(&lines);
+        if self.schema.is_some() && (12..16).contains(&session.version) {
+            let plans = "SET plan_cache_mode = force_generic_plan";
+            session.ask(link, plans, &mut String::new())?;
+        }
+        Ok(())
+    }
+
+    /// What the extension is called here, or what would count statements.
+    fn settle(&mut self, lines: &str) {
+        let value = |word: &str| {
+            lines
+                .lines()
+                .find_map(|line| line.strip_prefix(word)?.strip_prefix('\t'))
+        };
+        let extension = value("extension").and_then(|rest| rest.split_once('\t'));
+        if let Some((schema, version)) = extension {
+            let minor = version
+                .strip_prefix("1.")
+                .and_then(|minor| minor.parse::<u32>().ok());
+            self.time = if minor.is_some_and(|minor| minor < 8) {
+                "total_time"
+            } else {
+                "total_exec_time"
+            };
+            self.schema = Some(schema.to_owned());
+            return;
+        }
+        self.schema = None;
+        let database = value("database").unwrap_or_default();
+        let create = format!("in database {database} `CREATE EXTENSION pg_stat_statements`");
+        let loaded = value("preloaded");
+        let text = match loaded {
+            Some(loaded) if loaded.contains("pg_stat_statements") => {
+                format!(
+                    "PostgreSQL counts statements, and does not show them here; as an administrator, {create}"
+                )
+            }
+            _ => {
+                let before = loaded
+                    .unwrap_or_default()
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|name| !name.is_empty());
+                let before: String = before.fold(String::new(), |mut text, name| {
+                    let _ = write!(text, "'{name}', ");
+                    text
+                });
+                format!(
+                    "PostgreSQL does not count statements; as an administrator `ALTER SYSTEM SET shared_preload_libraries = \
+                     {before}'pg_stat_statements'`, restart it by `systemctl restart postgresql`, then {create}"
+                )
+            }
+        };
+        self.notes.push(("not counted", text));
+    }
+
+    fn tell_indexes(&mut self, lines: &str) {
+        for line in lines.lines() {
+            let values: Vec<&str> = line.split('\t').collect();
+            match values[..] {
+                ["twice", index, table, same] => self.notes.push((
+                    "index twice",
+                    format!(
+                        "PostgreSQL holds an index of {table} twice: {index} is the same as {same}, and each write keeps both up to \
+                         date; `DROP INDEX CONCURRENTLY {index}`"
+                    ),
+                )),
+                ["unused", index, table, mebibytes] => self.notes.push((
+                    "index unused",
+                    format!(
+                        "no statement has used the index {index} of {table} ({mebibytes} MiB) since PostgreSQL's statistics began, and \
+                         each write keeps it up to date; unless a replica uses it, `DROP INDEX CONCURRENTLY {index}`"
+                    ),
+                )),
+                _ => {}
+            }
+        }
+    }
+
+    /// Looks once, where there is time for it.
+    pub(super) fn look(&mut self, session: &mut Session, link: &mut Link) -> Result<(), Fault> {
+        if !link.has_time(TIME_MIN) {
+            return Ok(());
+        }
+        if !self.is_settled {
+            match self.begin(session, link) {
+                Ok(()) => self.is_settled = true,
+                Err(Fault::Said { .. }) => return Ok(()),
+                Err(fault) => return Err(fault),
+            }
+        }
+        let Some(schema) = self.schema.clone() else {
+            return Ok(());
+        };
+        match self.count(session, link, &schema) {
+            Ok(()) => {}
+            Err(Fault::Said { code, .. }) if code == TOO_LONG => return Ok(()),
+            Err(Fault::Said { message, .. }) => {
+                self.schema = None;
+                let text = format!(
+                    "PostgreSQL does not show what it counts of statements ({})",
+                    shortly(&message)
+                );
+                self.notes.push(("not counted", text));
+                return Ok(());
+            }
+            Err(fault) => return Err(fault),
+        }
+        if link.has_time(TIME_MIN) {
+            self.explain(session, link)?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, session: &mut Session, link: &mut Link, schema: &str) -> Result<(), Fault> {
+        let question = format!(
+            "SELECT queryid, sum(calls)::bigint, (sum({}) * 1000)::bigint, sum(rows)::bigint, \
+             sum(shared_blks_hit + shared_blks_read)::bigint, \
+             (sum(temp_blks_written) * current_setting('block_size')::bigint)::bigint \
+             FROM {schema}.pg_stat_statements(false) WHERE queryid IS NOT NULL GROUP BY 1 ORDER BY 3 DESC LIMIT {SEEN_MAX}",
+            self.time
+        );
+        let mut lines = String::new();
+        session.ask(link, &question, &mut lines)?;
+        let seen: Vec<(String, Totals)> = lines.lines().filter_map(totals).collect();
+        let risen = self.statements.risen(&seen).into_iter();
+        let unknown: Vec<&str> = risen
+            .filter(|id| !self.texts.contains_key(*id))
+            .take(TEXTS_AT_ONCE)
+            .collect();
+        if !unknown.is_empty() {
+            let question = format!(
+                "SELECT queryid, left(query, {TEXT_LEN_MAX}) FROM {schema}.pg_stat_statements(true) WHERE queryid IN ({}) LIMIT 200",
+                unknown.join(", ")
+            );
+            let mut lines = String::new();
+            session.ask(link, &question, &mut lines)?;
+            if self.texts.len() > TEXTS_MAX {
+                self.texts.clear();
+            }
+            let read = lines.lines().filter_map(|line| line.split_once('\t'));
+            self.texts
+                .extend(read.map(|(id, text)| (id.to_owned(), text.to_owned())));
+        }
+        let texts = &self.texts;
+        self.statements
+            .take(seen, SEEN_MAX, |id| texts.get(id).cloned());
+        Ok(())
+    }
+
+    /// Asks for the plan of the dearest statement that has none yet. Nothing is carried out: it is planned for any values.
+    fn explain(&mut self, session: &mut Session, link: &mut Link) -> Result<(), Fault> {
+        let dearest = self.statements.dearest();
+        let untried = dearest.iter().find(|form| !self.tried.contains(**form));
+        let Some(form) = untried.map(|form| (*form).to_owned()) else {
+            return Ok(());
+        };
+        if self.tried.len() >= PLANS_MAX {
+            return Ok(());
+        }
+        let text = self
+            .texts
+            .values()
+            .find(|text| can_be_planned(text) && shape(text) == form)
+            .cloned();
+        self.tried.insert(form.clone());
+        let Some(text) = text else { return Ok(()) };
+        match planned(session, link, &text) {
+            Ok(lines) => {
+                if let Some(plan) = plan(&lines) {
+                    self.plans.insert(form, plan);
+                }
+                Ok(())
+            }
+            Err(Fault::Said { code, .. }) if DENIED.contains(&code.as_str()) => {
+                let text = "PostgreSQL shows this role no plans of statements; as an administrator: `GRANT pg_read_all_data TO …`";
+                self.notes.push(("no plans", text.to_owned()));
+                Ok(())
+            }
+            // Not every statement can be planned without its values.
+            Err(Fault::Said { .. }) => Ok(()),
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// Tells what was counted in the last look.
+    pub(super) fn tell(&mut self, figures: &mut Figures<'_>) {
+        for (key, text) in self.notes.drain(..) {
+            figures.note(key, &text);
+        }
+        if self.schema.is_none() {
+            return;
+        }
+        self.statements.tell(figures);
+        for (form, (plan, cost)) in &self.plans {
+            let of = [("statement", form.as_str()), ("plan", plan.as_str())];
+            figures.level(metric::STATEMENT_PLAN, &of, Some(*cost));
+        }
+    }
+}
+
+/// A statement's number and totals.
+fn totals(line: &str) -> Option<(String, Totals)> {
+    let mut values = line.split('\t');
+    let id = values.next()?;
+    id.parse::<i64>().ok()?;
+    let mut number = || values.next()?.parse::<u64>().ok();
+    let mut totals = Totals::default();
+    totals[0] = Some(number()?);
+    totals[TIME] = Some(number()?);
+    totals[2] = number();
+    totals[7] = number();
+    totals[8] = number();
+    Some((id.to_owned(), totals))
+}
+
+/// Whether a statement reads rows, is whole, and is only one.
+fn can_be_planned(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    let is_one = !text.trim_end().trim_end_matches(';').contains(';') && !text.contains("--");
+    let is_known = ["SELECT", "WITH"]
+        .iter()
+        .any(|word| first.eq_ignore_ascii_case(word));
+    is_one && is_known && text.chars().count() < TEXT_LEN_MAX && parameters(text) <= PARAMETERS_MAX
+}
+
+/// The plan of a statement for any values.
+fn planned(session: &mut Session, link: &mut Link, text: &str) -> Result<String, Fault> {
+    let (mut lines, mut nothing) = (String::new(), String::new());
+    let count = parameters(text);
+    if session.version >= 16 {
+        session.ask(link, &format!("EXPLAIN (GENERIC_PLAN) {text}"), &mut lines)?;
+    } else if count == 0 {
+        session.ask(link, &format!("EXPLAIN {text}"), &mut lines)?;
+    } else {
+        session.ask(
+            link,
+            &format!("PREPARE plimsoll_plan AS {text}"),
+            &mut nothing,
+        )?;
+        let values = vec!["NULL"; count].join(", ");
+        let asked = session.ask(
+            link,
+            &format!("EXPLAIN EXECUTE plimsoll_plan({values})"),
+            &mut lines,
+        );
+        let ended = session.ask(link, "DEALLOCATE plimsoll_plan", &mut nothing);
+        asked.and(ended)?;
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_count_statements_is_told_exactly() {
+        let told = |lines: &str| {
+            let mut counted = Counted::default();
+            counted.settle(lines);
+            counted.notes.pop().map(|(_, text)| text)
+        };
+        let not_loaded = told("database\tshop\npreloaded\tauto_explain, x\n").unwrap();
+        let commands = [
+            "`ALTER SYSTEM SET shared_preload_libraries = 'auto_explain', 'x', 'pg_stat_statements'`",
+            "in database shop `CREATE EXTENSION pg_stat_statements`",
+        ];
+        assert!(
+            commands.iter().all(|command| not_loaded.contains(command)),
+            "{not_loaded}"
+        );
+        let not_made = told("database\tshop\npreloaded\tpg_stat_statements\n").unwrap();
+        assert!(
+            not_made.contains(commands[1]) && !not_made.contains("ALTER"),
+            "{not_made}"
+        );
+        assert_eq!(told("extension\tpublic\t1.10\n"), None);
+    }
+
+    #[test]
+    fn only_single_whole_statements_are_planned() {
+        for (text, right) in [
+            ("SELECT a FROM t WHERE b = $1", true),
+            ("with x AS (SELECT 1) SELECT * FROM x;", true),
+            ("UPDATE t SET n = $1", false),
+            ("SELECT 1; DROP TABLE t", false),
+            ("SELECT a -- not b", false),
+            ("SELECT $99999999999", false),
+            ("CALL x()", false),
+            ("", false),
+        ] {
+            assert_eq!(can_be_planned(text), right, "{text}");
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Chosen series of a page of figures in the format of Prometheus.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::metric;
+use plimsoll_model::part::{PartPlace, Selector};
+
+use super::Source;
+use super::figures::Figures;
+use super::link::{Blind, Link, get_once, shortly};
+use crate::clock;
+use crate::parse::prometheus::{self, Page, Sample};
+
+/// Where the page is when only its server is said.
+const PATH: &str = "/metrics";
+/// Series taken of one page.
+const SERIES_MAX: usize = 128;
+/// Longest text of a series' own labels, bytes.
+const LABELS_LEN_MAX: usize = 200;
+/// Names that are told where one was not found.
+const NEAR_MAX: usize = 3;
+/// What tells one life of a program from the next.
+const STARTED: &str = "process_start_time_seconds";
+
+/// A page of figures.
+#[derive(Debug, Default)]
+pub(crate) struct Prometheus {
+    series: Vec<Selector>,
+    /// Counters by series as they were last, and when that was.
+    before: BTreeMap<String, f64>,
+    before_ns: u64,
+    was_read: bool,
+}
+
+impl Prometheus {
+    pub(crate) fn new(place: &PartPlace) -> Self {
+        let series = match place {
+            PartPlace::Figures { series, .. } => series.clone(),
+            _ => Vec::new(),
+        };
+        Self {
+            series,
+            ..Self::default()
+        }
+    }
+
+    /// What was chosen and is not there, with what is there under names that begin alike.
+    fn missing(&self, page: &Page) -> Option<String> {
+        let is_there = |wanted: &&Selector| {
+            let mut samples = page.samples.iter();
+            samples.any(|sample| wanted.fits(&sample.name, &sample.labels))
+        };
+        let missing: Vec<&Selector> = self
+            .series
+            .iter()
+            .filter(|wanted| !is_there(wanted))
+            .collect();
+        let first = missing.first()?;
+        let beginning = first.name().split('_').next().unwrap_or_default();
+        let near = page.names.iter().filter(|name| name.starts_with(beginning));
+        let near: Vec<&str> = near.take(NEAR_MAX).map(String::as_str).collect();
+        let near = if near.is_empty() {
+            String::new()
+        } else {
+            format!("; there are {}, …", near.join(", "))
+        };
+        let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+        Some(format!(
+            "{} is not among the {} names of the page of figures{near}",
+            missing.join(", "),
+            page.names.len()
+        ))
+    }
+
+    fn is_wanted(&self, sample: &Sample) -> bool {
+        let mut series = self.series.iter();
+        series.any(|wanted| wanted.fits(&sample.name, &sample.labels))
+    }
+}
+
+/// A series' own labels in one: `code:500 method:get`.
+fn own_labels(sample: &Sample) -> String {
+    let mut text = String::new();
+    for (name, value) in &sample.labels {
+        if !text.is_empty() {
+            text.push(' ');
+        }
+        text.push_str(name);
+        text.push(':');
+        text.push_str(value);
+        if text.len() > LABELS_LEN_MAX {
+            text = text.chars().take(LABELS_LEN_MAX / 4).collect();
+            text.push('…');
+            break;
+        }
+    }
+    text
+}
+
+impl Source for Prometheus {
+    fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
+        let path = link.place().path().unwrap_or(PATH).to_owned();
+        get_once(link, &path)
+    }
+
+    fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
+        let page = prometheus::page(text, |name| {
+            name == STARTED || self.series.iter().any(|wanted| wanted.fits_name(name))
+        });
+        if page.names.is_empty() {
+            return Err(Blind::Strange(shortly(text)));
+        }
+        let started = page.samples.iter().find(|sample| sample.name == STARTED);
+        if let Some(started) = started {
+            figures.identity(&started.value.to_string());
+        }
+        if !self.was_read
+            && let Some(missing) = self.missing(&page)
+        {
+            figures.note("missing", &missing);
+        }
+        self.was_read = true;
+        let now_ns = clock::now_ns();
+        let seconds = now_ns.saturating_sub(self.before_ns) as f64 / 1e9;
+        let mut totals = BTreeMap::new();
+        let wanted = page.samples.iter().filter(|sample| self.is_wanted(sample));
+        for (index, sample) in wanted.enumerate() {
+            if index >= SERIES_MAX {
+                let text = format!(
+                    "of a page of figures only {SERIES_MAX} series are taken: choose fewer, by labels"
+                );
+                figures.note("too many", &text);
+                break;
+            }
+            let own = own_labels(sample);
+            let labels = [("name", sample.name.as_str()), ("of", own.as_str())];
+            let labels = &labels[..if own.is_empty() { 1 } else { 2 }];
+            if !sample.is_counter {
+                figures.level(metric::FIGURES_LEVEL, labels, Some(sample.value));
+                continue;
+            }
+            let key = metric::series(&sample.name, labels);
+            // A counter that fell was set back: that second's increase is left out.
+            let risen = self.before.get(&key).map(|before| sample.value - before);
+            let risen = risen.filter(|&risen| risen >= 0.0 && seconds > 0.0);
+            let per_second = risen.map(|risen| risen / seconds);
+            figures.level(metric::FIGURES_INCREASE, labels, per_second);
+            totals.insert(key, sample.value);
+        }
+        self.before = totals;
+        self.before_ns = now_ns;
+        Ok(())
+    }
+
+    fn remedy(&self, blind: &Blind) -> String {
+        match blind {
+            Blind::Denied(_) => "let this machine in without a login: it is asked without one".to_owned(),
+            _ => "say where the page is, such as `watch: { prometheus: { url: http://127.0.0.1:9100/metrics, series: […] } }`; \
+                https:// is not asked yet"
+                .to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_labels_are_one_text() {
+        let mut sample = Sample {
+            name: "a".to_owned(),
+            labels: vec![
+                ("code".to_owned(), "500".to_owned()),
+                ("m".to_owned(), "get".to_owned()),
+            ],
+            value: 1.0,
+            is_counter: true,
+        };
+        assert_eq!(own_labels(&sample), "code:500 m:get");
+        sample.labels[0].1 = "é".repeat(400);
+        let text = own_labels(&sample);
+        assert!(
+            text.len() <= LABELS_LEN_MAX && text.ends_with('…'),
+            "{text}"
+        );
+    }
+}

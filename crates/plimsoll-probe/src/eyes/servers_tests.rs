@@ -1,0 +1,258 @@
+//! Eyes on real poolers, servers and pages of figures, and what databases count of statements.
+
+use std::net::TcpStream;
+
+use plimsoll_model::metric::series;
+use plimsoll_model::part::{Login, PartPlace, Selector};
+use plimsoll_testkit::program::Haproxy;
+use plimsoll_testkit::program::databases::{Mariadb, Postgres};
+use plimsoll_testkit::program::servers::{Gunicorn, Pgbouncer};
+
+use super::tests::{LONG, Watched};
+use super::*;
+
+fn over(kind: PartKind, place: PartPlace, user: &str, password: &str) -> Watched {
+    let login = (!user.is_empty()).then(|| Login {
+        user: user.to_owned(),
+        password: password.to_owned(),
+        database: String::new(),
+    });
+    Watched::over(vec![Part { kind, place, login }], LONG)
+}
+
+fn tcp(address: std::net::SocketAddr) -> PartPlace {
+    PartPlace::Tcp {
+        host: address.ip().to_string(),
+        port: address.port(),
+    }
+}
+
+#[test]
+fn chosen_series_of_a_page_are_seen_and_missing_ones_are_told() {
+    let web = "http-request use-service prometheus-exporter if { path /metrics }";
+    let haproxy = Haproxy::start(web, "  server s1 127.0.0.1:1");
+    let chosen = [
+        "haproxy_process_nbthread",
+        "haproxy_frontend_sess*{proxy=web}",
+        "haproxy_dreams",
+    ];
+    let place = PartPlace::Figures {
+        host: haproxy.address.ip().to_string(),
+        port: haproxy.address.port(),
+        path: "/metrics".to_owned(),
+        series: chosen
+            .iter()
+            .filter_map(|text| Selector::parse(text))
+            .collect(),
+    };
+    let at = place.to_string();
+    let mut watched = over(PartKind::Prometheus, place, "", "");
+    watched.look();
+    let seen = watched.look().values;
+    let level = series(
+        metric::FIGURES_LEVEL,
+        &[("at", &at), ("name", "haproxy_process_nbthread")],
+    );
+    assert!(
+        seen.get(&level).is_some_and(|&threads| threads >= 1.0),
+        "{seen:#?}"
+    );
+    let labels = [
+        ("at", at.as_str()),
+        ("name", "haproxy_frontend_sessions_total"),
+        ("of", "proxy:web"),
+    ];
+    // Each look is a session.
+    let increase = series(metric::FIGURES_INCREASE, &labels);
+    assert!(
+        seen.get(&increase).is_some_and(|&sessions| sessions > 0.0),
+        "{seen:#?}"
+    );
+    let notes = watched.notes();
+    let says = ["haproxy_dreams is not among the", "there are haproxy_"];
+    assert!(says.iter().all(|says| notes.contains(says)), "{notes}");
+    assert_eq!(notes.lines().count(), 1, "{notes}");
+}
+
+#[test]
+fn clients_that_wait_for_pgbouncer_are_seen() {
+    let database = Postgres::start("");
+    let pooler = Pgbouncer::start(&database, 2);
+    let at = pooler.address.to_string();
+    let mut watched = over(PartKind::Pgbouncer, tcp(pooler.address), "", "");
+    let _held = ["BEGIN; SELECT 1;\n"; 2].map(|statements| pooler.hold(statements));
+    let of = |metric: &str, state: &str| {
+        let labels = [
+            ("at", at.as_str()),
+            ("pool", "postgres/postgres"),
+            ("state", state),
+        ];
+        series(metric, &labels)
+    };
+    let used = of(metric::PGBOUNCER_SESSIONS, "active");
+    while watched.look().values.get(&used) != Some(&2.0) {}
+    let _waiting = pooler.hold("SELECT 1;\n");
+    let waiting = of(metric::PGBOUNCER_CLIENTS, "waiting");
+    let seen = std::iter::repeat_with(|| watched.look().values);
+    let mut seen = seen.skip_while(|seen| seen.get(&waiting) != Some(&1.0));
+    let seen = seen.next().unwrap();
+    let size = [
+        ("at", at.as_str()),
+        ("setting", "pool_size"),
+        ("of", "postgres"),
+    ];
+    assert_eq!(
+        seen.get(&series(metric::SETTING, &size)),
+        Some(&2.0),
+        "{seen:#?}"
+    );
+    assert_eq!(
+        seen.get(&of(metric::PGBOUNCER_SESSIONS, "idle")),
+        Some(&0.0),
+        "{seen:#?}"
+    );
+    assert_eq!(watched.notes(), "");
+}
+
+#[test]
+fn connections_that_wait_for_gunicorn_are_seen() {
+    let gunicorn = Gunicorn::start(1, "0.1");
+    let at = gunicorn.address.to_string();
+    let mut watched = over(PartKind::Gunicorn, tcp(gunicorn.address), "", "");
+    let of = |metric: &str| series(metric, &[("at", &at)]);
+    let (taken, waiting) = (of(metric::GUNICORN_TAKEN), of(metric::GUNICORN_WAITING));
+    // A worker waits for the request of the connection that it has taken.
+    let _one = TcpStream::connect(gunicorn.address).unwrap();
+    while watched.look().values.get(&taken) != Some(&1.0) {}
+    let _other = TcpStream::connect(gunicorn.address).unwrap();
+    let seen = watched.look().values;
+    assert_eq!(
+        (seen.get(&taken), seen.get(&waiting)),
+        (Some(&1.0), Some(&1.0)),
+        "{seen:#?}"
+    );
+    assert_eq!(watched.notes(), "");
+    drop(gunicorn);
+    watched.look();
+    assert!(
+        watched
+            .notes()
+            .contains("nobody listens there on this machine"),
+        "{}",
+        watched.notes()
+    );
+}
+
+#[test]
+fn postgres_tells_what_statements_cost_and_how_they_are_planned() {
+    let server = Postgres::start("");
+    server.say(
+        "CREATE ROLE eye LOGIN PASSWORD 'seen' IN ROLE pg_monitor, pg_read_all_data; \
+         CREATE TABLE orders AS SELECT i AS id, i AS customer FROM generate_series(1, 2000) i; \
+         CREATE INDEX one ON orders (id); CREATE INDEX other ON orders (id); ANALYZE orders",
+    );
+    let at = server.address.to_string();
+    let mut watched = over(PartKind::Postgres, tcp(server.address), "eye", "seen");
+    watched.look();
+    for customer in 1..=3 {
+        server.say(&format!(
+            "SELECT count(*) FROM orders WHERE customer = {customer}"
+        ));
+    }
+    let seen = watched.look().values;
+    let labels = [
+        ("at", at.as_str()),
+        (
+            "statement",
+            "SELECT count(*) FROM orders WHERE customer is ?",
+        ),
+    ];
+    for metric in [
+        metric::STATEMENT_CALLS,
+        metric::STATEMENT_TIME,
+        metric::STATEMENT_ROWS,
+        metric::STATEMENT_BLOCKS,
+    ] {
+        let value = seen.get(&series(metric, &labels));
+        assert!(
+            value.is_some_and(|&value| value > 0.0),
+            "{metric} in {seen:#?}"
+        );
+    }
+    let plans: Vec<&String> = seen
+        .keys()
+        .filter(|name| name.starts_with(metric::STATEMENT_PLAN))
+        .collect();
+    let right = "Seq Scan on orders with filter (customer is ?)";
+    assert!(plans.iter().any(|plan| plan.contains(right)), "{plans:#?}");
+    // What was counted before, and what the eye asks itself, is none of the run's.
+    let others = seen
+        .keys()
+        .filter(|name| name.starts_with(metric::STATEMENT_CALLS));
+    assert_eq!(others.count(), 1, "{seen:#?}");
+    let notes = watched.notes();
+    assert!(
+        notes.contains("`DROP INDEX CONCURRENTLY other`") && notes.lines().count() == 1,
+        "{notes}"
+    );
+}
+
+#[test]
+fn postgres_that_does_not_show_statements_is_told_what_would() {
+    let server = Postgres::start("");
+    server.say("DROP EXTENSION pg_stat_statements; CREATE ROLE eye LOGIN PASSWORD 'seen' IN ROLE pg_monitor");
+    let mut watched = over(PartKind::Postgres, tcp(server.address), "eye", "seen");
+    watched.look();
+    watched.look();
+    let notes = watched.notes();
+    let says = "as an administrator, in database postgres `CREATE EXTENSION pg_stat_statements`";
+    assert!(
+        notes.contains(says) && notes.lines().count() == 1,
+        "{notes}"
+    );
+}
+
+#[test]
+fn mariadb_tells_what_statements_cost() {
+    let server = Mariadb::start("");
+    server.say(
+        "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY, customer INT); \
+         INSERT INTO orders SELECT seq, seq FROM seq_1_to_2000; \
+         CREATE USER eye@localhost IDENTIFIED BY 'seen'; GRANT PROCESS ON *.* TO eye@localhost",
+    );
+    let at = server.socket.display().to_string();
+    let socket = || PartPlace::Socket(server.socket.clone());
+    let mut watched = over(PartKind::Mysql, socket(), "root", "");
+    watched.look();
+    server.say("SELECT COUNT(*) FROM shop.orders WHERE customer = 5");
+    let seen = watched.look().values;
+    let labels = [
+        ("at", at.as_str()),
+        (
+            "statement",
+            "SELECT COUNT (*) FROM shop.orders WHERE customer is ?",
+        ),
+    ];
+    for metric in [
+        metric::STATEMENT_CALLS,
+        metric::STATEMENT_TIME,
+        metric::STATEMENT_EXAMINED,
+        metric::STATEMENT_SCANS,
+    ] {
+        let value = seen.get(&series(metric, &labels));
+        assert!(
+            value.is_some_and(|&value| value > 0.0),
+            "{metric} in {seen:#?}"
+        );
+    }
+    assert_eq!(watched.notes(), "");
+    let mut watched = over(PartKind::Mysql, socket(), "eye", "seen");
+    watched.look();
+    assert!(
+        watched
+            .notes()
+            .contains("`GRANT SELECT ON performance_schema.* TO …`"),
+        "{}",
+        watched.notes()
+    );
+}

@@ -1,0 +1,100 @@
+//! The statements that cost most in the databases that were asked.
+
+use maud::{Markup, html};
+use plimsoll_analysis::statements::{self, StatementUse};
+
+use crate::number::{percent, short};
+use crate::report::Report;
+use crate::text::printable;
+
+/// A table of them; nothing where no database counts statements.
+pub(super) fn section(report: &Report<'_>) -> Markup {
+    let uses = statements::of(report.run);
+    if uses.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="statements-heading" {
+            h2 #statements-heading { "The statements that cost most" }
+            p.lead {
+                "What databases counted of each statement during the whole run, without the values in it. Shares are of the time of the \
+                 statements that were counted by name. Calls for each request are those of this run's requests; others may have \
+                 used the database too."
+            }
+            div.scroll tabindex="0" role="region" aria-labelledby="statements-heading" {
+                table.evidence {
+                    thead { tr {
+                        th scope="col" { "statement" }
+                        th scope="col" { "share of the time" }
+                        th scope="col" { "calls per s" }
+                        th scope="col" { "per request" }
+                        th scope="col" { "ms each" }
+                        th scope="col" { "rows each" }
+                        th.text scope="col" { "what stands out" }
+                    } }
+                    tbody { @for seen in &uses { (row(seen)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(seen: &StatementUse) -> Markup {
+    html! {
+        tr {
+            th scope="row" { code { (printable(&seen.statement)) } small { (printable(&seen.at)) } }
+            td { (percent(seen.share)) }
+            td { (short(seen.calls)) }
+            td { @match seen.calls_per_request { Some(calls) => { (short(calls)) } None => { "–" } } }
+            td { (short(seen.each_ms)) }
+            td { (short(seen.rows)) }
+            td.text {
+                @for remark in remarks(seen) { p { (printable(&remark)) } }
+                @if let Some(index) = &seen.index { p { "index it lacks: " code { (printable(index)) } } }
+            }
+        }
+    }
+}
+
+/// What stands out, in words.
+fn remarks(seen: &StatementUse) -> Vec<String> {
+    /// Times in one request from which a statement is repeated.
+    const REPEATED: f64 = 10.0;
+    /// Rows looked at for one that is answered, from which most were looked at for nothing.
+    const IN_VAIN: f64 = 100.0;
+    /// Rows sorted each time that are worth a word.
+    const SORTED: f64 = 1000.0;
+    let above = |value: Option<f64>, bound: f64| value.filter(|&value| value > bound);
+    let mut remarks = Vec::new();
+    if let Some(calls) = above(seen.calls_per_request, REPEATED) {
+        remarks.push(format!("repeated {} times in each request", short(calls)));
+    }
+    if let Some(rows) = above(seen.examined_per_row, IN_VAIN) {
+        remarks.push(format!(
+            "{} rows looked at for each row that it answers with",
+            short(rows)
+        ));
+    }
+    if let Some(share) = above(seen.without_index, 0.0) {
+        remarks.push(format!("{} of the calls without an index", percent(share)));
+    }
+    if let Some(rows) = above(seen.sorted, SORTED) {
+        remarks.push(format!("{} rows sorted each time", short(rows)));
+    }
+    if let Some(tables) = above(seen.on_disk, 0.0) {
+        remarks.push(format!(
+            "{} temporary tables on disk each time",
+            short(tables)
+        ));
+    }
+    if let Some(bytes) = above(seen.spilt, 0.0) {
+        remarks.push(format!(
+            "{} MiB written to temporary files each time",
+            short(bytes / 1_048_576.0)
+        ));
+    }
+    if let Some(plan) = &seen.plan {
+        remarks.push(format!("plan: {plan}"));
+    }
+    remarks
+}

@@ -1,0 +1,157 @@
+//! Poolers, and servers that run applications, from the system's packages.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use super::databases::{Held, Postgres, become_account, words};
+use super::{Program, folder, write};
+use crate::port;
+
+/// pgbouncer in transaction mode, which lets in whoever comes.
+#[derive(Debug)]
+pub struct Pgbouncer {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its configuration.
+    pub configuration: PathBuf,
+}
+
+impl Pgbouncer {
+    /// Starts it before PostgreSQL with so many sessions for each pool. Root becomes `postgres`.
+    #[must_use]
+    pub fn start(database: &Postgres, pool_size: u32) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let configuration = folder.path().join("pgbouncer.ini");
+        let text = format!(
+            "[databases]\npostgres = host={} port={} user=postgres\n[pgbouncer]\nlisten_addr = {}\nlisten_port = {}\n\
+             unix_socket_dir =\nauth_type = any\npool_mode = transaction\ndefault_pool_size = {pool_size}\n",
+            database.address.ip(),
+            database.address.port(),
+            address.ip(),
+            address.port()
+        );
+        write(&configuration, &text);
+        let account = become_account("postgres", folder.path());
+        let path = configuration.display().to_string();
+        let command = words(&account, &["/usr/sbin/pgbouncer", &path]);
+        Self {
+            program: Program::start(folder, &command, "process up"),
+            address,
+            configuration,
+        }
+    }
+
+    /// How clients come in.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("postgres://postgres@{}/postgres", self.address)
+    }
+}
+
+impl Pgbouncer {
+    /// Carries out statements in a session that stays as they leave it.
+    #[must_use]
+    pub fn hold(&self, statements: &str) -> Held {
+        Held::begin(&["psql", &self.url(), "-qX"], statements)
+    }
+}
+
+/// Apache with the prefork MPM and its status page, before another server.
+#[derive(Debug)]
+pub struct Apache {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its configuration.
+    pub configuration: PathBuf,
+}
+
+impl Apache {
+    /// Starts it with so many workers before `upstream`.
+    #[must_use]
+    pub fn start(workers: u32, upstream: SocketAddr) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let modules = [
+            "mpm_prefork",
+            "authz_core",
+            "authz_host",
+            "status",
+            "proxy",
+            "proxy_http",
+        ];
+        let modules: String = modules
+            .iter()
+            .map(|name| {
+                format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")
+            })
+            .collect();
+        let prefix = folder.path().display();
+        let is_root = rustix::process::geteuid().is_root();
+        let user = if is_root {
+            "User www-data\nGroup www-data\n"
+        } else {
+            ""
+        };
+        let text = format!(
+            "ServerRoot {prefix}\nDefaultRuntimeDir {prefix}\nPidFile {prefix}/pid\nListen {address}\nServerName localhost\n{user}\
+             ErrorLog /dev/stderr\n{modules}StartServers {workers}\nMinSpareServers 1\nServerLimit {workers}\n\
+             MaxRequestWorkers {workers}\n<Location \"/server-status\">\n  SetHandler server-status\n  Require local\n\
+             </Location>\nProxyPass \"/server-status\" \"!\"\nProxyPass \"/\" \"http://{upstream}/\"\n"
+        );
+        let configuration = folder.path().join("apache2.conf");
+        write(&configuration, &text);
+        let path = configuration.display().to_string();
+        let command = ["apache2", "-DFOREGROUND", "-f", &path];
+        Self {
+            program: Program::start(folder, &command, "resuming normal operations"),
+            address,
+            configuration,
+        }
+    }
+
+    /// Its status page.
+    #[must_use]
+    pub fn page(&self) -> String {
+        format!("http://{}/server-status", self.address)
+    }
+}
+
+/// gunicorn with synchronous workers and an application that sleeps for each request.
+#[derive(Debug)]
+pub struct Gunicorn {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Gunicorn {
+    /// Starts it.
+    #[must_use]
+    pub fn start(workers: u32, seconds: &str) -> Self {
+        let (folder, address) = (folder(), port::unused());
+        let text = format!(
+            "import time\ndef app(environ, start):\n    time.sleep({seconds})\n\
+             \x20   start('200 OK', [('Content-Type', 'text/plain')])\n    return [b'done']\n"
+        );
+        write(&folder.path().join("app.py"), &text);
+        let (bind, workers) = (address.to_string(), workers.to_string());
+        let command = [
+            "gunicorn",
+            "--bind",
+            &bind,
+            "--workers",
+            &workers,
+            "--graceful-timeout",
+            "1",
+            "app:app",
+        ];
+        Self {
+            program: Program::start(folder, &command, "Booting worker"),
+            address,
+        }
+    }
+}
