@@ -3,6 +3,7 @@
 //! A connection that waits for its next request holds no buffer. Everything a request needs is made when its head is
 //! complete and given back when its answer is with the client.
 
+mod asking;
 mod assembling;
 mod begin;
 mod cached;
@@ -34,6 +35,7 @@ use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
 use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
+use asking::Asking;
 use assembling::Assembling;
 use following::Following;
 use particulars::Particulars;
@@ -110,6 +112,8 @@ enum Stage {
     /// It is put together from what the edge asks itself.
     Assembling(Box<Assembling>),
     Tunnel(Box<Tunnel>),
+    /// The application is asked whether it may come to the hub.
+    Asking(Box<Asking>),
     /// It comes to the hub.
     Arriving(Box<Arrival>),
     /// It is a client of the hub, which has its socket.
@@ -187,7 +191,8 @@ impl Connection {
             Stage::Assembling(assembling) => assembling.memory(),
             Stage::Tunnel(tunnel) => tunnel.memory(),
             Stage::Visiting(visitor) => visitor.memory(),
-            Stage::Arriving(_)
+            Stage::Asking(_)
+            | Stage::Arriving(_)
             | Stage::Head
             | Stage::Frames(_)
             | Stage::Lingering(_)
@@ -212,6 +217,7 @@ impl Connection {
                 self.stage = Stage::Over;
                 Poll::Ready(())
             }
+            Stage::Asking(_) => self.poll_asking(cx),
             Stage::Arriving(_) => self.poll_arriving(cx),
             Stage::Visiting(visitor) => {
                 ready!(visitor.poll(cx, &self.event_loop));

@@ -10,9 +10,13 @@
 //! [`world::World`] is shared by all loops. Between it and a loop's [`house::House`] stands only an inbox, woken once for
 //! a batch. A client is a [`visitor::Visitor`]: a stage of its connection that holds no buffer.
 
+mod aggregate;
 pub(crate) mod client;
+pub(crate) mod dialog;
+pub(crate) mod hooks;
 pub(crate) mod house;
 mod inbox;
+mod ledger;
 pub(crate) mod publish;
 pub(crate) mod redis;
 mod seats;
@@ -24,7 +28,7 @@ pub(crate) mod world;
 
 use std::sync::Arc;
 
-use plimsoll_config::edge::{self, HubRule, HubSlow};
+use plimsoll_config::edge::{self, HubHooks, HubRule, HubSlow};
 use plimsoll_hub::audience::{Limits as AudienceLimits, Slow};
 use plimsoll_hub::channels::LOOPS_MAX;
 use plimsoll_hub::conflation::{Conflation, Mode};
@@ -40,10 +44,14 @@ use crate::clock::Clock;
 use crate::pool::lock;
 use crate::running::Control;
 use crate::settings::{Fault, ticks};
+use hooks::{Hooks, Links};
+use ledger::Bounds;
 use token::Gate;
 pub(crate) use view::{HubView, SharedView};
 use world::World;
 
+/// How much longer than the time-out what was made of messages is waited for, ms.
+const AGGREGATE_MORE_MS: u64 = 5000;
 /// Most fragments of a client's message.
 const FRAGMENTS_MAX: u32 = 64;
 
@@ -54,6 +62,8 @@ pub(crate) struct Hub {
     pub(crate) world: Arc<World>,
     /// `None` lets everybody read everything.
     pub(crate) gate: Option<Arc<Gate>>,
+    /// What an application is asked.
+    pub(crate) hooks: Option<Arc<Hooks>>,
 }
 
 impl Hub {
@@ -76,9 +86,19 @@ impl Hub {
             Some(before) if before.config.shared == config.shared => Arc::clone(&before.world),
             _ => Arc::new(World::new(config, loops, clock)),
         };
+        let before = before.filter(|before| Arc::ptr_eq(&before.world, &world));
+        let hooks = hooks_of(config).map(|hooks| {
+            let before = before.and_then(|before| before.hooks.as_ref());
+            // What is known stays known as long as the same is asked.
+            match before.filter(|before| before.config == hooks) {
+                Some(before) => Arc::clone(before),
+                None => Arc::new(Hooks::new(&hooks, Arc::clone(&world.asked), clock)),
+            }
+        });
         Ok(Self {
             config: config.clone(),
             world,
+            hooks,
             gate: config
                 .tokens
                 .as_ref()
@@ -135,6 +155,11 @@ impl Hub {
         is_listed.then_some(origin)
     }
 
+    /// How many connections users and tokens may have.
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds::new(&self.config, &self.world.ledger)
+    }
+
     /// What a client may have and ask for.
     fn audience_limits(&self) -> AudienceLimits {
         let config = &self.config;
@@ -163,19 +188,41 @@ impl Hub {
     }
 }
 
-/// The rules of all channels.
-fn rules(config: &edge::Hub) -> Rules {
-    let rules = config.channels.iter().map(rule);
-    Rules::new(rules.collect(), rule(&HubRule::of("*")))
+/// What an application is asked, if anything.
+fn hooks_of(config: &edge::Hub) -> Option<HubHooks> {
+    let mut rules = config.channels.iter();
+    let aggregates = rules.any(|rule| rule.aggregate.is_some());
+    let hooks = config.hooks.clone();
+    hooks.or_else(|| aggregates.then(HubHooks::none))
 }
 
-fn rule(config: &HubRule) -> Rule {
+/// Whether an application decides who may read.
+pub(crate) fn asks_about_reading(config: &edge::Hub) -> bool {
+    config.hooks.as_ref().is_some_and(hooks::decide_reading)
+}
+
+/// The rules of all channels.
+fn rules(config: &edge::Hub) -> Rules {
+    // Longer than an answer can take, so that whoever asks says what becomes of it.
+    let timeout = config
+        .hooks
+        .as_ref()
+        .map_or(HubHooks::none().timeout, |hooks| hooks.timeout);
+    let patience_ms = milliseconds(timeout).saturating_add(AGGREGATE_MORE_MS);
+    let rules = config
+        .channels
+        .iter()
+        .map(|config| rule(config, patience_ms));
+    Rules::new(rules.collect(), rule(&HubRule::of("*"), patience_ms))
+}
+
+fn rule(config: &HubRule, patience_ms: u64) -> Rule {
     let conflation = config.interval.map(|interval| Conflation {
         interval_ms: milliseconds(interval).max(1),
-        mode: if config.merges {
-            Mode::Merge
-        } else {
-            Mode::Newest
+        mode: match (&config.aggregate, config.merges) {
+            (Some(_), _) => Mode::Aggregate { patience_ms },
+            (None, true) => Mode::Merge,
+            (None, false) => Mode::Newest,
         },
     });
     Rule {
@@ -194,6 +241,7 @@ fn rule(config: &HubRule) -> Rule {
         clients_publish: config.clients_publish,
         replayed: config.replay as usize,
         has_presence: config.presence,
+        has_patches: config.patches,
     }
 }
 
@@ -216,13 +264,21 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Sends for ever what was held long enough, and ends channels that nobody uses.
+/// Sends for ever what was held long enough, has the application asked what is made of it, and ends channels that nobody
+/// uses.
 pub(crate) async fn keep_time(control: &Control) {
+    let links = Arc::new(Links::new(control.watch.clock));
     loop {
         let hub = lock(&control.watch.hub).clone();
-        match hub {
-            Some(hub) => hub.world.pass_time().await,
-            None => control.hub_changed.notified().await,
+        let Some(hub) = hub else {
+            control.hub_changed.notified().await;
+            continue;
+        };
+        let wait = hub.world.do_what_is_due();
+        aggregate::ask(&hub, &links);
+        hub.world.wait(wait).await;
+        for told in hub.hooks.iter().flat_map(|hooks| hooks.take_news()) {
+            (control.hooks.tell)(&told);
         }
     }
 }

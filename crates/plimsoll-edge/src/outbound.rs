@@ -130,7 +130,8 @@ where
     }
 }
 
-fn host(endpoint: &Endpoint) -> String {
+/// What a request says of whom it is for.
+pub(crate) fn host(endpoint: &Endpoint) -> String {
     let name = if endpoint.host.contains(':') {
         format!("[{}]", endpoint.host)
     } else {
@@ -143,7 +144,7 @@ fn host(endpoint: &Endpoint) -> String {
 }
 
 /// What trusts whom this host trusts.
-fn connector() -> TlsConnector {
+pub(crate) fn connector() -> TlsConnector {
     static CONFIG: OnceLock<Arc<ClientConfig>> = OnceLock::new();
     let config = CONFIG.get_or_init(|| {
         let mut roots = RootCertStore::empty();

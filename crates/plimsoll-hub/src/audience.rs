@@ -3,6 +3,7 @@
 mod farewell;
 mod hand;
 mod missed;
+mod next;
 mod slot;
 mod visit;
 
@@ -17,6 +18,7 @@ use crate::channels::{ChannelRef, Refusal, Subscription};
 use crate::message::{Format, Message};
 use crate::rate::{Bucket, Rate};
 use hand::Hand;
+use next::Next;
 use slot::{Item, Slot};
 pub use visit::Visit;
 
@@ -128,6 +130,8 @@ struct Client {
     visit: u64,
     format: Format,
     is_condemned: bool,
+    /// It can do with what has changed.
+    takes_patches: bool,
 }
 
 /// Where a client's subscription stands.
@@ -151,8 +155,7 @@ struct Member {
     client: ClientId,
     /// Index among the client's subscriptions.
     subscription: u32,
-    /// The first offset that the client has not been given.
-    next: u64,
+    next: Next,
 }
 
 impl Audience {
@@ -185,6 +188,7 @@ impl Audience {
             commands: Bucket::full(self.limits.commands, now_ms),
             format,
             is_condemned: false,
+            takes_patches: false,
         };
         let index = self.clients.insert(client);
         ClientId(u32::try_from(index).expect("a process has fewer sockets than 2^32"))
@@ -286,7 +290,7 @@ impl Audience {
             Member {
                 client,
                 subscription: count(place.subscriptions.len()),
-                next: subscription.position.offset + 1,
+                next: Next::unsure(subscription.position.offset + 1),
             }
         };
         let members = &mut self.channels[index as usize].members;
@@ -406,10 +410,9 @@ impl Audience {
         for member in &mut self.channels[index as usize].members {
             if message.is_notice() {
                 self.counts.unrecovered += 1;
-            } else if message.offset() < member.next {
+            } else if message.offset() < member.next.offset() {
                 continue;
             }
-            member.next = message.offset() + 1;
             given += 1;
             let client = &mut self.clients[member.client.index()];
             let mut hand = Hand {
@@ -418,7 +421,7 @@ impl Audience {
                 condemned: &mut self.condemned,
                 counts: &mut self.counts,
             };
-            hand.give(member.client, client, message, outlet);
+            member.next = hand.give((member.client, member.next), client, message, outlet);
         }
         given
     }

@@ -1,6 +1,7 @@
 //! A part of all channels: names, numbers, histories, what is held back, and who listens.
 
 mod channel;
+mod gathered;
 mod presence;
 mod refusal;
 mod shared;
@@ -19,7 +20,8 @@ use crate::history::History;
 use crate::message::Message;
 use crate::pattern::check_name;
 use crate::rules::{Rule, Rules};
-use channel::Channel;
+use channel::{Channel, Due};
+pub use gathered::{Gathered, Made};
 pub use presence::{Presence, Seen};
 pub use refusal::Refusal;
 use shared::Order;
@@ -68,6 +70,8 @@ pub enum Published {
     Held,
     /// Nobody listens and nothing is remembered.
     Unheard,
+    /// Somebody else is to make one of what was held: [`Channels::release`] is told what. Only time does this.
+    Gathered(Box<Gathered>),
 }
 
 /// What a new subscriber is told and given.
@@ -195,16 +199,6 @@ impl Channels {
         self.get(channel).map_or(0, |channel| channel.subscribers)
     }
 
-    /// Who is there, where that is kept: users and how often, in order.
-    pub fn present(&self, channel: ChannelRef) -> impl Iterator<Item = (&str, u32)> {
-        let extras = self
-            .get(channel)
-            .and_then(|channel| channel.extras.as_ref());
-        extras
-            .into_iter()
-            .flat_map(|extras| extras.present.iter().map(|(user, &count)| (&**user, count)))
-    }
-
     fn get(&self, channel: ChannelRef) -> Option<&Channel> {
         let found = self.slots.get(channel.slot as usize)?;
         (found.epoch == channel.epoch).then_some(found)
@@ -227,11 +221,14 @@ impl Channels {
             return Ok(Published::Unheard);
         };
         self.keep_rate(now_ms, slot)?;
-        Ok(self.put(now_ms, slot, data.trim(), 0))
+        self.put(now_ms, slot, data.trim(), 0)
     }
 
-    /// Whether a name and data may be.
-    fn check(&self, name: &str, data: &str) -> Result<(), Refusal> {
+    /// Whether a channel may have this name, and a message of it this data.
+    ///
+    /// # Errors
+    /// When one of them may not be.
+    pub fn check(&self, name: &str, data: &str) -> Result<(), Refusal> {
         check_name(name)?;
         let len_max = self.rules.of(name).data_len_max;
         if data.len() > len_max {
@@ -260,30 +257,37 @@ impl Channels {
     }
 
     /// Lets data go out, or holds it. `at` is its place in the order, where there is one.
-    fn put(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Published {
+    ///
+    /// # Errors
+    /// When no more can be held.
+    fn put(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Result<Published, Refusal> {
         let place = &mut self.slots[slot as usize];
         let rule = self.rules.get(place.rule);
         let Some(conflation) = rule.conflation else {
-            return self.send(now_ms, slot, data, at);
+            return Ok(self.send(now_ms, slot, data, at));
         };
         let epoch = place.epoch;
-        match place.conflate(now_ms, conflation, rule.data_len_max, (data, at)) {
-            channel::Conflated::Now => self.send(now_ms, slot, data, at),
-            channel::Conflated::Held { due } => {
-                if let Some(due) = due {
-                    self.due.push(Reverse((due, slot, epoch)));
+        Ok(
+            match place.conflate(now_ms, conflation, rule.data_len_max, (data, at)) {
+                channel::Conflated::Now => self.send(now_ms, slot, data, at),
+                channel::Conflated::Held { due } => {
+                    if let Some(due) = due {
+                        self.due.push(Reverse((due, slot, epoch)));
+                    }
+                    Published::Held
                 }
-                Published::Held
-            }
-            channel::Conflated::Overflown(text, at) => self.send(now_ms, slot, &text, at),
-        }
+                channel::Conflated::Overflown(text, at) => self.send(now_ms, slot, &text, at),
+                channel::Conflated::Full => return Err(Refusal::Behind),
+            },
+        )
     }
 
     /// Numbers data, remembers it, and hands it to the loops.
     fn send(&mut self, now_ms: u64, slot: u32, data: &str, at: u64) -> Published {
         let reference = self.reference(slot);
         let channel = &mut self.slots[slot as usize];
-        let limits = self.rules.get(channel.rule).history;
+        let rule = self.rules.get(channel.rule);
+        let limits = rule.history;
         let before = channel.offset;
         let (epoch, offset, after) = match &self.order {
             Some(order) => (order.epoch, at, Some(before)),
@@ -293,7 +297,10 @@ impl Channels {
         channel.messages += 1;
         channel.deliveries += u64::from(channel.subscribers);
         let position = Position { epoch, offset };
-        let message = Message::new(reference, &channel.name, position, after, data);
+        let has_patches = rule.has_patches.then_some(());
+        let newest = has_patches.and_then(|()| channel.replace_newest(offset, data));
+        let newest = newest.as_ref();
+        let message = Message::new(reference, &channel.name, position, after, data, newest);
         let message = Arc::new(message);
         if limits.messages_max > 0 {
             let room = self
@@ -331,10 +338,21 @@ impl Channels {
             }
             let place = &mut self.slots[slot as usize];
             let rule = self.rules.get(place.rule);
-            if let Some((text, at)) = place.take_due(now_ms, rule) {
-                return Some(self.send(now_ms, slot, &text, at));
+            match place.take_due(now_ms, rule) {
+                Due::Send(text, at) => {
+                    self.expect_pending(slot);
+                    return Some(self.send(now_ms, slot, &text, at));
+                }
+                Due::Ask {
+                    ticket,
+                    items,
+                    until_ms,
+                } => {
+                    self.due.push(Reverse((until_ms, slot, epoch)));
+                    return Some(self.gathered(slot, ticket, items));
+                }
+                Due::Nothing => self.end_if_unused(now_ms, slot),
             }
-            self.end_if_unused(now_ms, slot);
         }
     }
 

@@ -19,6 +19,11 @@ pub enum Mode {
     /// Objects are merged, key by key and into their depth; the newer value wins. `null` is a value, as it is for
     /// readers that take messages for merge patches (RFC 7396). What is no object takes the place of the one before.
     Merge,
+    /// All of them wait, and somebody else makes one of them.
+    Aggregate {
+        /// How long that one has before the newest goes out, ms.
+        patience_ms: u64,
+    },
 }
 
 /// Data that waits.
@@ -28,12 +33,44 @@ pub(crate) enum Pending {
     Text(Box<str>),
     /// Merged of several, and the sum of their lengths.
     Merged(Value, usize),
+    /// Several in a row, and the sum of their lengths.
+    Gathered(Vec<Box<str>>, usize),
 }
+
+/// Most that are gathered of one channel, and most bytes of them.
+const GATHERED_MAX: usize = 10_000;
+const GATHERED_LEN_MAX: usize = 1 << 20;
 
 impl Pending {
     /// The first that waits.
     pub(crate) fn new(data: &str) -> Self {
         Self::Text(data.into())
+    }
+
+    /// Puts newer data behind what there is; whether there was room.
+    pub(crate) fn gather(&mut self, data: &str) -> bool {
+        if let Self::Gathered(all, len) = self {
+            let has_room = all.len() < GATHERED_MAX && *len + data.len() <= GATHERED_LEN_MAX;
+            if has_room {
+                *len += data.len();
+                all.push(data.into());
+            }
+            return has_room;
+        }
+        let before = std::mem::replace(self, Self::new("")).into_text();
+        let len = before.len() + data.len();
+        *self = Self::Gathered(vec![before.into(), data.into()], len);
+        true
+    }
+
+    /// All in a row, as a JSON array, and the newest.
+    pub(crate) fn into_all(self) -> (String, String) {
+        let Self::Gathered(all, _) = self else {
+            let newest = self.into_text();
+            return (format!("[{newest}]"), newest);
+        };
+        let newest = all.last().map(|newest| String::from(&**newest));
+        (format!("[{}]", all.join(",")), newest.unwrap_or_default())
     }
 
     /// Takes in newer data. Gives back what must go out by itself because both would be longer than `len_max`.
@@ -71,6 +108,8 @@ impl Pending {
         match self {
             Self::Text(text) => Some((serde_json::from_str(text).ok()?, text.len())),
             Self::Merged(value, len) => Some((value.take(), *len)),
+            // The rule was another before.
+            Self::Gathered(..) => None,
         }
     }
 
@@ -79,6 +118,7 @@ impl Pending {
         match self {
             Self::Text(text) => text.into(),
             Self::Merged(value, _) => value.to_string(),
+            Self::Gathered(mut all, _) => all.pop().map_or_else(String::new, String::from),
         }
     }
 }
@@ -141,6 +181,27 @@ mod tests {
         );
         check(Mode::Merge, &[r#"{"a":1}"#, "[1]"], "[1]");
         check(Mode::Merge, &["[1]", r#"{"a":1}"#], r#"{"a":1}"#);
+    }
+
+    #[test]
+    fn what_is_gathered_stands_in_a_row() {
+        let mut pending = Pending::new("1");
+        assert!(pending.gather("{\"a\": 2}") && pending.gather("3"));
+        let both = ("[1,{\"a\": 2},3]".to_owned(), "3".to_owned());
+        assert_eq!(pending.into_all(), both);
+        assert_eq!(
+            Pending::new("1").into_all(),
+            ("[1]".to_owned(), "1".to_owned())
+        );
+        let mut pending = Pending::new("0");
+        let count = (0..20_000).filter(|_| pending.gather("1")).count();
+        assert_eq!(count, GATHERED_MAX - 1);
+        let mut pending = Pending::new("0");
+        let long = "1".repeat(100_000);
+        let count = (0..20).filter(|_| pending.gather(&long)).count();
+        assert_eq!(count, 10);
+        // The rule is another now.
+        assert_eq!(pending.into_text(), long);
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! What a client says, done: the commands of the protocol carried out on shards and audience, within its rights.
 
+mod rights;
+
 use bytes::Bytes;
 
 use crate::audience::{Audience, ClientId, Left, Outlet, Visit};
 use crate::channels::{ChannelRef, Channels, Position, Published, Refusal, Subscriber};
 use crate::message::{Format, text_frame};
+use crate::pattern::check_name;
 use crate::protocol::{self, Command, Publication, Wanted};
 use crate::sse;
+pub use rights::{Open, Rights, Wish};
 
 /// Most users of a channel that a client is told.
 const USERS_MAX: usize = 1000;
@@ -52,6 +56,12 @@ impl Offer<'_> {
         }
     }
 
+    /// Whether somebody may be asked whether it is published.
+    fn is_offered(&self, channels: &Channels) -> Result<(), Refusal> {
+        self.check(channels)?;
+        channels.check(self.channel, self.data)
+    }
+
     /// Publishes it, where clients may.
     ///
     /// # Errors
@@ -78,44 +88,6 @@ pub enum Taken {
     Done,
     /// Others are asked; [`Desk::answer`] tells the client.
     Asked,
-}
-
-/// What a client may do. A channel's rule must allow it too.
-pub trait Rights {
-    /// Whether it may read a channel.
-    fn may_subscribe(&self, channel: &str) -> bool;
-
-    /// Whether it may publish to a channel that takes messages of clients.
-    fn may_publish(&self, channel: &str) -> bool;
-
-    /// Who it is, where presence is kept.
-    fn user(&self) -> Option<&str> {
-        None
-    }
-
-    /// It presents a token: what that lets it do, it may from now on, and nothing else.
-    ///
-    /// # Errors
-    /// In words, when the token is not good; then nothing has changed.
-    fn present(&mut self, token: &str) -> Result<(), &'static str>;
-}
-
-/// Everybody may do everything that a channel's rule allows.
-#[derive(Clone, Copy, Debug)]
-pub struct Open;
-
-impl Rights for Open {
-    fn may_subscribe(&self, _channel: &str) -> bool {
-        true
-    }
-
-    fn may_publish(&self, _channel: &str) -> bool {
-        true
-    }
-
-    fn present(&mut self, _token: &str) -> Result<(), &'static str> {
-        Err("this hub asks for no tokens")
-    }
 }
 
 /// Who speaks, and when.
@@ -166,25 +138,31 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
             }
             self.revise(speaker, rights);
         }
+        if let Some(takes_patches) = command.patches {
+            self.audience.take_patches(speaker.client, takes_patches);
+        }
         for wanted in &command.subscribe {
-            if let Err(refusal) = self.subscribe(speaker, rights, wanted, command.id) {
-                self.say(
-                    speaker,
-                    &protocol::refused(command.id, &wanted.channel, refusal),
-                );
-            }
+            self.want(speaker, rights, wanted, command.id);
         }
         for name in &command.unsubscribe {
+            rights.withdraw(name);
             self.unsubscribe(speaker, name);
         }
         if let Some(publication) = &command.publish {
-            self.publish(speaker, rights, publication, command.id);
+            self.offer(speaker, rights, publication, command.id);
+        }
+        if let Some(message) = command.send
+            && let Err(refusal) = rights.defer(Wish::Send(message.get()), command.id)
+        {
+            let told = protocol::unwelcome(command.id, &refusal.to_string());
+            self.say(speaker, &told);
         }
         for name in &command.presence {
             self.tell_presence(speaker, rights, name, command.id);
         }
         let is_answered = !command.subscribe.is_empty()
             || command.publish.is_some()
+            || command.send.is_some()
             || !command.presence.is_empty();
         if let Some(id) = command.id.filter(|_| !is_answered) {
             self.say(speaker, &protocol::done(id));
@@ -200,7 +178,8 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         name: &str,
         id: Option<&str>,
     ) {
-        let told = if rights.may_subscribe(name) {
+        let may_know = rights.may_subscribe(name) || self.is_subscribed(speaker.client, name);
+        let told = if may_know {
             let seen = self
                 .shards
                 .by_name(name, |channels| channels.presence(name, USERS_MAX));
@@ -225,6 +204,59 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
                 speaker,
                 &protocol::refused(None, &name, Refusal::NotReadable),
             );
+        }
+    }
+
+    /// Subscribes a client, has somebody asked whether it may, or tells it why not.
+    fn want(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &mut impl Rights,
+        wanted: &Wanted,
+        id: Option<&str>,
+    ) {
+        let deferred = if rights.may_subscribe(&wanted.channel) {
+            Ok(false)
+        } else {
+            self.may_ask(speaker, &wanted.channel)
+                .and_then(|()| rights.defer(Wish::Subscribe(wanted), id))
+        };
+        match deferred {
+            Ok(true) => {}
+            Ok(false) => self.fulfil(speaker, rights, wanted, id),
+            Err(refusal) => {
+                let told = protocol::refused(id, &wanted.channel, refusal);
+                self.say(speaker, &told);
+            }
+        }
+    }
+
+    /// Whether it makes sense to ask anybody about a subscription.
+    fn may_ask(&mut self, speaker: &Speaker<'_>, name: &str) -> Result<(), Refusal> {
+        check_name(name)?;
+        self.audience.may_subscribe(speaker.client)?;
+        if self.is_subscribed(speaker.client, name) {
+            return Err(Refusal::Subscribed);
+        }
+        Ok(())
+    }
+
+    fn is_subscribed(&mut self, client: ClientId, name: &str) -> bool {
+        let channel = self.shards.by_name(name, |channels| channels.find(name));
+        channel.is_some_and(|channel| self.audience.is_subscribed(client, channel))
+    }
+
+    /// Subscribes a client, or tells it why not.
+    pub fn fulfil(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        wanted: &Wanted,
+        id: Option<&str>,
+    ) {
+        if let Err(refusal) = self.subscribe(speaker, rights, wanted, id) {
+            let told = protocol::refused(id, &wanted.channel, refusal);
+            self.say(speaker, &told);
         }
     }
 
@@ -287,22 +319,55 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         }
     }
 
-    fn publish(
+    /// Publishes what a client offers, has somebody asked whether it goes out, or tells it why not.
+    fn offer(
         &mut self,
         speaker: &Speaker<'_>,
-        rights: &impl Rights,
+        rights: &mut impl Rights,
         publication: &Publication<'_>,
         id: Option<&str>,
     ) {
-        let name = &*publication.channel;
-        let visit = self.audience.visit(speaker.client);
-        let offer = Offer {
-            visit,
-            channel: name,
-            data: publication.data.get(),
+        let (name, data) = (&*publication.channel, publication.data.get());
+        if !rights.defers_publications() {
+            return self.publish(speaker, rights, (name, data), id);
+        }
+        let offer = self.offer_of(speaker, (name, data), id);
+        let deferred = self
+            .shards
+            .by_name(name, |channels| offer.is_offered(channels))
+            .and_then(|()| rights.defer(Wish::Publish(name, data), id));
+        match deferred {
+            Ok(true) => {}
+            Ok(false) => self.publish(speaker, rights, (name, data), id),
+            Err(refusal) => self.answer(offer.visit, name, id, Err(refusal)),
+        }
+    }
+
+    fn offer_of<'a>(
+        &self,
+        speaker: &Speaker<'_>,
+        (channel, data): (&'a str, &'a str),
+        id: Option<&'a str>,
+    ) -> Offer<'a> {
+        Offer {
+            visit: self.audience.visit(speaker.client),
+            channel,
+            data,
             id,
             now_ms: speaker.now_ms,
-        };
+        }
+    }
+
+    /// Publishes JSON to a channel for a client where it may, and tells it what becomes of it.
+    pub fn publish(
+        &mut self,
+        speaker: &Speaker<'_>,
+        rights: &impl Rights,
+        (name, data): (&str, &str),
+        id: Option<&str>,
+    ) {
+        let offer = self.offer_of(speaker, (name, data), id);
+        let visit = offer.visit;
         let published = if rights.may_publish(name) {
             self.shards.publish(&offer)
         } else {
@@ -345,10 +410,7 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         since: Option<Position>,
     ) {
         for channel in names {
-            let wanted = Wanted { channel, since };
-            if let Err(refusal) = self.subscribe(speaker, rights, &wanted, None) {
-                self.say(speaker, &protocol::refused(None, &wanted.channel, refusal));
-            }
+            self.fulfil(speaker, rights, &Wanted { channel, since }, None);
         }
     }
 
@@ -374,7 +436,7 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
     }
 
     /// Tells a client something that only it is told.
-    fn say(&mut self, speaker: &Speaker<'_>, text: &str) {
+    pub fn say(&mut self, speaker: &Speaker<'_>, text: &str) {
         self.tell(speaker.client, speaker.format, text);
     }
 

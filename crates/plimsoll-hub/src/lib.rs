@@ -28,6 +28,7 @@ pub mod conflation;
 pub mod desk;
 mod history;
 pub mod message;
+mod patch;
 pub mod pattern;
 pub mod protocol;
 pub mod rate;

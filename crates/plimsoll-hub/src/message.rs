@@ -8,6 +8,7 @@ use plimsoll_wire::websocket::deflate::Deflater;
 use plimsoll_wire::websocket::frame::{Frame, write};
 
 use crate::channels::{ChannelRef, Position};
+use crate::patch::patch;
 use crate::{protocol, sse};
 
 /// Shortest message worth compressing, bytes.
@@ -35,6 +36,17 @@ pub struct Message {
     text_at: usize,
     sse: OnceLock<Bytes>,
     deflated: OnceLock<Bytes>,
+    /// A frame that says what has changed, for who has the message of this offset.
+    patch: Option<(u64, Bytes)>,
+}
+
+/// The message before another, where what has changed is sent.
+#[derive(Debug)]
+pub(crate) struct Before {
+    /// Its offset.
+    pub(crate) offset: u64,
+    /// JSON.
+    pub(crate) data: Box<str>,
 }
 
 impl Message {
@@ -46,14 +58,26 @@ impl Message {
         position: Position,
         after: Option<u64>,
         data: &str,
+        before: Option<&Before>,
     ) -> Self {
         let Position { epoch, offset } = position;
         let after = after.map_or_else(String::new, |after| format!(r#""after":{after},"#));
-        let text = format!(
-            r#"{{"channel":{},"offset":{offset},"epoch":{epoch},{after}"data":{data}}}"#,
+        let head = format!(
+            r#"{{"channel":{},"offset":{offset},"epoch":{epoch},{after}"#,
             quoted(name)
         );
-        Self::of(channel, position, false, &text)
+        let mut message = Self::of(
+            channel,
+            position,
+            false,
+            &format!(r#"{head}"data":{data}}}"#),
+        );
+        message.patch = before.and_then(|before| {
+            let patch = patch(&before.data, data)?;
+            let frame = text_frame(&format!(r#"{head}"patch":{patch}}}"#));
+            Some((before.offset, frame))
+        });
+        message
     }
 
     /// What everybody is told who subscribed to a channel of which messages were missed: they begin anew at `position`.
@@ -72,7 +96,15 @@ impl Message {
             frame,
             sse: OnceLock::new(),
             deflated: OnceLock::new(),
+            patch: None,
         }
+    }
+
+    /// What has changed, for a client that wants this offset next and has what was before it.
+    #[inline]
+    pub(crate) fn patch_for(&self, next: u64) -> Option<&Bytes> {
+        let (before, frame) = self.patch.as_ref()?;
+        (before + 1 == next).then_some(frame)
     }
 
     /// Whose it is.
@@ -102,7 +134,8 @@ impl Message {
 
     /// Bytes that it takes in a history.
     pub fn size(&self) -> usize {
-        size_of::<Self>() + self.frame.len()
+        let patch = self.patch.as_ref().map_or(0, |(_, frame)| frame.len());
+        size_of::<Self>() + self.frame.len() + patch
     }
 
     /// The bytes for a client that reads this way; made when they are first asked for. `deflater` begins each message
@@ -168,7 +201,14 @@ mod tests {
 
     /// A message at an offset.
     fn message(name: &str, offset: u64, data: &str) -> Message {
-        Message::new(CHANNEL, name, Position { epoch: 7, offset }, None, data)
+        Message::new(
+            CHANNEL,
+            name,
+            Position { epoch: 7, offset },
+            None,
+            data,
+            None,
+        )
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! A client says `{"subscribe":["game-1"]}`, or from where it knows everything,
 //! `{"subscribe":[{"channel":"game-1","epoch":7,"offset":5}]}`; `{"unsubscribe":["game-1"]}`; and where it may,
 //! `{"publish":{"channel":"game-1","data":…}}`; where tokens are asked for, `{"token":"…"}`, alone or with any of these,
-//! says what it may do from then on; `{"presence":["game-1"]}` asks who is there. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
+//! says what it may do from then on; `{"presence":["game-1"]}` asks who is there; `{"send":…}` is for the application
+//! behind the hub, whose answer comes back as `{"id":…,"answer":…}`; after `{"patches":true}` messages may have a `patch` in
+//! place of their `data`. Messages come as `{"channel":"game-1","offset":6,"epoch":7,"data":…}`.
 //! Who adds an `id`, a number or a string, gets an answer with it; without one only bad news come.
 
 use serde::Deserialize;
@@ -28,8 +30,12 @@ pub struct Command<'a> {
     pub unsubscribe: Vec<String>,
     /// What it publishes: a channel and JSON.
     pub publish: Option<Publication<'a>>,
+    /// What it sends to the application: JSON.
+    pub send: Option<&'a RawValue>,
     /// Channels of which it wants to know who is there.
     pub presence: Vec<String>,
+    /// Whether it can do with what has changed since the message before.
+    pub patches: Option<bool>,
     /// What says what it may do from now on.
     pub token: Option<String>,
     /// What the answer is to carry, as JSON.
@@ -79,8 +85,11 @@ struct Said<'a> {
     unsubscribe: Vec<String>,
     #[serde(borrow)]
     publish: Option<Publication<'a>>,
+    #[serde(borrow)]
+    send: Option<&'a RawValue>,
     #[serde(default)]
     presence: Vec<String>,
+    patches: Option<bool>,
     token: Option<String>,
     #[serde(borrow)]
     id: Option<&'a RawValue>,
@@ -138,7 +147,9 @@ impl<'a> Command<'a> {
             subscribe: subscribe.collect(),
             unsubscribe: said.unsubscribe,
             publish: said.publish,
+            send: said.send,
             presence: said.presence,
+            patches: said.patches,
             token: said.token,
             id,
         })
@@ -180,6 +191,17 @@ pub fn refused(id: Option<&str>, channel: &str, refusal: Refusal) -> String {
     format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
 }
 
+/// What a client is told when the application does not let something of a channel be done, in its own words.
+pub fn denied(id: Option<&str>, channel: &str, why: &str) -> String {
+    let (id, channel, error) = (member(id), quoted(channel), quoted(why));
+    format!(r#"{{{id}"channel":{channel},"error":{error}}}"#)
+}
+
+/// What the application answered to something that a client sent: JSON.
+pub fn answer(id: &str, answer: &str) -> String {
+    format!(r#"{{"id":{id},"answer":{answer}}}"#)
+}
+
 /// What a client is told of who subscribes to a channel: how many, and where that is kept, who and how often each.
 pub fn present(id: Option<&str>, channel: &str, seen: &Presence) -> String {
     let (id, channel, subscribers) = (member(id), quoted(channel), seen.subscribers);
@@ -193,7 +215,7 @@ pub fn present(id: Option<&str>, channel: &str, seen: &Presence) -> String {
     format!(r#"{{{id}"presence":{channel},"subscribers":{subscribers}{users}}}"#)
 }
 
-/// What a client is told when its token lets it do nothing.
+/// What a client is told when its token lets it do nothing, or what it sent was not taken.
 pub fn unwelcome(id: Option<&str>, why: &str) -> String {
     format!(r#"{{{}"error":{}}}"#, member(id), quoted(why))
 }
@@ -227,6 +249,8 @@ mod tests {
         assert_eq!(command.id, Some("3"));
         let command = Command::read(r#"{"publish":{"channel":"a","data":{"b": [1]}}}"#).unwrap();
         assert_eq!(command.publish.unwrap().data.get(), r#"{"b": [1]}"#);
+        let command = Command::read(r#"{"send":{"bet": 5},"id":4}"#).unwrap();
+        assert_eq!(command.send.unwrap().get(), r#"{"bet": 5}"#);
         let command = Command::read(r#"{"token":"a.b.c","subscribe":["a"]}"#).unwrap();
         assert_eq!(command.token.as_deref(), Some("a.b.c"));
         let command = Command::read(r#"{"unsubscribe":["a"],"id":"x"}"#).unwrap();
@@ -272,6 +296,8 @@ mod tests {
             done("3"),
             refused(Some("\"x\""), "a\"b", Refusal::TooOften),
             refused(None, "a", Refusal::NotJson),
+            denied(None, "a", "not \"you\""),
+            answer("4", "[1]"),
             failed("a \"word\""),
         ] {
             let value: serde_json::Value = serde_json::from_str(&answer).unwrap();

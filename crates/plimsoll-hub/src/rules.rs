@@ -36,6 +36,8 @@ pub struct Rule {
     pub replayed: usize,
     /// Whether it is kept who is there.
     pub has_presence: bool,
+    /// Whether clients that want it are sent what has changed since the message before.
+    pub has_patches: bool,
 }
 
 impl Default for Rule {
@@ -55,6 +57,7 @@ impl Default for Rule {
             clients_publish: false,
             replayed: 0,
             has_presence: false,
+            has_patches: false,
         }
     }
 }

@@ -1,17 +1,20 @@
 //! The hub: channels that clients subscribe to.
 
+mod hooks;
 mod tokens;
 
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::Rate;
 use super::file::{required, token};
+use super::outward::url;
 use super::routes::rate;
 use super::words::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED};
+use super::{Endpoint, Rate};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::{Kind, Node};
 use crate::units;
+pub use hooks::HubHooks;
 pub use tokens::{HubKey, HubTokens};
 
 /// Most rules for channels.
@@ -54,6 +57,12 @@ pub struct Hub {
     pub redis: Option<HubRedis>,
     /// A Redis through which several edges share their channels.
     pub shared: Option<HubShared>,
+    /// What an application is asked over HTTP.
+    pub hooks: Option<HubHooks>,
+    /// Most connections of one user.
+    pub per_user: Option<u32>,
+    /// Most connections with the same token.
+    pub per_token: Option<u32>,
 }
 
 /// A Redis through which several edges share their channels.
@@ -105,6 +114,8 @@ pub struct HubRule {
     pub interval: Option<Duration>,
     /// Whether objects that come in between are merged; else the newest is sent.
     pub merges: bool,
+    /// Or the application that makes one of them.
+    pub aggregate: Option<Endpoint>,
     /// Longest data of a message, bytes.
     pub data_len_max: u64,
     /// How often may be published, a second.
@@ -117,6 +128,8 @@ pub struct HubRule {
     pub replay: u32,
     /// Whether it is kept who is there.
     pub presence: bool,
+    /// Whether clients that want it are sent what has changed.
+    pub patches: bool,
 }
 
 /// What becomes of a client that does not read as fast as it is written to.
@@ -160,6 +173,9 @@ impl Hub {
             history_bytes_max: 64 << 20,
             redis: None,
             shared: None,
+            hooks: None,
+            per_user: None,
+            per_token: None,
         })
     }
 }
@@ -174,12 +190,14 @@ impl HubRule {
             history_bytes_max: 256 << 10,
             interval: None,
             merges: false,
+            aggregate: None,
             data_len_max: 64 << 10,
             rate: None,
             subscribers_max: 1_000_000,
             clients_publish: false,
             replay: 0,
             presence: false,
+            patches: false,
         }
     }
 }
@@ -237,10 +255,7 @@ pub(super) fn hub(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
         size(desk, &fields, "message", 128..=16 << 20),
     );
     put(&mut hub.ping, duration(desk, &fields, "ping"));
-    put(
-        &mut hub.compress,
-        fields.get("compress").and_then(|node| desk.switch(node)),
-    );
+    put(&mut hub.compress, switch(desk, &fields, "compress"));
     put(
         &mut hub.channels_max,
         count(desk, &fields, "most_channels", 1..=10_000_000),
@@ -258,6 +273,7 @@ fn others(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
     hub.tokens = fields
         .get("tokens")
         .and_then(|node| tokens::tokens(desk, node));
+    hooks::read(desk, fields, hub);
     hub.redis = fields.get("redis").and_then(|node| redis(desk, node));
     hub.shared = fields.get("shared").and_then(|node| shared(desk, node));
     if let (Some(node), true) = (fields.get("redis"), hub.shared.is_some()) {
@@ -411,7 +427,13 @@ fn rule(desk: &Desk<'_>, node: &Node) -> Option<HubRule> {
         &mut rule.merges,
         conflate.and_then(|node| desk.one_of(node, &modes)),
     );
-    if let (Some(node), None) = (conflate, fields.get("interval")) {
+    let aggregate = fields.get("aggregate");
+    rule.aggregate = aggregate.and_then(|node| url(desk, node, "/"));
+    if let (Some(_), Some(node)) = (conflate, aggregate) {
+        let fault = "`conflate` and `aggregate` both say what becomes of messages";
+        desk.fault(node, fault, "one of the two");
+    }
+    if let (Some(node), None) = (conflate.or(aggregate), fields.get("interval")) {
         let valid = "`interval: 3s` beside it";
         desk.fault(node, "nothing is conflated without an interval", valid);
     }
@@ -426,14 +448,9 @@ fn rule(desk: &Desk<'_>, node: &Node) -> Option<HubRule> {
         &mut rule.subscribers_max,
         count(desk, &fields, "subscribers", 1..=10_000_000),
     );
-    put(
-        &mut rule.clients_publish,
-        fields.get("publish").and_then(|node| desk.switch(node)),
-    );
-    put(
-        &mut rule.presence,
-        fields.get("presence").and_then(|node| desk.switch(node)),
-    );
+    put(&mut rule.clients_publish, switch(desk, &fields, "publish"));
+    put(&mut rule.presence, switch(desk, &fields, "presence"));
+    put(&mut rule.patches, switch(desk, &fields, "patches"));
     put(
         &mut rule.replay,
         count(desk, &fields, "replay", 0..=100_000),
@@ -446,6 +463,10 @@ fn put<T>(place: &mut T, said: Option<T>) {
     if let Some(said) = said {
         *place = said;
     }
+}
+
+fn switch(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Option<bool> {
+    desk.switch(fields.get(word)?)
 }
 
 fn count(

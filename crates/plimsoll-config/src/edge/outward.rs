@@ -191,8 +191,27 @@ pub(super) fn traces(desk: &Desk<'_>, node: &Node) -> Option<Traces> {
     })
 }
 
-/// A URL that something is sent to; without a path, `path`.
+/// A URL that something is sent to, with the headers that `fields` name; without a path, `path`.
 fn endpoint(desk: &Desk<'_>, node: &Node, fields: &Fields<'_>, path: &str) -> Option<Endpoint> {
+    let headers = sent_headers(desk, fields);
+    let mut endpoint = url(desk, node, path)?;
+    endpoint.headers = headers;
+    Some(endpoint)
+}
+
+/// Headers that are sent with every request: `headers:`.
+pub(super) fn sent_headers(desk: &Desk<'_>, fields: &Fields<'_>) -> Vec<(String, String)> {
+    let headers = fields
+        .get("headers")
+        .map_or_else(Vec::new, |node| edits(desk, node));
+    headers
+        .into_iter()
+        .filter_map(|edit| Some((edit.name, edit.value?)))
+        .collect()
+}
+
+/// A URL that something is sent to; without a path, `path`.
+pub(super) fn url(desk: &Desk<'_>, node: &Node, path: &str) -> Option<Endpoint> {
     let valid = "a URL such as http://127.0.0.1:4318 or https://collector.example/v1/traces";
     let text = desk.word(node, valid)?;
     let url = Url::parse(&text).ok();
@@ -206,9 +225,6 @@ fn endpoint(desk: &Desk<'_>, node: &Node, fields: &Fields<'_>, path: &str) -> Op
         desk.fault(node, format!("`{text}` is no URL to send to"), valid);
         return None;
     };
-    let headers = fields
-        .get("headers")
-        .map_or_else(Vec::new, |node| edits(desk, node));
     let target = match url.path() {
         "" | "/" if url.query().is_none() => path.to_owned(),
         path => match url.query() {
@@ -221,9 +237,6 @@ fn endpoint(desk: &Desk<'_>, node: &Node, fields: &Fields<'_>, path: &str) -> Op
         host: url.host_str()?.trim_matches(['[', ']']).to_owned(),
         port: url.port_or_known_default()?,
         target,
-        headers: headers
-            .into_iter()
-            .filter_map(|edit| Some((edit.name, edit.value?)))
-            .collect(),
+        headers: Vec::new(),
     })
 }

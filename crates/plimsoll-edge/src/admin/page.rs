@@ -81,6 +81,16 @@ fn hub(hub: &HubView) -> Value {
             "read": shared.read, "losses": shared.lost,
         })
     });
+    let asked = hub.hooks.as_ref().map(|(asked, waiting)| {
+        let sum = |wanted: &str| -> u64 {
+            let counts = asked.iter().filter(|(_, answer, _)| *answer == wanted);
+            counts.map(|(_, _, count)| count).sum()
+        };
+        json!({
+            "yes": sum("yes"), "no": sum("no"), "down": sum("down"), "remembered": sum("remembered"),
+            "waiting": waiting,
+        })
+    });
     let largest = hub.largest.iter().map(|channel| {
             json!({
                 "channel": channel.name, "subscribers": channel.subscribers, "messages": channel.messages,
@@ -93,7 +103,7 @@ fn hub(hub: &HubView) -> Value {
         "messages": hub.messages, "deliveries": hub.delivered, "dropped": hub.dropped,
         "disconnected": hub.disconnected, "recovered": hub.recovered, "unrecovered": hub.unrecovered,
         "lag_ms": quantiles(&hub.lag), "shared": shared,
-        "largest": largest.collect::<Vec<_>>(),
+        "asked": asked, "largest": largest.collect::<Vec<_>>(),
     })
 }
 

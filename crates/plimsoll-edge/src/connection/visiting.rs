@@ -77,10 +77,7 @@ impl Connection {
         self.begin_line(&mut line, &head_shown, client);
         self.show_target(&shown);
         match self.arrival(head, own, hub) {
-            Ok((status, arrival)) => {
-                self.tell_of_visit(own, status, &line);
-                self.stage = Stage::Arriving(Box::new(arrival));
-            }
+            Ok(arrival) => self.come_in(arrival, head, client, own, line),
             Err(Refused { status, why, extra }) => {
                 self.answer_explained(own, status, Reason::Hub, (why, extra), &line);
             }
@@ -208,10 +205,12 @@ impl Connection {
             channels,
             since: since.map(|(epoch, offset)| Position { epoch, offset }),
             grant: None,
+            dialog: None,
+            settled: Vec::new(),
         })
     }
 
-    fn tell_of_visit(&mut self, own: &Own, status: u16, line: &[u8]) {
+    pub(super) fn tell_of_visit(&mut self, own: &Own, status: u16, line: &[u8]) {
         let ended = self.event_loop.clock.now();
         self.count(status, 0, own.moments.began, ended);
         if !self.is_told_of(line) {
@@ -267,10 +266,12 @@ fn grant(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<Option<Box<Grant>>, Re
     let Some(token) = bearer.or_else(|| sse::token(query)) else {
         return Ok(None);
     };
-    match gate.admit(token.trim(), clock::unix_s()) {
-        Ok(grant) => Ok(Some(Box::new(grant))),
-        Err(why) => Err(unauthorized(why)),
-    }
+    let token = token.trim();
+    let mut grant = gate.admit(token, clock::unix_s()).map_err(unauthorized)?;
+    grant
+        .count(&hub.bounds(), Some(token), None)
+        .map_err(|why| refused(429, why))?;
+    Ok(Some(Box::new(grant)))
 }
 
 fn unauthorized(why: &'static str) -> Refused {
@@ -282,12 +283,24 @@ fn unauthorized(why: &'static str) -> Refused {
 
 /// A reader of events has no other way to learn that it may not read: browsers ask again for a stream that ends.
 fn may_read(hub: &Hub, grant: &mut Option<Box<Grant>>, channels: &[String]) -> Result<(), Refused> {
+    if hub
+        .hooks
+        .as_ref()
+        .is_some_and(|hooks| hooks.decides_reading())
+    {
+        // It is asked before the answer.
+        return Ok(());
+    }
     let has_token = grant.is_some();
     let access = Access {
         gate: hub.gate.as_deref(),
         grant,
         is_known: false,
         now_s: clock::unix_s(),
+        hooks: hub.hooks.as_ref().map(|hooks| &hooks.config),
+        dialog: None,
+        settled: &[],
+        bounds: None,
     };
     if channels.iter().all(|channel| access.may_subscribe(channel)) {
         Ok(())
@@ -343,5 +356,7 @@ fn socket(head: &RequestHead<'_, '_>, hub: &Arc<Hub>) -> Result<Arrival, Refused
         channels: Vec::new(),
         since: None,
         grant: None,
+        dialog: None,
+        settled: Vec::new(),
     })
 }

@@ -12,7 +12,9 @@ use plimsoll_wire::websocket::Limits as WireLimits;
 use plimsoll_wire::websocket::deflate::Inflater;
 
 use super::Hub;
+use super::hooks::{Hooks, Links};
 use super::inbox::{Dated, Letter};
+use super::ledger::Bounds;
 use super::seats::{Seat, Seats};
 use super::token::Gate;
 use super::world::{FromLoop, World};
@@ -36,6 +38,12 @@ pub(crate) struct House {
     pub(super) ping_ticks: Cell<u64>,
     /// Who asks clients for tokens.
     pub(super) gate: RefCell<Option<Arc<Gate>>>,
+    /// What an application is asked, and this loop's connections to it.
+    pub(super) hooks: RefCell<Option<Arc<Hooks>>>,
+    pub(crate) links: Rc<Links>,
+    bounds: RefCell<Bounds>,
+    /// Clients that were given a name.
+    named: Cell<u64>,
     /// Whether the configuration still has it.
     pub(super) is_open: Cell<bool>,
     pub(super) room: RefCell<Room>,
@@ -63,6 +71,10 @@ impl House {
             wire_limits: Cell::new(hub.wire_limits()),
             ping_ticks: Cell::new(hub.ping_ticks()),
             gate: RefCell::new(hub.gate.clone()),
+            hooks: RefCell::new(hub.hooks.clone()),
+            bounds: RefCell::new(hub.bounds()),
+            links: Rc::new(Links::new(clock)),
+            named: Cell::new(0),
             is_open: Cell::new(true),
             room: RefCell::new(Room {
                 audience: Audience::new(hub.audience_limits()),
@@ -87,6 +99,8 @@ impl House {
         self.wire_limits.set(hub.wire_limits());
         self.ping_ticks.set(hub.ping_ticks());
         self.gate.borrow_mut().clone_from(&hub.gate);
+        self.hooks.borrow_mut().clone_from(&hub.hooks);
+        *self.bounds.borrow_mut() = hub.bounds();
         self.room
             .borrow_mut()
             .audience
@@ -96,6 +110,22 @@ impl House {
     /// The configuration has no hub any more: its clients go when they are woken.
     pub(crate) fn close(&self) {
         self.is_open.set(false);
+    }
+
+    /// Who decides what clients may do.
+    pub(super) fn deciders(&self) -> (Option<Arc<Gate>>, Option<Arc<Hooks>>, Bounds) {
+        (
+            self.gate.borrow().clone(),
+            self.hooks.borrow().clone(),
+            self.bounds.borrow().clone(),
+        )
+    }
+
+    /// What tells a client from all others, of this edge and of others.
+    pub(super) fn name_client(&self) -> String {
+        let count = self.named.get() + 1;
+        self.named.set(count);
+        format!("{}-{}-{count}", self.world.life(), self.number)
     }
 
     pub(super) fn speaker<'a>(

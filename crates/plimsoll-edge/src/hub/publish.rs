@@ -58,7 +58,9 @@ fn begin(hub: &Hub, publication: &Publication<'_>) -> Result<Begun, Refusal> {
 async fn end(begun: Result<Begun, Refusal>) -> Result<Value, Refusal> {
     let position = match begun? {
         Begun::Done(Published::Sent(message, _)) => message.position(),
-        Begun::Done(Published::Held) => return Ok(json!({ "held": true })),
+        Begun::Done(Published::Held | Published::Gathered(_)) => {
+            return Ok(json!({ "held": true }));
+        }
         Begun::Done(Published::Unheard) => return Ok(json!({ "unheard": true })),
         Begun::Asked(answer) => answer.await.unwrap_or(Err(Refusal::Unsure))?,
     };

@@ -54,6 +54,11 @@ impl Seat {
         written
     }
 
+    /// What wakes its connection.
+    pub(super) fn waker(&self) -> &Waker {
+        &self.waker
+    }
+
     /// Lets its connection look after it.
     pub(super) fn wake(&self) {
         self.waker.wake_by_ref();

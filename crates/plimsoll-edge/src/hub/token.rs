@@ -7,11 +7,16 @@ use std::rc::Rc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
-use plimsoll_config::edge::{HubKey, HubTokens};
-use plimsoll_hub::desk::Rights;
+use plimsoll_config::edge::{HubHooks, HubKey, HubTokens};
+use plimsoll_hub::Refusal;
+use plimsoll_hub::desk::{Rights, Wish};
 use plimsoll_hub::pattern::Pattern;
 use ring::{hmac, signature};
 use serde::Deserialize;
+
+use super::dialog::Dialog;
+use super::hooks::decide_reading;
+use super::ledger::{Bounds, Place};
 
 /// Longest token, bytes.
 const LEN_MAX: usize = 8192;
@@ -44,6 +49,8 @@ pub(crate) struct Grant {
     user: Option<Rc<str>>,
     /// Its end, s since 1970.
     until_s: f64,
+    /// What its bearer's connection is counted as.
+    places: Vec<Place>,
 }
 
 #[derive(Deserialize)]
@@ -133,23 +140,13 @@ impl Gate {
         {
             return Err("the token is for another audience");
         }
-        if claims
-            .sub
-            .as_ref()
-            .is_some_and(|user| user.len() > USER_LEN_MAX)
-        {
-            return Err("the token has a sub of more than 200 bytes");
-        }
-        if claims.subscribe.len().max(claims.publish.len()) > PATTERNS_MAX {
-            return Err("the token has more than 100 patterns of one kind");
-        }
-        let patterns = |texts: Vec<String>| texts.iter().map(|one| Pattern::new(one)).collect();
-        Ok(Grant {
-            subscribe: patterns(claims.subscribe),
-            publish: patterns(claims.publish),
-            user: claims.sub.map(Rc::from),
+        Grant::new(
+            claims.sub,
+            &claims.subscribe,
+            &claims.publish,
             until_s,
-        })
+            now_s,
+        )
     }
 }
 
@@ -197,6 +194,63 @@ impl fmt::Debug for Gate {
 }
 
 impl Grant {
+    /// What somebody may do until then, who was told so in these words.
+    ///
+    /// # Errors
+    /// In words, when that is too much, or over.
+    pub(super) fn new(
+        user: Option<String>,
+        subscribe: &[String],
+        publish: &[String],
+        until_s: f64,
+        now_s: f64,
+    ) -> Result<Self, &'static str> {
+        if until_s <= now_s {
+            return Err("exp is over");
+        }
+        if user.as_ref().is_some_and(|user| user.len() > USER_LEN_MAX) {
+            return Err("the user has a name of more than 200 bytes");
+        }
+        if subscribe.len().max(publish.len()) > PATTERNS_MAX {
+            return Err("there are more than 100 patterns of one kind");
+        }
+        let patterns = |texts: &[String]| texts.iter().map(|one| Pattern::new(one)).collect();
+        Ok(Self {
+            subscribe: patterns(subscribe),
+            publish: patterns(publish),
+            user: user.map(Rc::from),
+            until_s,
+            places: Vec::new(),
+        })
+    }
+
+    /// Everything, for nobody in particular and for ever.
+    pub(super) fn of_everything() -> Self {
+        let all = || vec![Pattern::new("*")];
+        Self {
+            subscribe: all(),
+            publish: all(),
+            user: None,
+            until_s: f64::INFINITY,
+            places: Vec::new(),
+        }
+    }
+
+    /// Counts its bearer's connection, which `before` was counted for already.
+    ///
+    /// # Errors
+    /// In words, when there are too many.
+    pub(crate) fn count(
+        &mut self,
+        bounds: &Bounds,
+        token: Option<&str>,
+        before: Option<&Self>,
+    ) -> Result<(), &'static str> {
+        let before = before.map_or(&[][..], |before| &before.places);
+        self.places = bounds.enter(self.user.as_deref(), token, before)?;
+        Ok(())
+    }
+
     /// Who it is.
     pub(super) fn user(&self) -> Option<Rc<str>> {
         self.user.clone()
@@ -216,9 +270,21 @@ pub(crate) struct Access<'a> {
     /// It is known by its name, or by none, in channels that it subscribed to.
     pub(crate) is_known: bool,
     pub(crate) now_s: f64,
+    /// What an application decides.
+    pub(crate) hooks: Option<&'a HubHooks>,
+    /// What it is asked for this client.
+    pub(crate) dialog: Option<&'a mut Dialog>,
+    /// Channels about which it has said yes.
+    pub(crate) settled: &'a [String],
+    /// How many connections there may be.
+    pub(crate) bounds: Option<&'a Bounds>,
 }
 
 impl Access<'_> {
+    fn is_settled(&self, channel: &str) -> bool {
+        self.settled.iter().any(|settled| settled == channel)
+    }
+
     fn has(&self, kind: impl Fn(&Grant) -> &[Pattern], channel: &str) -> bool {
         let grant = self.grant.as_ref();
         let grant = grant.filter(|grant| grant.left_s(self.now_s).is_some());
@@ -228,14 +294,35 @@ impl Access<'_> {
 
 impl Rights for Access<'_> {
     fn may_subscribe(&self, channel: &str) -> bool {
-        self.gate.is_none_or(|gate| {
-            gate.public.iter().any(|one| one.matches(channel))
-                || self.has(|grant| &grant.subscribe, channel)
-        })
+        let is_public = match self.gate {
+            Some(gate) => gate.public.iter().any(|one| one.matches(channel)),
+            None => !self.hooks.is_some_and(decide_reading),
+        };
+        is_public || self.is_settled(channel) || self.has(|grant| &grant.subscribe, channel)
     }
 
     fn may_publish(&self, channel: &str) -> bool {
-        self.gate.is_none() || self.has(|grant| &grant.publish, channel)
+        let decides = |hooks: &HubHooks| hooks.connect.is_some() || hooks.publish.is_some();
+        let is_public = self.gate.is_none() && !self.hooks.is_some_and(decides);
+        is_public || self.is_settled(channel) || self.has(|grant| &grant.publish, channel)
+    }
+
+    fn defers_publications(&self) -> bool {
+        self.dialog.is_some() && self.hooks.is_some_and(|hooks| hooks.publish.is_some())
+    }
+
+    fn defer(&mut self, wish: Wish<'_>, id: Option<&str>) -> Result<bool, Refusal> {
+        match (&mut self.dialog, self.hooks) {
+            (Some(dialog), Some(hooks)) => dialog.defer(hooks, wish, id),
+            _ if matches!(wish, Wish::Send(_)) => Err(Refusal::NotHeard),
+            _ => Ok(false),
+        }
+    }
+
+    fn withdraw(&mut self, channel: &str) {
+        if let Some(dialog) = &mut self.dialog {
+            dialog.withdraw(channel);
+        }
     }
 
     fn user(&self) -> Option<&str> {
@@ -244,9 +331,15 @@ impl Rights for Access<'_> {
 
     fn present(&mut self, token: &str) -> Result<(), &'static str> {
         let gate = self.gate.ok_or("this hub asks for no tokens")?;
-        let grant = gate.admit(token, self.now_s)?;
-        if self.is_known && self.user() != grant.user.as_deref() {
+        let mut grant = gate.admit(token, self.now_s)?;
+        // What it is asked about, it is asked about as somebody.
+        let dialog = self.dialog.as_ref();
+        let is_known = self.is_known || dialog.is_some_and(|dialog| dialog.is_waiting());
+        if is_known && self.user() != grant.user.as_deref() {
             return Err("the token has another sub than the subscriptions that there are");
+        }
+        if let Some(bounds) = self.bounds {
+            grant.count(bounds, Some(token), self.grant.as_deref())?;
         }
         *self.grant = Some(Box::new(grant));
         Ok(())

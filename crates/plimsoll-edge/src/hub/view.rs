@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use plimsoll_hub::channels::Seen;
 
-use super::Hub;
+use super::{Hub, hooks};
 use crate::figures::{Figures, TimesSum};
 
 /// Channels that are told of one by one.
@@ -36,6 +36,8 @@ pub(crate) struct HubView {
     pub(crate) unrecovered: u64,
     /// From when a message goes out until a loop has written it to its clients.
     pub(crate) lag: TimesSum,
+    /// Questions to an application by hook and answer, and how many wait for theirs now.
+    pub(crate) hooks: Option<(hooks::Seen, u64)>,
     /// What it shares with other edges.
     pub(crate) shared: Option<SharedView>,
     /// The channels with most subscribers.
@@ -70,6 +72,8 @@ impl Hub {
             messages: counts.messages.load(Ordering::Relaxed),
             ..HubView::default()
         };
+        let hooks = self.hooks.as_ref();
+        seen.hooks = hooks.map(|hooks| (self.world.asked.seen(), hooks.waiting() as u64));
         seen.shared = self.world.shared.as_ref().map(|shared| SharedView {
             is_joined: shared.is_joined(),
             posted: shared.counts.posted.load(Ordering::Relaxed),

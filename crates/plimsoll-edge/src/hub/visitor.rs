@@ -1,6 +1,8 @@
 //! One client of the hub: a stage of its connection. What is said to it is written by its loop's house; here is what it
 //! says itself, and how it goes.
 
+mod answers;
+
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::rc::Rc;
@@ -17,7 +19,10 @@ use plimsoll_wire::websocket::frame::{Frame, write};
 use plimsoll_wire::websocket::{Closing, Event, Opcode, Reader, Role};
 
 use super::Hub;
+use super::dialog::Dialog;
+use super::hooks::Hooks;
 use super::house::{House, Room};
+use super::ledger::Bounds;
 use super::token::{Access, Gate, Grant};
 use crate::client::Client;
 use crate::clock;
@@ -47,6 +52,10 @@ pub(crate) struct Arrival {
     pub(crate) since: Option<Position>,
     /// What its token lets it do.
     pub(crate) grant: Option<Box<Grant>>,
+    /// What it wants of the application, where there is one that is asked.
+    pub(crate) dialog: Option<Box<Dialog>>,
+    /// Channels that the application has let it read.
+    pub(crate) settled: Vec<String>,
 }
 
 /// One client.
@@ -66,6 +75,7 @@ pub(crate) struct Visitor {
     was_stuck: bool,
     strikes: u8,
     grant: Option<Box<Grant>>,
+    dialog: Option<Box<Dialog>>,
     /// What is done when it is first looked after.
     arrival: Option<Box<(Arrival, Vec<u8>)>>,
 }
@@ -83,6 +93,7 @@ impl Visitor {
         let house = event_loop.house(&arrival.hub);
         let format = arrival.format;
         let grant = arrival.grant.take();
+        let dialog = arrival.dialog.take();
         let visitor = Self {
             id: house.welcome(client, cx.waker(), format),
             reader: Reader::new(Role::Server, format == Format::Deflated),
@@ -95,6 +106,7 @@ impl Visitor {
             was_stuck: false,
             strikes: 0,
             grant,
+            dialog,
             arrival: Some(Box::new((arrival, early))),
         };
         event_loop.set_deadline(deadline, visitor.pause());
@@ -120,7 +132,7 @@ impl Visitor {
     fn is_spent(&self) -> bool {
         let grant = self.grant.as_ref();
         grant.is_some_and(|grant| grant.left_s(clock::unix_s()).is_none())
-            && self.house.gate.borrow().is_some()
+            && (self.house.gate.borrow().is_some() || self.house.hooks.borrow().is_some())
     }
 
     /// Memory that it takes for what is not whole.
@@ -145,6 +157,7 @@ impl Visitor {
         if let Some((code, why)) = self.why_end(room, event_loop) {
             self.end(room, event_loop, code, why);
         }
+        self.take_answers(room);
         room.audience.flush(self.id, &mut room.seats);
         let is_here = self.read(cx, room, event_loop);
         room.settle(&house.figures);
@@ -177,12 +190,14 @@ impl Visitor {
         let speaker = self.house.speaker(self.id, self.format, user.as_deref());
         let head = Bytes::from(arrival.head);
         room.audience.say(self.id, head, &mut room.seats);
-        let gate = self.house.gate.borrow().clone();
-        let access = access(
-            gate.as_deref(),
+        let (gate, hooks, bounds) = self.house.deciders();
+        let mut access = access(
+            (gate.as_deref(), hooks.as_deref(), &bounds),
             &mut self.grant,
+            None,
             room.audience.has_any(self.id),
         );
+        access.settled = &arrival.settled;
         room.desk(&mut self.house.shards()).attend(
             &speaker,
             &access,
@@ -199,7 +214,11 @@ impl Visitor {
         } else if event_loop.is_draining() {
             Some((code::GOING_AWAY, "the server is ending"))
         } else if self.is_spent() {
-            Some((code::POLICY, "the token has expired"))
+            let why = match *self.house.gate.borrow() {
+                Some(_) => "the token has expired",
+                None => "what the application allowed has expired",
+            };
+            Some((code::POLICY, why))
         } else if !self.house.is_open.get() {
             Some((code::GOING_AWAY, "the hub is closed"))
         } else if room
@@ -331,15 +350,17 @@ impl Visitor {
         }
         let user = self.user();
         let speaker = self.house.speaker(self.id, self.format, user.as_deref());
-        let gate = self.house.gate.borrow().clone();
+        let (gate, hooks, bounds) = self.house.deciders();
         let mut access = access(
-            gate.as_deref(),
+            (gate.as_deref(), hooks.as_deref(), &bounds),
             &mut self.grant,
+            self.dialog.as_deref_mut(),
             room.audience.has_any(self.id),
         );
         let is_in_rate = room
             .desk(&mut self.house.shards())
             .take(&speaker, &mut access, text);
+        self.ask(hooks.as_ref(), room);
         if !is_in_rate {
             self.strike(room, event_loop);
         } else if self.grant.is_some() && self.closing.may_send() {
@@ -430,8 +451,9 @@ impl Visitor {
 
 /// What a client may do now.
 fn access<'a>(
-    gate: Option<&'a Gate>,
+    (gate, hooks, bounds): (Option<&'a Gate>, Option<&'a Hooks>, &'a Bounds),
     grant: &'a mut Option<Box<Grant>>,
+    dialog: Option<&'a mut Dialog>,
     is_known: bool,
 ) -> Access<'a> {
     Access {
@@ -439,6 +461,10 @@ fn access<'a>(
         grant,
         is_known,
         now_s: clock::unix_s(),
+        hooks: hooks.map(|hooks| &hooks.config),
+        dialog,
+        settled: &[],
+        bounds: Some(bounds),
     }
 }
 

@@ -7,11 +7,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use plimsoll_config::edge;
-use plimsoll_hub::channels::{ChannelRef, Channels, Limits, Position, Published, Refusal, Seen};
+use plimsoll_hub::channels::{
+    ChannelRef, Channels, Gathered, Limits, Made, Position, Published, Refusal, Seen,
+};
 use plimsoll_hub::desk::{Offer, Shards, Taken};
 use tokio::sync::{Notify, oneshot};
 
+use super::hooks;
 use super::inbox::Inbox;
+use super::ledger::Ledger;
 use super::redis::CATCHING_UP;
 use super::shared::{Asker, Shared};
 use super::{rules, size};
@@ -38,9 +42,15 @@ pub(crate) struct World {
     due: AtomicU64,
     /// Something is due sooner.
     sooner: Notify,
+    /// What somebody is to make messages of: once for each channel at most.
+    gathered: Mutex<Vec<Gathered>>,
     /// What it shares with other edges.
     pub(super) shared: Option<Arc<Shared>>,
     pub(super) counts: Counts,
+    /// What became of questions to an application.
+    pub(super) asked: Arc<hooks::Counts>,
+    /// Connections of users and tokens.
+    pub(super) ledger: Arc<Ledger>,
 }
 
 /// What has happened, in all loops.
@@ -74,12 +84,20 @@ impl World {
             inboxes: (0..loops).map(|_| Inbox::default()).collect(),
             due: AtomicU64::new(u64::MAX),
             sooner: Notify::new(),
+            gathered: Mutex::default(),
             shared: config
                 .shared
                 .clone()
                 .map(|shared| Arc::new(Shared::new(shared))),
             counts: Counts::default(),
+            asked: Arc::default(),
+            ledger: Arc::default(),
         }
+    }
+
+    /// A number that no other life of an edge has, unless it began in the same millisecond.
+    pub(super) fn life(&self) -> u64 {
+        self.first_epoch
     }
 
     /// Lets all channels follow other rules.
@@ -251,8 +269,8 @@ impl World {
         }
     }
 
-    /// Does what is due, and waits until something may be again.
-    pub(super) async fn pass_time(&self) {
+    /// Does what is due; how long nothing is.
+    pub(super) fn do_what_is_due(&self) -> Duration {
         // What is published meanwhile is expected from here on.
         self.due.store(u64::MAX, Ordering::Relaxed);
         let now_ms = self.now_ms();
@@ -263,10 +281,31 @@ impl World {
         let due = due.min().unwrap_or(u64::MAX);
         self.due.fetch_min(due, Ordering::Relaxed);
         let wait_ms = due.saturating_sub(self.now_ms()).clamp(1, LOOK_MS);
+        Duration::from_millis(wait_ms)
+    }
+
+    /// Waits so long, or until something is due sooner.
+    pub(super) async fn wait(&self, time: Duration) {
         tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(wait_ms)) => {}
+            () = tokio::time::sleep(time) => {}
             () = self.sooner.notified() => {}
         }
+    }
+
+    /// Takes what somebody is to make messages of.
+    pub(super) fn take_gathered(&self) -> Vec<Gathered> {
+        std::mem::take(&mut *lock(&self.gathered))
+    }
+
+    /// Lets go out what was made of gathered data.
+    pub(super) fn release(&self, gathered: &Gathered, made: Made<'_>) {
+        let mut shard = lock(self.shard(&gathered.name));
+        let released = shard.release(self.now_ms(), gathered, made);
+        let woken = released.map(|published| self.hand_out(&published));
+        let due = shard.next_due();
+        drop(shard);
+        self.wake(woken.unwrap_or_default());
+        self.expect(due.unwrap_or(u64::MAX));
     }
 
     /// Does what is due in a shard; when something is next, ms.
@@ -277,7 +316,11 @@ impl World {
             let Some(published) = channels.tick(now_ms) else {
                 break;
             };
-            woken |= self.hand_out(&published);
+            if let Published::Gathered(gathered) = published {
+                lock(&self.gathered).push(*gathered);
+            } else {
+                woken |= self.hand_out(&published);
+            }
         }
         let due = channels.next_due();
         drop(channels);

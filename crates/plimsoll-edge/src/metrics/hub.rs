@@ -62,6 +62,17 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
     let help = "From when a message goes out until a loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
     channels(page, hub);
+    if let Some((asked, waiting)) = &hub.hooks {
+        let help = "Questions to the application that wait for their answers now";
+        page.family("hub_hooks_waiting", "gauge", help);
+        page.line("hub_hooks_waiting", &[], *waiting);
+        let help = "Questions to the application, by hook and answer";
+        page.family("hub_hooks", "counter", help);
+        for (hook, answer, count) in asked {
+            let labels = [("hook", *hook), ("answer", *answer)];
+            page.line("hub_hooks_total", &labels, *count);
+        }
+    }
     if let Some(shared) = &hub.shared {
         sharing(page, shared);
     }

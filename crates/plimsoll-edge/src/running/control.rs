@@ -19,7 +19,7 @@ use crate::cache::disk::{self, Disk};
 use crate::cache::{Cache, PurgeOrder};
 use crate::clock;
 use crate::errands::Errands;
-use crate::hub::Hub;
+use crate::hub::{Hub, asks_about_reading};
 use crate::overview::Watch;
 use crate::pool::{Pool, lock};
 use crate::roster::{self, Name, Roster};
@@ -118,7 +118,8 @@ impl Control {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
             (self.hooks.tell)(&tls::insecure(&pool.name));
         }
-        if let Some(hub) = edge.hub.as_ref().filter(|hub| hub.tokens.is_none()) {
+        let hub = edge.hub.as_ref();
+        if let Some(hub) = hub.filter(|hub| hub.tokens.is_none() && !asks_about_reading(hub)) {
             let told = format!("the hub at {} lets everybody read every channel", hub.path);
             (self.hooks.tell)(&told);
         }

@@ -2,6 +2,7 @@
 
 mod abuse;
 mod events;
+mod hooks;
 mod redis;
 mod shared;
 mod slow;
@@ -12,6 +13,7 @@ use std::net::{SocketAddr, TcpStream};
 
 use plimsoll_config::edge::{Edge, Hub, HubRule};
 use serde_json::{Value, json};
+use tungstenite::client::IntoClientRequest as _;
 use tungstenite::{Message, WebSocket};
 
 use crate::support::{
@@ -50,6 +52,17 @@ impl Browser {
             tungstenite::client(format!("ws://{address}/live"), connect(address)).unwrap();
         // Compression is not agreed to unless it is switched on.
         assert!(!answer.headers().contains_key("sec-websocket-extensions"));
+        Self { socket }
+    }
+
+    /// With a cookie.
+    pub(crate) fn open_as(address: SocketAddr, cookie: &str) -> Self {
+        let mut request = format!("ws://{address}/live")
+            .into_client_request()
+            .unwrap();
+        let headers = request.headers_mut();
+        headers.insert("cookie", cookie.parse().unwrap());
+        let (socket, _) = tungstenite::client(request, connect(address)).unwrap();
         Self { socket }
     }
 
@@ -429,4 +442,36 @@ pub(crate) fn wait_for_clients(edge: &Afloat, count: f64) {
         "plimsoll_edge_hub_connections{kind=\"websocket\"}",
         count,
     );
+}
+
+#[test]
+fn what_has_changed_is_sent_to_who_wants_it() {
+    let edge = start(&only_hub(with(HubRule {
+        patches: true,
+        ..HubRule::of("odds")
+    })));
+    let (mut plain, mut patched) = (Browser::open(edge.address), Browser::open(edge.address));
+    patched.say(&json!({ "patches": true }));
+    for client in [&mut plain, &mut patched] {
+        client.subscribe("odds");
+    }
+    let odds = |home: u32| json!({ "home": home, "away": 2, "game": "a name of some length" });
+    for home in 1..=2 {
+        publish(&edge, "odds", &odds(home));
+        let whole = plain.hear();
+        assert_eq!(whole["data"], odds(home));
+        let said = patched.hear();
+        if home == 1 {
+            assert_eq!(said, whole);
+        } else {
+            assert_eq!(
+                (&said["patch"], &said["data"]),
+                (&json!({ "home": 2 }), &Value::Null)
+            );
+            assert_eq!(
+                (&said["offset"], &said["epoch"]),
+                (&json!(2), &whole["epoch"])
+            );
+        }
+    }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use plimsoll_wire::websocket::deflate::Deflater;
 
+use super::next::Next;
 use super::slot::Item;
 use super::{Client, ClientId, Counts, Limits, Outlet, Slow};
 use crate::message::Message;
@@ -20,21 +22,50 @@ impl Hand<'_> {
     #[inline]
     pub(super) fn give(
         &mut self,
-        id: ClientId,
+        (id, next): (ClientId, Next),
         client: &mut Client,
         message: &Arc<Message>,
         outlet: &mut impl Outlet,
-    ) {
+    ) -> Next {
+        let after = message.offset() + 1;
         let mut written = 0;
         if client.slot.is_none() {
+            let is_patched = client.takes_patches && next.is_sure();
+            if is_patched && let Some(patch) = message.patch_for(next.offset()) {
+                return self.give_patch(id, client, (message, patch), outlet);
+            }
             let bytes = message.bytes(client.format, self.deflater);
             written = outlet.write(id, bytes);
             if written == bytes.len() {
                 self.counts.delivered += 1;
-                return;
+                return Next::sure(after);
             }
         }
         self.keep(id, client, message, written);
+        Next::unsure(after)
+    }
+
+    /// The client has the message before: it is told what has changed.
+    fn give_patch(
+        &mut self,
+        id: ClientId,
+        client: &mut Client,
+        (message, patch): (&Arc<Message>, &Bytes),
+        outlet: &mut impl Outlet,
+    ) -> Next {
+        let after = message.offset() + 1;
+        let written = outlet.write(id, patch);
+        if written == 0 {
+            self.keep(id, client, message, 0);
+            return Next::unsure(after);
+        }
+        self.counts.delivered += 1;
+        if written < patch.len() {
+            // What is begun is finished, so it has this too.
+            let slot = client.slot.get_or_insert_default();
+            slot.put(Item::Own(patch.clone()), written);
+        }
+        Next::sure(after)
     }
 
     /// The client does not take it all now.

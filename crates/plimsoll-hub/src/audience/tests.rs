@@ -1,6 +1,9 @@
+use plimsoll_wire::websocket::{Event, Limits as WireLimits, Reader, Role};
+use proptest::prelude::*;
+
 use super::*;
 use crate::channels::{Channels, Limits as ChannelLimits, Position, Published, Subscriber};
-use crate::rules::Rules;
+use crate::rules::{Rule, Rules};
 
 /// Takes so many bytes, and keeps them.
 struct Pipe {
@@ -217,4 +220,66 @@ fn a_client_has_limits() {
         .count();
     assert_eq!(commands, 100);
     assert!(audience.may_command(200, client));
+}
+
+/// What a client reads, as JSON.
+fn read_all(mut bytes: Vec<u8>) -> Vec<serde_json::Value> {
+    let mut reader = Reader::new(Role::Client, false);
+    let (mut said, mut at) = (Vec::new(), 0);
+    while at < bytes.len() {
+        let (taken, event) = reader
+            .next(&mut bytes[at..], &WireLimits::default())
+            .unwrap();
+        at += taken;
+        match event {
+            Some(Event::Text(text)) => said.push(serde_json::from_str(&text).unwrap()),
+            other => panic!("{other:?}"),
+        }
+    }
+    said
+}
+
+proptest! {
+    /// However slowly somebody reads, and whatever is dropped meanwhile: what is patched is there.
+    #[test]
+    fn who_is_sent_a_patch_has_what_it_is_for(
+        rooms in prop::collection::vec(0_usize..300, 1..80),
+        slow in prop_oneof![Just(Slow::NewestWins), Just(Slow::Drop)],
+    ) {
+        let rule = Rule { has_patches: true, ..Rule::default() };
+        let limits = ChannelLimits { channels_max: 9, history_bytes_max: 1 << 20 };
+        let mut channels = Channels::new(Rules::new(Vec::new(), rule), limits, (1, 2), 1, (0, 1));
+        let mut audience = Audience::new(Limits { waiting_max: 2, slow, ..Limits::default() });
+        let client = audience.enter(0, Format::WebSocket);
+        audience.take_patches(client, true);
+        let mut pipe = Pipe { room: 0, bytes: Vec::new() };
+        let subscription = channels.subscribe(0, "a", None, LOOP).unwrap();
+        audience.subscribe(client, &subscription, &mut pipe).unwrap();
+        let mut all = Vec::new();
+        for (number, room) in rooms.into_iter().enumerate() {
+            let data = serde_json::json!({ "number": number, "half": number / 2, "same": "x".repeat(80) });
+            let message = published(&mut channels, "a", &data.to_string());
+            all.push(data);
+            pipe.room = room;
+            audience.flush(client, &mut pipe);
+            audience.deliver(&message, &mut pipe);
+        }
+        pipe.room = usize::MAX;
+        audience.flush(client, &mut pipe);
+        let mut known = (0, serde_json::Value::Null);
+        for said in read_all(pipe.bytes) {
+            let offset = said["offset"].as_u64().unwrap();
+            if let Some(patch) = said["patch"].as_object() {
+                prop_assert_eq!(known.0 + 1, offset, "it has not what is patched");
+                for (key, value) in patch {
+                    known.1[key] = value.clone();
+                }
+            } else {
+                known.1 = said["data"].clone();
+            }
+            known.0 = offset;
+            let place = usize::try_from(offset).unwrap() - 1;
+            prop_assert_eq!(&known.1, &all[place]);
+        }
+    }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::shared::Order;
 use super::{Position, Subscriber};
-use crate::conflation::{Conflation, Pending};
+use crate::conflation::{Conflation, Mode, Pending};
 use crate::history::History;
-use crate::message::Message;
+use crate::message::{Before, Message};
 use crate::rate::Bucket;
 use crate::rules::Rule;
 
@@ -37,7 +37,13 @@ pub(super) struct Extras {
     /// When the next message may go out, ms.
     next_ms: u64,
     pending: Option<Held>,
+    /// What somebody else makes one of.
+    asked: Option<Box<Asked>>,
+    /// How often somebody was asked.
+    asks: u64,
     rate: Option<Bucket>,
+    /// The newest message, where what changes is sent.
+    newest: Option<Before>,
     /// Users and how often each is there.
     pub(super) present: BTreeMap<Box<str>, u32>,
 }
@@ -50,6 +56,31 @@ struct Held {
     last: u64,
 }
 
+/// What somebody else was asked to make one message of.
+#[derive(Debug)]
+struct Asked {
+    /// What tells it from others of the channel.
+    ticket: u64,
+    first: u64,
+    last: u64,
+    /// What goes out if there is no answer by then.
+    newest: String,
+    until_ms: u64,
+}
+
+/// What is due.
+pub(super) enum Due {
+    Nothing,
+    /// This goes out, with its place in the order.
+    Send(String, u64),
+    /// Somebody is to make one of these, and is waited for until then.
+    Ask {
+        ticket: u64,
+        items: String,
+        until_ms: u64,
+    },
+}
+
 /// What becomes of data under conflation.
 pub(super) enum Conflated {
     /// It goes out.
@@ -58,6 +89,8 @@ pub(super) enum Conflated {
     Held { due: Option<u64> },
     /// What waited goes out, for the two would be too long together, and its place in the order.
     Overflown(String, u64),
+    /// There is no room.
+    Full,
 }
 
 impl Channel {
@@ -88,7 +121,7 @@ impl Channel {
     /// Whether data waits.
     pub(super) fn is_holding(&self) -> bool {
         let extras = self.extras.as_ref();
-        extras.is_some_and(|extras| extras.pending.is_some())
+        extras.is_some_and(|extras| extras.pending.is_some() || extras.asked.is_some())
     }
 
     pub(super) fn may_publish(&mut self, now_ms: u64, rule: &Rule) -> bool {
@@ -110,6 +143,9 @@ impl Channel {
         (data, at): (&str, u64),
     ) -> Conflated {
         let extras = self.extras.get_or_insert_default();
+        if matches!(conflation.mode, Mode::Aggregate { .. }) {
+            return extras.gather(now_ms, (data, at));
+        }
         let Some(pending) = &mut extras.pending else {
             if now_ms >= extras.next_ms {
                 extras.next_ms = now_ms.saturating_add(conflation.interval_ms.max(1));
@@ -135,18 +171,47 @@ impl Channel {
         }
     }
 
-    /// What waited long enough, with which the next interval begins, and its place in the order.
-    pub(super) fn take_due(&mut self, now_ms: u64, rule: &Rule) -> Option<(String, u64)> {
-        let extras = self.extras.as_mut()?;
-        if now_ms < extras.next_ms {
-            return None;
+    /// What waited long enough, with which the next interval begins.
+    pub(super) fn take_due(&mut self, now_ms: u64, rule: &Rule) -> Due {
+        let Some(extras) = &mut self.extras else {
+            return Due::Nothing;
+        };
+        if let Some(asked) = extras.asked.take_if(|asked| now_ms >= asked.until_ms) {
+            let Asked { newest, last, .. } = *asked;
+            return Due::Send(newest, last);
         }
-        let pending = extras.pending.take()?;
+        if now_ms < extras.next_ms || extras.asked.is_some() {
+            return Due::Nothing;
+        }
+        let Some(pending) = extras.pending.take() else {
+            return Due::Nothing;
+        };
         let interval_ms = rule
             .conflation
             .map_or(0, |conflation| conflation.interval_ms.max(1));
         extras.next_ms = now_ms.saturating_add(interval_ms);
-        Some((pending.data.into_text(), pending.last))
+        let Some(Mode::Aggregate { patience_ms }) =
+            rule.conflation.map(|conflation| conflation.mode)
+        else {
+            return Due::Send(pending.data.into_text(), pending.last);
+        };
+        extras.ask(pending, now_ms.saturating_add(patience_ms.max(1)))
+    }
+
+    /// When what waits is due, if nothing else is waited for.
+    pub(super) fn pending_due(&self) -> Option<u64> {
+        let extras = self.extras.as_ref()?;
+        let is_due = extras.pending.is_some() && extras.asked.is_none();
+        is_due.then_some(extras.next_ms)
+    }
+
+    /// What was made of data with this ticket, if it is still waited for: the newest of that data, and its place in
+    /// the order.
+    pub(super) fn take_asked(&mut self, ticket: u64) -> Option<(String, u64)> {
+        let extras = self.extras.as_mut()?;
+        let asked = extras.asked.take_if(|asked| asked.ticket == ticket)?;
+        let Asked { newest, last, .. } = *asked;
+        Some((newest, last))
     }
 
     /// Up to where a new subscriber knows everything that it is not given.
@@ -154,12 +219,13 @@ impl Channel {
         let Some(order) = order else {
             return self.offset;
         };
-        let held = self
-            .extras
-            .as_ref()
-            .and_then(|extras| extras.pending.as_ref());
-        match held {
-            Some(held) => held.first.saturating_sub(1),
+        let extras = self.extras.as_ref();
+        let first = extras.and_then(|extras| match (&extras.asked, &extras.pending) {
+            (Some(asked), _) => Some(asked.first),
+            (None, pending) => pending.as_ref().map(|held| held.first),
+        });
+        match first {
+            Some(first) => first.saturating_sub(1),
             None => self.offset.max(order.at),
         }
     }
@@ -170,7 +236,16 @@ impl Channel {
         self.history = None;
         if let Some(extras) = &mut self.extras {
             extras.pending = None;
+            extras.asked = None;
+            extras.newest = None;
         }
+    }
+
+    /// The message before one that is about to be sent.
+    pub(super) fn replace_newest(&mut self, offset: u64, data: &str) -> Option<Before> {
+        let extras = self.extras.get_or_insert_default();
+        let data = data.into();
+        extras.newest.replace(Before { offset, data })
     }
 
     pub(super) fn join(&mut self, subscriber: Subscriber<'_>, rule: &Rule) {
@@ -232,6 +307,45 @@ impl Channel {
         match history.and_then(|history| history.after(since.offset)) {
             Some(missed) => (missed, Some(true)),
             None => (Vec::new(), Some(false)),
+        }
+    }
+}
+
+impl Extras {
+    /// Lets data wait for its interval, with all that comes meanwhile.
+    fn gather(&mut self, now_ms: u64, (data, at): (&str, u64)) -> Conflated {
+        if let Some(pending) = &mut self.pending {
+            if !pending.data.gather(data) {
+                return Conflated::Full;
+            }
+            pending.last = at;
+            return Conflated::Held { due: None };
+        }
+        self.pending = Some(Held {
+            data: Pending::new(data),
+            first: at,
+            last: at,
+        });
+        // What is waited for says when it is there.
+        let due = self.asked.is_none().then(|| now_ms.max(self.next_ms));
+        Conflated::Held { due }
+    }
+
+    /// Somebody is asked to make one of what waited.
+    fn ask(&mut self, pending: Held, until_ms: u64) -> Due {
+        self.asks += 1;
+        let (items, newest) = pending.data.into_all();
+        self.asked = Some(Box::new(Asked {
+            ticket: self.asks,
+            first: pending.first,
+            last: pending.last,
+            newest,
+            until_ms,
+        }));
+        Due::Ask {
+            ticket: self.asks,
+            items,
+            until_ms,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who is there.
 
-use super::Channels;
 use super::channel::Channel;
+use super::{ChannelRef, Channels};
 
 /// Who subscribes to a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,16 @@ impl Channel {
 }
 
 impl Channels {
+    /// Who is there, where that is kept: users and how often, in order.
+    pub fn present(&self, channel: ChannelRef) -> impl Iterator<Item = (&str, u32)> {
+        let extras = self
+            .get(channel)
+            .and_then(|channel| channel.extras.as_ref());
+        extras
+            .into_iter()
+            .flat_map(|extras| extras.present.iter().map(|(user, &count)| (&**user, count)))
+    }
+
     /// Who subscribes to a channel of this name, of whom at most so many users are told; nobody to one that does not live.
     pub fn presence(&self, name: &str, users_max: usize) -> Presence {
         let rule = self.rules.of(name);

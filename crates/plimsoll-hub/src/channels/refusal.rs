@@ -37,6 +37,18 @@ pub enum Refusal {
     /// Clients may not publish here.
     #[error("clients may not publish to this channel")]
     NotAllowed,
+    /// The application says no, and not why.
+    #[error("the application does not allow it")]
+    Denied,
+    /// The application cannot be asked.
+    #[error("the application does not answer; try again later")]
+    Unanswered,
+    /// The client does not wait for answers.
+    #[error("too much waits for the application; wait for its answers")]
+    TooManyAsked,
+    /// No application takes messages.
+    #[error("this hub hands no messages to an application")]
+    NotHeard,
     /// What hubs share is away.
     #[error("what the hubs share is away, so nothing is published; try again later")]
     Away,

@@ -112,7 +112,7 @@ impl Channels {
         check_json(data)?;
         let place = self.place(name);
         if let Ok(Some(slot)) = place {
-            return Ok(self.put(now_ms, slot, data.trim(), at));
+            return self.put(now_ms, slot, data.trim(), at);
         }
         if let Some(order) = &mut self.order {
             order.forget(at);

@@ -26,6 +26,7 @@ fn text(published: Result<Published, Refusal>) -> String {
         }
         Ok(Published::Held) => "held".to_owned(),
         Ok(Published::Unheard) => "unheard".to_owned(),
+        Ok(Published::Gathered(gathered)) => format!("{} {}", gathered.name, gathered.items),
         Err(refusal) => refusal.to_string(),
     }
 }

@@ -88,7 +88,12 @@ impl Room {
             has_presence: true,
             ..Rule::default()
         };
-        let rules = Rules::new(vec![rule, kept], Rule::default());
+        let patched = Rule {
+            pattern: Pattern::new("patched"),
+            has_patches: true,
+            ..Rule::default()
+        };
+        let rules = Rules::new(vec![rule, kept, patched], Rule::default());
         let mut audience = Audience::new(AudienceLimits {
             subscriptions_max: 3,
             ..AudienceLimits::default()
@@ -331,4 +336,159 @@ fn floods_are_bounded() {
     };
     desk.dismiss(&room.speaker);
     assert!(room.shelf.channels.is_empty() && room.audience.is_empty());
+}
+
+/// Somebody else decides, and is asked so much at most.
+#[derive(Default)]
+struct Deferring {
+    asked: Vec<String>,
+    withdrawn: Vec<String>,
+    settled: bool,
+}
+
+impl Rights for Deferring {
+    fn may_subscribe(&self, channel: &str) -> bool {
+        self.settled || channel == "open"
+    }
+
+    fn may_publish(&self, _channel: &str) -> bool {
+        self.settled
+    }
+
+    fn defers_publications(&self) -> bool {
+        true
+    }
+
+    fn defer(&mut self, wish: Wish<'_>, id: Option<&str>) -> Result<bool, Refusal> {
+        if self.asked.len() >= 3 {
+            return Err(Refusal::TooManyAsked);
+        }
+        let id = id.unwrap_or("-");
+        self.asked.push(match wish {
+            Wish::Subscribe(wanted) => format!("{id} reads {}", wanted.channel),
+            Wish::Publish(channel, data) => format!("{id} says {data} in {channel}"),
+            Wish::Send(data) => format!("{id} sends {data}"),
+        });
+        Ok(true)
+    }
+
+    fn withdraw(&mut self, channel: &str) {
+        self.withdrawn.push(channel.to_owned());
+    }
+
+    fn present(&mut self, _token: &str) -> Result<(), &'static str> {
+        Err("this hub asks for no tokens")
+    }
+}
+
+#[test]
+fn somebody_else_is_asked_what_is_not_clear() {
+    let mut room = Room::new();
+    let mut rights = Deferring::default();
+    // What may be anyway, and what may not be in any case, nobody is asked.
+    let told = room.says_with(
+        &mut rights,
+        r#"{"subscribe":["open","open",""],"publish":{"channel":"game-1","data":1},"id":1}"#,
+    );
+    assert!(rights.asked.is_empty(), "{:?}", rights.asked);
+    assert_eq!(told.len(), 4);
+    assert!(told[2].contains("name of a channel is empty"), "{told:?}");
+    assert!(told[3].contains("clients may not publish"), "{told:?}");
+    let told = room.says_with(
+        &mut rights,
+        r#"{"subscribe":["a"],"publish":{"channel":"chat-1","data":[2]},"send":{"b":3},"id":4}"#,
+    );
+    assert!(told.is_empty(), "{told:?}");
+    assert_eq!(
+        rights.asked,
+        ["4 reads a", "4 says [2] in chat-1", "4 sends {\"b\":3}"]
+    );
+    let told = room.says_with(&mut rights, r#"{"send":1,"id":5}"#);
+    let full = "too much waits for the application; wait for its answers";
+    assert_eq!(told, [format!(r#"{{"id":5,"error":"{full}"}}"#)]);
+    room.says_with(&mut rights, r#"{"unsubscribe":["a"]}"#);
+    assert_eq!(rights.withdrawn, ["a"]);
+    // The answer is yes.
+    rights.settled = true;
+    let mut outlet = Everything::default();
+    let mut desk = Desk {
+        shards: &mut room.shelf,
+        audience: &mut room.audience,
+        outlet: &mut outlet,
+    };
+    let wanted = Wanted {
+        channel: "a".to_owned(),
+        since: None,
+    };
+    desk.fulfil(&room.speaker, &rights, &wanted, Some("4"));
+    desk.publish(&room.speaker, &rights, ("chat-1", "[2]"), Some("4"));
+    let told = read(outlet.0);
+    assert!(told[0].contains(r#""subscribed":"a""#), "{told:?}");
+    assert_eq!(told[1], r#"{"id":4,"done":true}"#);
+    // Without anybody to ask, there is nobody to send anything to.
+    let told = room.says(r#"{"send":1}"#);
+    assert_eq!(
+        told,
+        [r#"{"error":"this hub hands no messages to an application"}"#]
+    );
+}
+
+#[test]
+fn who_wants_it_is_told_what_has_changed() {
+    let mut room = Room::new();
+    let odds = |first: u32, more: &str| {
+        format!(r#"{{"game":"a name of some length","odds":{{"home":{first},"away":2}}{more}}}"#)
+    };
+    let whole = |offset: u32, data: &str| {
+        [format!(
+            r#"{{"channel":"patched","offset":{offset},"epoch":7,"data":{data}}}"#
+        )]
+    };
+    let patch = |offset: u32, patch: &str| {
+        [format!(
+            r#"{{"channel":"patched","offset":{offset},"epoch":7,"patch":{patch}}}"#
+        )]
+    };
+    room.says(r#"{"subscribe":["patched"]}"#);
+    assert_eq!(
+        room.is_published("patched", &odds(1, "")),
+        whole(1, &odds(1, ""))
+    );
+    // Nobody is sent what it does not want.
+    assert_eq!(
+        room.is_published("patched", &odds(2, "")),
+        whole(2, &odds(2, ""))
+    );
+    room.says(r#"{"patches":true}"#);
+    let changed = r#"{"odds":{"home":3}}"#;
+    assert_eq!(
+        room.is_published("patched", &odds(3, "")),
+        patch(3, changed)
+    );
+    // What a patch cannot say is sent whole, and is what the next one is made of.
+    let null = odds(3, r#","x":null"#);
+    assert_eq!(room.is_published("patched", &null), whole(4, &null));
+    assert_eq!(
+        room.is_published("patched", &odds(3, "")),
+        patch(5, r#"{"x":null}"#)
+    );
+    // Who returns gets all of it whole, and the next message too.
+    room.says(r#"{"unsubscribe":["patched"]}"#);
+    assert!(room.is_published("patched", &odds(4, "")).is_empty());
+    let recover = r#"{"subscribe":[{"channel":"patched","epoch":7,"offset":5}]}"#;
+    assert_eq!(room.says(recover), whole(6, &odds(4, "")));
+    assert_eq!(
+        room.is_published("patched", &odds(5, "")),
+        whole(7, &odds(5, ""))
+    );
+    let changed = r#"{"odds":{"home":6}}"#;
+    assert_eq!(
+        room.is_published("patched", &odds(6, "")),
+        patch(8, changed)
+    );
+    room.says(r#"{"patches":false}"#);
+    assert_eq!(
+        room.is_published("patched", &odds(7, "")),
+        whole(9, &odds(7, ""))
+    );
 }

@@ -43,6 +43,7 @@ const CLIENT_PAGE: &str = r#"<!doctype html><title>hub</title><script type="modu
     await hub.publish("chat", "from the browser");
     report("published", {});
     await hub.publish("game-1", "cheat").catch((error) => report("refused", error.message));
+    report("answer", await hub.send({ bet: 5 }));
   });
 </script>"#;
 
@@ -132,8 +133,19 @@ fn site(page: &'static str) -> (SocketAddr, Receiver<(String, Value)>) {
                         let said = serde_json::from_slice(&body).unwrap();
                         let _ = sender.send((what, said));
                     }
+                    let (kind, page) = if first.starts_with("POST /messages ") {
+                        // As an application behind the hub would say.
+                        let sent: Value = serde_json::from_slice(&body).unwrap();
+                        let balance = 100 - sent["data"]["bet"].as_i64().unwrap();
+                        (
+                            "application/json",
+                            json!({ "balance": balance }).to_string(),
+                        )
+                    } else {
+                        ("text/html", page.clone())
+                    };
                     let answer = format!(
-                        "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: {}\r\n\r\n{page}",
+                        "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\n\r\n{page}",
                         page.len()
                     );
                     let _ = stream.write_all(answer.as_bytes());
@@ -265,8 +277,8 @@ fn the_client_of_the_edge_finds_its_way_back() {
     let place = Place::new();
     let (site, reports) = site(CLIENT_PAGE);
     let text = format!(
-        "pools: {{ site: {{ servers: [\"http://{site}\"] }} }}\nhub:\n  path: /live\n  channels:\n  \
-         - {{ match: chat, publish: true }}\n"
+        "pools: {{ site: {{ servers: [\"http://{site}\"] }} }}\nhub:\n  path: /live\n  \
+         hooks: {{ messages: \"http://{site}/messages\" }}\n  channels:\n  - {{ match: chat, publish: true }}\n"
     );
     std::fs::write(place.path().join("edge.yaml"), text).unwrap();
     let edge = Edge::start(&place, &["--config", "edge.yaml"]);
@@ -312,9 +324,13 @@ fn the_client_of_the_edge_finds_its_way_back() {
     missed.sort_unstable();
     assert_eq!(missed, [2, 3, 4]);
     say("chat", json!("go"));
-    let heard = wait_for(&reports, &["published", "refused"]);
+    let heard = wait_for(&reports, &["published", "refused", "answer"]);
     let (_, why) = heard.iter().find(|(what, _)| what == "refused").unwrap();
     assert_eq!(why, "clients may not publish to this channel");
+    assert!(
+        heard.contains(&("answer".to_owned(), json!({ "balance": 95 }))),
+        "{heard:?}"
+    );
     say("short", json!(2));
     // More than is remembered.
     cable.cut();

@@ -3,7 +3,9 @@ use std::time::Duration;
 
 use super::read;
 use super::tests::{Folder, look_up};
-use crate::edge::{Edge, Hub, HubKey, HubRedis, HubRule, HubShared, HubSlow, HubTokens, Rate};
+use crate::edge::{
+    Edge, Endpoint, Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSlow, HubTokens, Rate,
+};
 
 fn read_text(text: &str) -> Result<Edge, String> {
     let folder = Folder(BTreeMap::new());
@@ -100,7 +102,7 @@ fn every_word_of_the_hub_has_its_meaning() {
            redis: { address: 'redis.internal:6379', user: edge, password: secret, channels: game-* }\n  \
            channels:\n  \
            - { match: game-*, interval: 3s, conflate: merge, history: 0, history_age: 5s, history_size: 1KiB }\n  \
-           - { match: chat, publish: true, presence: true, rate: 20/s, replay: 10, subscribers: 300, data: 500 }\n",
+           - { match: chat, publish: true, presence: true, patches: true, rate: 20/s, replay: 10, subscribers: 300, data: 500 }\n",
     );
     let hub = edge.unwrap().hub.unwrap();
     let game = HubRule {
@@ -114,6 +116,7 @@ fn every_word_of_the_hub_has_its_meaning() {
     let chat = HubRule {
         clients_publish: true,
         presence: true,
+        patches: true,
         rate: Some(20.0),
         replay: 10,
         subscribers_max: 300,
@@ -183,6 +186,86 @@ fn edges_share_a_redis() {
 }
 
 #[test]
+fn an_application_is_asked() {
+    let read = |text: &str| {
+        let edge = read_text(&format!("hub: {{ path: /live, hooks: {text} }}"));
+        edge.unwrap().hub.unwrap().hooks.unwrap()
+    };
+    let to = |target: &str, headers: &[(&str, &str)]| {
+        let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+        Some(Endpoint {
+            secure: false,
+            host: "app".to_owned(),
+            port: 3000,
+            target: target.to_owned(),
+            headers: headers.iter().map(owned).collect(),
+        })
+    };
+    let plain = HubHooks {
+        subscribe: to("/may-read", &[]),
+        ..HubHooks::none()
+    };
+    assert_eq!(read("{ subscribe: 'http://app:3000/may-read' }"), plain);
+    let all = "{ connect: 'http://app:3000/c', subscribe: 'http://app:3000/s', publish: 'http://app:3000', \
+               messages: 'http://app:3000/m?a=b', pass: [Cookie, x-user], headers: { X-Secret: ours }, timeout: 500ms, \
+               in_flight: 8, per_client: 1, cache: 10s, down: allow }";
+    let secret = [("X-Secret", "ours")];
+    let expected = HubHooks {
+        connect: to("/c", &secret),
+        subscribe: to("/s", &secret),
+        publish: to("/", &secret),
+        messages: to("/m?a=b", &secret),
+        passed: vec!["cookie".to_owned(), "x-user".to_owned()],
+        timeout: Duration::from_millis(500),
+        in_flight: 8,
+        per_client: 1,
+        cache: Some(Duration::from_secs(10)),
+        allows_when_down: true,
+    };
+    assert_eq!(read(all), expected);
+    let bounded = "hub: { path: /live, hooks: { connect: 'http://a' }, per_user: 3, per_token: 2 }";
+    let hub = read_text(bounded).unwrap().hub.unwrap();
+    assert_eq!((hub.per_user, hub.per_token), (Some(3), Some(2)));
+    let made = "hub: { path: /live, hooks: { timeout: 1s, headers: { X-Secret: ours } }, \
+                channels: [{ match: odds-*, interval: 3s, aggregate: 'http://app:3000/odds' }] }";
+    let hub = read_text(made).unwrap().hub.unwrap();
+    assert_eq!(hub.channels[0].aggregate, to("/odds", &secret));
+    for (text, fault) in [
+        ("{ timeout: 1s }", "the application is asked nothing"),
+        ("{ conect: 'http://a' }", "`conect` is not known"),
+        ("{ connect: 'ftp://a' }", "is no URL to send to"),
+        ("{ connect: 'http://u:p@a' }", "is no URL to send to"),
+        (
+            "{ connect: 'http://a', pass: Content-Length }",
+            "the header `content-length` cannot be passed",
+        ),
+        (
+            "{ connect: 'http://a', pass: sec-websocket-key }",
+            "cannot be passed",
+        ),
+        (
+            "{ connect: 'http://a', down: maybe }",
+            "`maybe` is not known",
+        ),
+        (
+            "{ connect: 'http://a', in_flight: 0 }",
+            "`0` is out of range",
+        ),
+        (
+            "{ connect: 'http://a' }, tokens: { secret: 0123456789abcdef0123456789abcdef }",
+            "both say who a client is",
+        ),
+        (
+            "{ subscribe: 'http://a' }, per_user: 3",
+            "`per_user` bounds nothing",
+        ),
+    ] {
+        let told = read_text(&format!("hub: {{ path: /live, hooks: {text} }}")).unwrap_err();
+        assert!(told.contains(fault), "{text}: {told}");
+    }
+}
+
+#[test]
 fn what_makes_no_hub_is_named() {
     for (text, fault) in [
         ("{ path: /live, shared: localhost }", "no address of Redis"),
@@ -221,6 +304,14 @@ fn what_makes_no_hub_is_named() {
         (
             "{ path: /live, channels: [{ match: a, conflate: merge }] }",
             "nothing is conflated without an interval",
+        ),
+        (
+            "{ path: /live, channels: [{ match: a, aggregate: 'http://a' }] }",
+            "nothing is conflated without an interval",
+        ),
+        (
+            "{ path: /live, channels: [{ match: a, interval: 1s, conflate: merge, aggregate: 'http://a' }] }",
+            "both say what becomes of messages",
         ),
         (
             "{ path: /live, channels: [{ match: a, histroy: 1 }] }",

@@ -2,7 +2,7 @@
 
 use super::RATE;
 use crate::plan::words::Shape::{
-    Count, Duration, Either, ListOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
+    Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
 use crate::plan::words::{Table, word};
 
@@ -96,6 +96,21 @@ pub(crate) static HUB: Table = Table {
             Either(&[Text, Of(&HUB_SHARED)]),
             "A Redis (6 or later) through which several edges share their channels: its address, or more about it; none."
         ),
+        word!(
+            "hooks",
+            Of(&HUB_HOOKS),
+            "An application that is asked over HTTP what a client may do, and is given what clients send; none."
+        ),
+        word!(
+            "per_user",
+            Count(1, 1_000_000),
+            "Connections of one user, by the `sub` of tokens or the `user` of `hooks: { connect }`; as many as anybody likes."
+        ),
+        word!(
+            "per_token",
+            Count(1, 1_000_000),
+            "Connections with the same token; as many as anybody likes."
+        ),
     ],
 };
 
@@ -131,6 +146,11 @@ pub(crate) static HUB_CHANNELS: Table = Table {
             "What becomes of them: the newest is sent, or JSON objects are merged key by key; `newest`."
         ),
         word!(
+            "aggregate",
+            Text,
+            "Or an application makes one of them: `POST` with `{\"channel\":…,\"data\":[…]}`, and its answer is sent, or nothing if that is empty; the newest if it fails. `hooks` has time-out and headers."
+        ),
+        word!(
             "data",
             Size,
             "Longest data of a message, 1 byte to 16MiB; 64KiB."
@@ -150,6 +170,11 @@ pub(crate) static HUB_CHANNELS: Table = Table {
             "presence",
             Switch,
             "Who subscribes may ask who is there (`{\"presence\":[\"chat\"]}`), by the `sub` of their tokens; false."
+        ),
+        word!(
+            "patches",
+            Switch,
+            "Clients that say `{\"patches\":true}` are sent what has changed since the message before (`\"patch\"`, a merge patch, RFC 7396) where that is shorter; false."
         ),
         word!(
             "replay",
@@ -203,6 +228,69 @@ pub(crate) static HUB_TOKENS: Table = Table {
             "public",
             OneOrMore(&Text),
             "Channels that may be read without a token, as patterns; none."
+        ),
+    ],
+};
+
+/// An application that the hub asks.
+pub(crate) static HUB_HOOKS: Table = Table {
+    name: "hub_hooks",
+    meaning: "What the hub asks an application over HTTP: `POST` with JSON. 2xx is yes; 400, 401, 403, 409, 422 and 429 are no, with `{\"error\":\"why\"}` for the client; everything else is an application that is down.",
+    words: &[
+        word!(
+            "connect",
+            Text,
+            "Asked whether a client may come in: `{\"address\":…}`. The answer says who it is and what it may: `{\"user\":\"17\",\"subscribe\":[\"game-*\"],\"publish\":[\"chat\"],\"exp\":…}`, each if need be."
+        ),
+        word!(
+            "subscribe",
+            Text,
+            "Asked whether a client may read a channel that neither its token nor the answer of `connect` lets it read: `{\"address\":…,\"user\":…,\"channel\":…}`."
+        ),
+        word!(
+            "publish",
+            Text,
+            "Asked of everything that a client publishes where a rule lets clients: `{\"address\":…,\"user\":…,\"channel\":…,\"data\":…}`. An answer with `data` is published in its place."
+        ),
+        word!(
+            "messages",
+            Text,
+            "Given what clients send (`{\"send\":…,\"id\":1}`): `{\"address\":…,\"user\":…,\"client\":…,\"data\":…}`. The answer, JSON or nothing, goes back (`{\"id\":1,\"answer\":…}`)."
+        ),
+        word!(
+            "pass",
+            OneOrMore(&Text),
+            "Headers of the client's request that the application is given; `[cookie, authorization]`."
+        ),
+        word!(
+            "headers",
+            MapOf(&Text),
+            "Headers to send, such as a secret by which the application knows who asks."
+        ),
+        word!(
+            "timeout",
+            Duration,
+            "Longest time until an answer is there; 2s."
+        ),
+        word!(
+            "in_flight",
+            Count(1, 10_000),
+            "Requests at once, of all clients; others wait in line; 64."
+        ),
+        word!(
+            "per_client",
+            Count(1, 1000),
+            "Messages and publications of one client that wait for an answer; further ones are refused; 16."
+        ),
+        word!(
+            "cache",
+            Duration,
+            "How long an answer of `connect` or `subscribe` holds for the same question; it is asked anew each time."
+        ),
+        word!(
+            "down",
+            OneOf(&["deny", "allow"]),
+            "What clients may do while the application does not answer: nothing that it would be asked about, or all of that; `deny`."
         ),
     ],
 };

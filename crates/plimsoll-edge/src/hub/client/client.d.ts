@@ -28,6 +28,11 @@ export type State = "connecting" | "open" | "waiting" | "closed";
 export interface Options {
   /** A signed token, or what fetches one: it is asked at each connection. */
   token?: string | (() => string | Promise<string>);
+  /**
+   * Channels that have `patches` send what has changed. What listeners are given is whole, and must stay as it is: the
+   * next message is made of it.
+   */
+  patches?: boolean;
   onState?(state: State): void;
   /** What belongs to no channel. */
   onError?(error: Error): void;
@@ -39,6 +44,11 @@ export interface Hub {
   subscribe<T = unknown>(channel: string, listener: Listener<T> | Required<Listener<T>>["onMessage"]): () => void;
   /** Publishes where that is allowed; fails if it was not, or if that is not known. */
   publish(channel: string, data: unknown): Promise<void>;
+  /**
+   * Sends something to the application behind the hub, and gives its answer; fails if it refused, or if the answer is
+   * not known.
+   */
+  send<T = unknown>(data: unknown): Promise<T>;
   /** Another token from now on. */
   token(token: string): Promise<void>;
   close(): void;

@@ -5,6 +5,18 @@ const LONGEST_PAUSE_MS = 30_000;
 // Channels named in one command.
 const BATCH = 100;
 
+// What a merge patch (RFC 7396) makes of a value, which stays as it is.
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+const patched = (value, patch) => {
+  if (!isObject(patch)) return patch;
+  const whole = new Map(isObject(value) ? Object.entries(value) : []);
+  for (const [key, change] of Object.entries(patch)) {
+    if (change === null) whole.delete(key);
+    else whole.set(key, patched(whole.get(key), change));
+  }
+  return Object.fromEntries(whole);
+};
+
 export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), options = {}) {
   const channels = new Map(); // By name: { listeners, position, known }.
   const answers = new Map(); // By id: what to do with the answer.
@@ -40,7 +52,7 @@ export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), o
     if (answer) {
       answers.delete(said.id);
       if (said.error) answer.reject(new Error(said.error));
-      else answer.resolve();
+      else answer.resolve(said.answer);
     } else if (said.error) {
       const error = new Error(said.error);
       if (channel) each(channel, "onError", error);
@@ -57,9 +69,18 @@ export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), o
       const known = channel.position;
       channel.position = { epoch, offset };
       if (known && (known.epoch !== epoch || known.offset < after)) each(channel, "onLoss");
+      if (said.patch) said.data = patched(channel.data, said.patch);
+      if (options.patches) channel.data = said.data;
       each(channel, "onMessage", said.data, said);
     }
   };
+
+  const request = (command) =>
+    new Promise((resolve, reject) => {
+      if (state !== "open") return reject(new Error("there is no connection"));
+      answers.set(++lastId, { resolve, reject });
+      say({ ...command, id: lastId });
+    });
 
   const open = async () => {
     clearTimeout(timer);
@@ -77,6 +98,7 @@ export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), o
         return mine.close();
       }
       if (mine !== socket || !isOpen()) return;
+      if (options.patches) say({ patches: true });
       if (token) say({ token });
       become("open");
       ask([...channels.keys()]);
@@ -115,19 +137,12 @@ export function connect(url = new URL(".", import.meta.url).href.slice(0, -1), o
         say({ unsubscribe: [name] });
       };
     },
-    publish: (channel, data) =>
-      new Promise((resolve, reject) => {
-        if (state !== "open") return reject(new Error("there is no connection"));
-        answers.set(++lastId, { resolve, reject });
-        say({ publish: { channel, data }, id: lastId });
-      }),
-    token: (token) =>
-      new Promise((resolve, reject) => {
-        options = { ...options, token };
-        if (state !== "open") return resolve();
-        answers.set(++lastId, { resolve, reject });
-        say({ token, id: lastId });
-      }),
+    publish: (channel, data) => request({ publish: { channel, data } }),
+    send: (data) => request({ send: data }),
+    async token(token) {
+      options = { ...options, token };
+      if (state === "open") await request({ token });
+    },
     close() {
       removeEventListener("online", hurry);
       clearTimeout(timer);

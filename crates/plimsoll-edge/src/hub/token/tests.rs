@@ -96,6 +96,10 @@ fn a_token_lets_its_bearer_do_what_it_says() {
         grant: &mut grant,
         is_known: false,
         now_s: 1000.0,
+        hooks: None,
+        dialog: None,
+        settled: &[],
+        bounds: None,
     };
     assert!(access.may_subscribe("news") && !access.may_subscribe("game-1"));
     let claims = json!({ "exp": 1010.5, "subscribe": ["game-*"], "publish": ["chat"] });
@@ -137,6 +141,10 @@ fn a_token_lets_its_bearer_do_what_it_says() {
         grant: &mut none,
         is_known: false,
         now_s: 0.0,
+        hooks: None,
+        dialog: None,
+        settled: &[],
+        bounds: None,
     };
     assert!(open.may_subscribe("a") && open.may_publish("a"));
     assert_eq!(open.present("x"), Err("this hub asks for no tokens"));

@@ -283,3 +283,45 @@ fn keys_of_others_sign_too() {
         json!({ "id": 2, "error": "the token is not signed as RS256" })
     );
 }
+
+#[test]
+fn users_and_tokens_have_so_many_connections() {
+    let mut config = with_secret();
+    let hub = config.hub.as_mut().unwrap();
+    (hub.per_user, hub.per_token) = (Some(2), Some(1));
+    let edge = start(&config);
+    let end = in_s(600.0);
+    let token = |user: &str, number: u32| {
+        signed(&json!({ "exp": end, "sub": user, "jti": number, "subscribe": ["game-*"] }))
+    };
+    let enter = |token: &str| {
+        let mut client = Browser::open(edge.address);
+        client.say(&json!({ "token": token, "id": 1 }));
+        let told = client.hear();
+        (client, told)
+    };
+    let done = json!({ "id": 1, "done": true });
+    let (mut first, told) = enter(&token("eve", 1));
+    assert_eq!(told, done);
+    // Once more is not one more, on the same connection.
+    first.say(&json!({ "token": token("eve", 2), "id": 1 }));
+    assert_eq!(first.hear(), done);
+    let why = "there are as many connections with this token as there may be";
+    let (_, told) = enter(&token("eve", 2));
+    assert_eq!(told, json!({ "id": 1, "error": why }));
+    let (_second, told) = enter(&token("eve", 1));
+    assert_eq!(told, done);
+    // A request is counted as well, and told by its status.
+    let events = format!("/live?channel=game-1&token={}", token("eve", 3));
+    let refused = crate::support::get(edge.address, &events);
+    let why = "there are as many connections of this user as there may be\n";
+    assert_eq!(parts(&refused), (429, why));
+    assert_eq!(enter(&token("adam", 1)).1, done);
+    drop(first);
+    wait_for(
+        &edge,
+        "plimsoll_edge_hub_connections{kind=\"websocket\"}",
+        1.0,
+    );
+    assert_eq!(enter(&token("eve", 2)).1, done);
+}

@@ -1,0 +1,160 @@
+//! The application that the hub asks over HTTP.
+
+use std::time::Duration;
+
+use super::{count, duration, put};
+use crate::edge::outward::{sent_headers, url};
+use crate::edge::words::HUB_HOOKS;
+use crate::edge::{Endpoint, Hub};
+use crate::plan::desk::{Desk, Fields};
+use crate::plan::tree::Node;
+
+/// Most headers that are passed on.
+const PASSED_MAX: usize = 20;
+/// Headers that belong to one connection or to one body.
+const NOT_PASSED: [&str; 11] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "keep-alive",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// What the hub asks an application over HTTP.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubHooks {
+    /// Who asks whether a client may come in, and who it is.
+    pub connect: Option<Endpoint>,
+    /// Whether a client may read a channel.
+    pub subscribe: Option<Endpoint>,
+    /// Whether what a client publishes goes out.
+    pub publish: Option<Endpoint>,
+    /// What clients send to the application.
+    pub messages: Option<Endpoint>,
+    /// Headers of a client's request that the application is given, in lower case.
+    pub passed: Vec<String>,
+    /// Longest time until an answer is there.
+    pub timeout: Duration,
+    /// Most requests at once.
+    pub in_flight: u32,
+    /// Most messages and publications of one client that wait for an answer.
+    pub per_client: u32,
+    /// How long an answer about coming in or subscribing holds for the same question.
+    pub cache: Option<Duration>,
+    /// Whether that may be done which the application cannot be asked about.
+    pub allows_when_down: bool,
+}
+
+impl HubHooks {
+    /// Nothing is asked; the defaults of everything else.
+    pub fn none() -> Self {
+        Self {
+            connect: None,
+            subscribe: None,
+            publish: None,
+            messages: None,
+            passed: vec!["cookie".to_owned(), "authorization".to_owned()],
+            timeout: Duration::from_secs(2),
+            in_flight: 64,
+            per_client: 16,
+            cache: None,
+            allows_when_down: false,
+        }
+    }
+}
+
+/// Reads what is asked of an application, and how many connections those have whom it or tokens name.
+pub(super) fn read(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
+    hub.hooks = fields.get("hooks").and_then(|node| hooks(desk, hub, node));
+    hub.per_user = count(desk, fields, "per_user", 1..=1_000_000);
+    hub.per_token = count(desk, fields, "per_token", 1..=1_000_000);
+    let hooks = hub.hooks.as_ref();
+    let is_known = hub.tokens.is_some() || hooks.is_some_and(|hooks| hooks.connect.is_some());
+    let bounds = fields.among(&["per_user", "per_token"]);
+    if let (Some((key, _)), false) = (bounds.first(), is_known) {
+        let fault = format!("`{}` bounds nothing: nobody says who a client is", key.text);
+        let valid = "`tokens`, or `hooks: { connect: … }`";
+        desk.note(key.span.start, fault, valid, None);
+    }
+}
+
+/// Reads `hooks:` of the hub.
+fn hooks(desk: &Desk<'_>, hub: &mut Hub, node: &Node) -> Option<HubHooks> {
+    let fields = desk.fields(node, &HUB_HOOKS)?;
+    let headers = sent_headers(desk, &fields);
+    let endpoint = |word: &str| {
+        let mut endpoint = url(desk, fields.get(word)?, "/")?;
+        endpoint.headers.clone_from(&headers);
+        Some(endpoint)
+    };
+    let mut hooks = HubHooks {
+        connect: endpoint("connect"),
+        subscribe: endpoint("subscribe"),
+        publish: endpoint("publish"),
+        messages: endpoint("messages"),
+        ..HubHooks::none()
+    };
+    let aggregates = hub.channels.iter_mut();
+    let aggregates = aggregates.filter_map(|rule| rule.aggregate.as_mut());
+    let mut is_asked = false;
+    for to in aggregates {
+        to.headers.clone_from(&headers);
+        is_asked = true;
+    }
+    let asked = ["connect", "subscribe", "publish", "messages"];
+    if !is_asked && fields.among(&asked).is_empty() && !fields.misspells(&asked) {
+        let valid = format!("at least one of {}", asked.join(", "));
+        desk.fault(node, "the application is asked nothing", valid);
+    }
+    if let (Some(node), true) = (fields.get("connect"), hub.tokens.is_some()) {
+        let fault = "`connect` and the hub's `tokens` both say who a client is";
+        let valid = "one of the two; `subscribe` and `publish` go with `tokens`";
+        desk.fault(node, fault, valid);
+    }
+    put(&mut hooks.passed, passed(desk, &fields));
+    put(&mut hooks.timeout, duration(desk, &fields, "timeout"));
+    put(
+        &mut hooks.in_flight,
+        count(desk, &fields, "in_flight", 1..=10_000),
+    );
+    put(
+        &mut hooks.per_client,
+        count(desk, &fields, "per_client", 1..=1000),
+    );
+    hooks.cache = duration(desk, &fields, "cache");
+    let down = [("deny", false), ("allow", true)];
+    put(
+        &mut hooks.allows_when_down,
+        fields.get("down").and_then(|node| desk.one_of(node, &down)),
+    );
+    Some(hooks)
+}
+
+/// Headers of clients that the application is given.
+fn passed(desk: &Desk<'_>, fields: &Fields<'_>) -> Option<Vec<String>> {
+    let node = fields.get("pass")?;
+    let valid = "names such as cookie or authorization, but those of a connection or a body";
+    let read = |item: &Node| {
+        let name = desk.word(item, valid)?.to_ascii_lowercase();
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+        let is_passed = name.bytes().all(is_plain)
+            && !NOT_PASSED.contains(&name.as_str())
+            && !name.starts_with("sec-websocket-");
+        if !is_passed {
+            desk.fault(item, format!("the header `{name}` cannot be passed"), valid);
+        }
+        is_passed.then_some(name)
+    };
+    let items = desk.one_or_more(node);
+    if items.len() > PASSED_MAX {
+        let valid = format!("at most {PASSED_MAX}");
+        desk.fault(node, "there are too many headers", valid);
+    }
+    Some(items.iter().filter_map(read).collect())
+}

@@ -1,0 +1,357 @@
+//! What an application is asked over HTTP: who may come in, read and publish; and what it is sent by clients.
+//!
+//! ```text
+//!  at the door ──┐                                      ┌─► Links of the loop ─► POST to the application
+//!  a client ─────┼─► Hooks::ask: remembered, in line ───┤
+//!  an interval ──┘                                      └─◄ yes, no, or down
+//! ```
+//!
+//! [`Hooks`] is shared by all loops; connections to the application are each loop's own.
+
+mod application;
+pub(crate) mod door;
+mod links;
+mod remembered;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use hyper::body::Bytes;
+use hyper::header::{HeaderName, HeaderValue};
+use plimsoll_config::edge::{Endpoint, HubHooks};
+use plimsoll_wire::request_head::RequestHead;
+use tokio::sync::Semaphore;
+
+use crate::clock::Clock;
+use crate::pool::lock;
+pub(super) use application::{Asked, replaced};
+pub(crate) use links::Links;
+use remembered::{Key, Remembered, key};
+
+/// Most questions that wait in line, of all clients.
+const WAITING_MAX: usize = 16_384;
+/// Good answers in a row after which an application that was down counts as back.
+const GOOD_MIN: u32 = 3;
+
+/// Kinds of questions.
+const KINDS: usize = 5;
+/// Outcomes by name.
+const OUTCOMES: [&str; 4] = ["yes", "no", "down", "remembered"];
+
+/// What the application is asked about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Connect,
+    Subscribe,
+    Publish,
+    Messages,
+    Aggregate,
+}
+
+/// What it says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// With the body of its answer.
+    Yes(Bytes),
+    /// With its reason.
+    No(Option<String>),
+    /// It could not be asked, or answers something else.
+    Down,
+}
+
+/// What became of questions.
+#[derive(Clone, Copy, Debug)]
+enum Outcome {
+    Yes,
+    No,
+    Down,
+    Remembered,
+}
+
+/// Questions by kind and outcome, since the start.
+#[derive(Debug, Default)]
+pub(super) struct Counts([[AtomicU64; OUTCOMES.len()]; KINDS]);
+
+/// The same to be shown.
+pub(crate) type Seen = Vec<(&'static str, &'static str, u64)>;
+
+/// Headers of a client's request that the application is given with every question about it.
+pub(crate) type Passed = Arc<[(HeaderName, HeaderValue)]>;
+
+/// Whom a question is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Person {
+    pub(super) address: Arc<str>,
+    pub(super) passed: Passed,
+}
+
+/// What an application is asked, for all loops.
+#[derive(Debug)]
+pub(crate) struct Hooks {
+    pub(crate) config: HubHooks,
+    clock: Clock,
+    /// Who may ask now.
+    turn: Semaphore,
+    waiting: AtomicUsize,
+    known: Mutex<Remembered>,
+    health: [Health; KINDS],
+    counts: Arc<Counts>,
+}
+
+/// Whether the application answers questions of a kind.
+#[derive(Debug, Default)]
+struct Health {
+    is_down: AtomicBool,
+    /// Good answers in a row.
+    good: AtomicU32,
+    /// What somebody is to be told.
+    news: Mutex<Option<String>>,
+}
+
+/// A place in line.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Kind {
+    const ALL: [Self; KINDS] = [
+        Self::Connect,
+        Self::Subscribe,
+        Self::Publish,
+        Self::Messages,
+        Self::Aggregate,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Subscribe => "subscribe",
+            Self::Publish => "publish",
+            Self::Messages => "messages",
+            Self::Aggregate => "aggregate",
+        }
+    }
+
+    fn endpoint(self, config: &HubHooks) -> Option<&Endpoint> {
+        match self {
+            Self::Connect => config.connect.as_ref(),
+            Self::Subscribe => config.subscribe.as_ref(),
+            Self::Publish => config.publish.as_ref(),
+            Self::Messages => config.messages.as_ref(),
+            // Each rule has its own.
+            Self::Aggregate => None,
+        }
+    }
+
+    /// Whether the same question has the same answer for a while.
+    fn is_remembered(self) -> bool {
+        matches!(self, Self::Connect | Self::Subscribe)
+    }
+}
+
+impl Counts {
+    fn add(&self, kind: Kind, outcome: Outcome) {
+        self.0[kind as usize][outcome as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Questions by hook and answer.
+    pub(super) fn seen(&self) -> Seen {
+        let of_kind = |kind: Kind| {
+            let counts = self.0[kind as usize].iter().zip(OUTCOMES);
+            counts
+                .map(move |(count, outcome)| (kind.name(), outcome, count.load(Ordering::Relaxed)))
+        };
+        Kind::ALL.into_iter().flat_map(of_kind).collect()
+    }
+}
+
+impl Hooks {
+    pub(super) fn new(config: &HubHooks, counts: Arc<Counts>, clock: Clock) -> Self {
+        Self {
+            config: config.clone(),
+            clock,
+            turn: Semaphore::new(config.in_flight as usize),
+            waiting: AtomicUsize::new(0),
+            known: Mutex::default(),
+            health: Default::default(),
+            counts,
+        }
+    }
+
+    /// What the application is told of whoever sent a request.
+    pub(crate) fn person(&self, head: &RequestHead<'_, '_>, address: &str) -> Person {
+        let passed = head.headers.iter().filter_map(|header| {
+            let passed = &self.config.passed;
+            passed
+                .iter()
+                .find(|name| header.name.eq_ignore_ascii_case(name))?;
+            let name = HeaderName::from_bytes(header.name.as_bytes()).ok()?;
+            let mut value = HeaderValue::from_bytes(header.value.trim_ascii()).ok()?;
+            // It may be a secret, which nobody is shown.
+            value.set_sensitive(true);
+            Some((name, value))
+        });
+        Person {
+            address: address.into(),
+            passed: passed.collect(),
+        }
+    }
+
+    /// Whether the application decides who may read what nothing else lets be read.
+    pub(crate) fn decides_reading(&self) -> bool {
+        decide_reading(&self.config)
+    }
+
+    /// Whether clients themselves have anything to ask.
+    pub(crate) fn has_dialogs(&self) -> bool {
+        let config = &self.config;
+        config.subscribe.is_some() || config.publish.is_some() || config.messages.is_some()
+    }
+
+    /// Asks about a client; the answer is there when the time-out is over.
+    pub(super) async fn ask(
+        &self,
+        links: &Links,
+        kind: Kind,
+        passed: &Passed,
+        asked: &Asked<'_>,
+    ) -> Verdict {
+        let Some(to) = kind.endpoint(&self.config) else {
+            return Verdict::Down;
+        };
+        let body = asked.to_json();
+        let Some(age) = self.config.cache.filter(|_| kind.is_remembered()) else {
+            return self.ask_anew(links, (kind, to), passed, body).await;
+        };
+        let key = key(kind, passed, &body);
+        if let Some(verdict) = self.remembered(&key) {
+            self.counts.add(kind, Outcome::Remembered);
+            return verdict;
+        }
+        let verdict = self.ask_anew(links, (kind, to), passed, body).await;
+        let now = self.clock.now();
+        lock(&self.known).keep(key, now, age, &verdict);
+        verdict
+    }
+
+    /// Asks what one message is made of those of an interval.
+    pub(super) async fn aggregate(
+        &self,
+        links: &Links,
+        to: &Endpoint,
+        asked: &Asked<'_>,
+    ) -> Verdict {
+        let nobody: Passed = [].into();
+        let kind = Kind::Aggregate;
+        self.ask_anew(links, (kind, to), &nobody, asked.to_json())
+            .await
+    }
+
+    async fn ask_anew(
+        &self,
+        links: &Links,
+        (kind, to): (Kind, &Endpoint),
+        passed: &Passed,
+        body: String,
+    ) -> Verdict {
+        match self.post(links, (kind, to), passed, body).await {
+            Ok(verdict) => {
+                self.went_well(kind);
+                let outcome = match &verdict {
+                    Verdict::Yes(_) => Outcome::Yes,
+                    Verdict::No(_) => Outcome::No,
+                    Verdict::Down => Outcome::Down,
+                };
+                self.counts.add(kind, outcome);
+                verdict
+            }
+            Err(why) => {
+                self.went_wrong(kind, &why);
+                self.counts.add(kind, Outcome::Down);
+                Verdict::Down
+            }
+        }
+    }
+
+    fn remembered(&self, key: &Key) -> Option<Verdict> {
+        lock(&self.known).get(key, self.clock.now())
+    }
+
+    async fn post(
+        &self,
+        links: &Links,
+        (kind, to): (Kind, &Endpoint),
+        passed: &Passed,
+        body: String,
+    ) -> Result<Verdict, String> {
+        let _place = self
+            .line_up()
+            .ok_or_else(|| format!("more than {WAITING_MAX} questions wait for it"))?;
+        let asking = async {
+            let turn = self.turn.acquire().await;
+            let _turn = turn.map_err(|error| error.to_string())?;
+            links
+                .post(to, application::request(to, passed, body)?)
+                .await
+        };
+        let timeout = self.config.timeout;
+        let (status, body) = tokio::time::timeout(timeout, asking)
+            .await
+            .map_err(|_| format!("no answer within {timeout:?}"))??;
+        application::judge(kind, status, body)
+    }
+
+    fn line_up(&self) -> Option<Place<'_>> {
+        let place = Place(&self.waiting);
+        (self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING_MAX).then_some(place)
+    }
+
+    /// Questions that wait for their answer.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    fn went_well(&self, kind: Kind) {
+        let health = &self.health[kind as usize];
+        if health.is_down.load(Ordering::Relaxed)
+            && health.good.fetch_add(1, Ordering::Relaxed) + 1 >= GOOD_MIN
+            && health.is_down.swap(false, Ordering::Relaxed)
+        {
+            let told = format!(
+                "the application answers the hub's hook `{}` again",
+                kind.name()
+            );
+            *lock(&health.news) = Some(told);
+        }
+    }
+
+    fn went_wrong(&self, kind: Kind, why: &str) {
+        let health = &self.health[kind as usize];
+        health.good.store(0, Ordering::Relaxed);
+        if !health.is_down.swap(true, Ordering::Relaxed) {
+            let meanwhile = match (kind, self.config.allows_when_down) {
+                (Kind::Messages, _) => "clients are told so",
+                (Kind::Aggregate, _) => "meanwhile the newest message goes out",
+                (_, true) => "meanwhile everything is allowed",
+                (_, false) => "meanwhile nothing is allowed that it would be asked about",
+            };
+            let told = format!("the hub's hook `{}` fails: {why}; {meanwhile}", kind.name());
+            *lock(&health.news) = Some(told);
+        }
+    }
+
+    /// What somebody is to be told.
+    pub(super) fn take_news(&self) -> Vec<String> {
+        let news = self.health.iter().map(|health| lock(&health.news).take());
+        news.flatten().collect()
+    }
+}
+
+/// Whether an application decides who may read.
+pub(super) fn decide_reading(config: &HubHooks) -> bool {
+    config.connect.is_some() || config.subscribe.is_some()
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}

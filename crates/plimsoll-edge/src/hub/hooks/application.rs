@@ -1,0 +1,281 @@
+//! How a question is written, and what an answer means.
+
+use http_body_util::Full;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HOST};
+use hyper::{Method, Request, StatusCode};
+use plimsoll_config::edge::Endpoint;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{Kind, Passed, Verdict};
+use crate::hub::token::Grant;
+use crate::outbound::host;
+
+/// Longest reason of the application that a client is told, characters.
+const WHY_LEN_MAX: usize = 200;
+
+/// A question.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub(in crate::hub) struct Asked<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(in crate::hub) address: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::hub) user: Option<&'a str>,
+    /// What tells a connection from others, in what it sends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::hub) client: Option<&'a str>,
+    /// What the request said as `?token=…`, for browsers can say nothing else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::hub) token: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::hub) channel: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::hub) data: Option<&'a RawValue>,
+}
+
+/// Who a client is, and what it may do.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Leave {
+    user: Option<Name>,
+    subscribe: Vec<String>,
+    publish: Vec<String>,
+    exp: Option<f64>,
+}
+
+/// Applications have numbers for users, or names.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Name {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+/// What is published instead.
+#[derive(Deserialize)]
+struct Replaced<'a> {
+    #[serde(borrow)]
+    data: Option<&'a RawValue>,
+}
+
+/// Why not.
+#[derive(Deserialize)]
+struct Refused {
+    error: String,
+}
+
+impl Asked<'_> {
+    pub(super) fn to_json(self) -> String {
+        serde_json::to_string(&self).unwrap_or_default()
+    }
+}
+
+/// A question as it is sent.
+///
+/// # Errors
+/// In words, when a header of the configuration cannot be sent.
+pub(super) fn request(
+    to: &Endpoint,
+    passed: &Passed,
+    body: String,
+) -> Result<Request<Full<Bytes>>, String> {
+    let mut request = Request::builder()
+        .method(Method::POST)
+        .uri(&to.target)
+        .header(HOST, host(to))
+        .header(CONTENT_TYPE, "application/json");
+    for (name, value) in passed.iter() {
+        // What the configuration says, no client says in its place.
+        let is_set = |(set, _): &(String, String)| set.eq_ignore_ascii_case(name.as_str());
+        if !to.headers.iter().any(is_set) {
+            request = request.header(name, value);
+        }
+    }
+    for (name, value) in &to.headers {
+        request = request.header(name, value);
+    }
+    let request = request.body(Full::new(Bytes::from(body)));
+    request.map_err(|error| error.to_string())
+}
+
+/// What an answer means.
+///
+/// # Errors
+/// In words, when it means that something is wrong with the application.
+pub(super) fn judge(kind: Kind, status: StatusCode, body: Bytes) -> Result<Verdict, String> {
+    if status.is_success() {
+        let is_understood = match kind {
+            Kind::Connect => leave(&body, 0.0).map(drop),
+            Kind::Publish => replaced(&body).map(drop),
+            Kind::Messages | Kind::Aggregate => answer(&body).map(drop),
+            Kind::Subscribe => Ok(()),
+        };
+        return is_understood.map(|()| Verdict::Yes(body));
+    }
+    match status.as_u16() {
+        400 | 401 | 403 | 409 | 422 | 429 => {
+            let said = serde_json::from_slice::<Refused>(&body).ok();
+            let why = said.map(|said| said.error.chars().take(WHY_LEN_MAX).collect());
+            Ok(Verdict::No(why))
+        }
+        _ => Err(format!("it answered {status}")),
+    }
+}
+
+/// What a client may do that was let in, until when.
+///
+/// # Errors
+/// In words, when the answer is not one.
+pub(super) fn leave(body: &[u8], now_s: f64) -> Result<Grant, String> {
+    let leave: Leave = read(body)?.unwrap_or_default();
+    let user = leave.user.map(|user| match user {
+        Name::Text(text) => text,
+        Name::Number(number) => number.to_string(),
+    });
+    let until_s = leave.exp.unwrap_or(f64::INFINITY);
+    Grant::new(user, &leave.subscribe, &leave.publish, until_s, now_s)
+        .map_err(|why| format!("its answer is not understood: {why}"))
+}
+
+/// What is published instead, if anything is.
+///
+/// # Errors
+/// In words, when the answer is not one.
+pub(in crate::hub) fn replaced(body: &[u8]) -> Result<Option<&RawValue>, String> {
+    let replaced: Option<Replaced<'_>> = read(body)?;
+    Ok(replaced.and_then(|replaced| replaced.data))
+}
+
+/// What a client is answered, as JSON.
+///
+/// # Errors
+/// In words, when it is no JSON.
+fn answer(body: &[u8]) -> Result<Option<&RawValue>, String> {
+    read(body)
+}
+
+/// An answer may be empty.
+fn read<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<Option<T>, String> {
+    if body.trim_ascii().is_empty() {
+        return Ok(None);
+    }
+    let read = serde_json::from_slice(body).map(Some);
+    read.map_err(|error| format!("its answer is not understood: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_config::edge::HubHooks;
+    use plimsoll_hub::desk::Rights as _;
+
+    use super::*;
+    use crate::hub::token::Access;
+
+    fn judged(kind: Kind, status: u16, body: &'static str) -> Result<Verdict, String> {
+        judge(
+            kind,
+            StatusCode::from_u16(status).unwrap(),
+            Bytes::from_static(body.as_bytes()),
+        )
+    }
+
+    #[test]
+    fn statuses_say_yes_or_no_or_that_something_is_wrong() {
+        let yes = |body: &'static str| Ok(Verdict::Yes(Bytes::from_static(body.as_bytes())));
+        assert_eq!(judged(Kind::Connect, 204, ""), yes(""));
+        assert_eq!(judged(Kind::Subscribe, 200, "ok"), yes("ok"));
+        assert_eq!(judged(Kind::Messages, 200, "[1] "), yes("[1] "));
+        assert_eq!(
+            judged(Kind::Publish, 200, r#"{"data":1}"#),
+            yes(r#"{"data":1}"#)
+        );
+        let why = Verdict::No(Some("not \"you\"".to_owned()));
+        assert_eq!(
+            judged(Kind::Connect, 403, r#"{"error":"not \"you\""}"#),
+            Ok(why)
+        );
+        for status in [400, 401, 403, 409, 422, 429] {
+            assert_eq!(
+                judged(Kind::Publish, status, "<html>"),
+                Ok(Verdict::No(None))
+            );
+        }
+        for (kind, status, body) in [
+            (Kind::Connect, 404, ""),
+            (Kind::Subscribe, 302, ""),
+            (Kind::Messages, 500, "{}"),
+            (Kind::Connect, 200, "ok"),
+            (Kind::Connect, 200, r#"{"subscribe":"a"}"#),
+            (Kind::Connect, 200, r#"{"exp":-1}"#),
+            (Kind::Publish, 200, "[]]"),
+            (Kind::Messages, 200, "ok"),
+        ] {
+            assert!(
+                judged(kind, status, body).is_err(),
+                "{kind:?} {status} {body}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_was_let_in_may_do_what_the_answer_says() {
+        let body = br#"{"user":17,"subscribe":["game-*"],"publish":["chat"],"exp":200,"x":1}"#;
+        let mut grant = Some(Box::new(leave(body, 100.0).unwrap()));
+        let hooks = HubHooks {
+            connect: Some(Endpoint {
+                secure: false,
+                host: "a".to_owned(),
+                port: 1,
+                target: "/".to_owned(),
+                headers: Vec::new(),
+            }),
+            ..HubHooks::none()
+        };
+        let access = Access {
+            gate: None,
+            grant: &mut grant,
+            is_known: false,
+            now_s: 100.0,
+            hooks: Some(&hooks),
+            dialog: None,
+            settled: &[],
+            bounds: None,
+        };
+        assert_eq!(access.user(), Some("17"));
+        assert!(access.may_subscribe("game-1") && !access.may_subscribe("chat"));
+        assert!(access.may_publish("chat") && !access.may_publish("game-1"));
+        assert!(leave(body, 201.0).is_err());
+        assert_eq!(replaced(b" ").unwrap().map(RawValue::get), None);
+        let replaced = replaced(br#"{"data":{"a": 1}}"#).unwrap();
+        assert_eq!(replaced.map(RawValue::get), Some(r#"{"a": 1}"#));
+    }
+
+    #[test]
+    fn no_client_says_what_the_configuration_says() {
+        let to = Endpoint {
+            secure: false,
+            host: "app".to_owned(),
+            port: 3000,
+            target: "/hooks?a=b".to_owned(),
+            headers: vec![("X-Secret".to_owned(), "ours".to_owned())],
+        };
+        let passed: Passed = [
+            ("x-secret".parse().unwrap(), "theirs".parse().unwrap()),
+            ("cookie".parse().unwrap(), "a=b".parse().unwrap()),
+        ]
+        .into();
+        let asked = Asked {
+            address: "::1",
+            channel: Some("a"),
+            ..Asked::default()
+        };
+        assert_eq!(asked.to_json(), r#"{"address":"::1","channel":"a"}"#);
+        let request = request(&to, &passed, asked.to_json()).unwrap();
+        let values: Vec<_> = request.headers().get_all("x-secret").iter().collect();
+        assert_eq!(values, ["ours"]);
+        assert_eq!(request.headers()["cookie"], "a=b");
+        assert_eq!(request.headers()["host"], "app:3000");
+        assert_eq!(request.uri(), "/hooks?a=b");
+    }
+}

@@ -1,0 +1,132 @@
+//! Connections of one loop to the application, kept for the next question while they are young.
+
+use std::sync::Mutex;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use plimsoll_config::edge::Endpoint;
+use rustls::pki_types::ServerName;
+use tokio::net::TcpStream;
+
+use crate::clock::{Clock, Nanoseconds};
+use crate::outbound::connector;
+use crate::pool::lock;
+use crate::upstream::Upstream;
+
+/// Longest answer, bytes.
+const ANSWER_LEN_MAX: usize = 64 * 1024;
+/// Most connections that are kept.
+const IDLE_MAX: usize = 64;
+/// How long one is kept: shorter than servers keep it, who would close it while a question is on its way.
+const KEPT: Nanoseconds = 1_000_000_000;
+
+/// A loop's connections.
+#[derive(Debug)]
+pub(crate) struct Links {
+    clock: Clock,
+    idle: Mutex<Vec<Idle>>,
+}
+
+/// One that nothing is asked on now.
+#[derive(Debug)]
+struct Idle {
+    host: String,
+    port: u16,
+    secure: bool,
+    sender: SendRequest<Full<Bytes>>,
+    since: Nanoseconds,
+}
+
+impl Links {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            idle: Mutex::default(),
+        }
+    }
+
+    /// Sends a request and reads its answer.
+    ///
+    /// # Errors
+    /// In words, when there is none, or it is too long.
+    pub(super) async fn post(
+        &self,
+        to: &Endpoint,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<(StatusCode, Bytes), String> {
+        while let Some(mut sender) = self.take(to) {
+            match sender.try_send_request(request).await {
+                Ok(answer) => return self.read(to, sender, answer).await,
+                Err(mut failed) => match failed.take_message() {
+                    // It was closed before anything was said on it.
+                    Some(unsent) => request = unsent,
+                    None => return Err(failed.into_error().to_string()),
+                },
+            }
+        }
+        let mut sender = connect(to).await?;
+        let answer = sender.send_request(request).await;
+        let answer = answer.map_err(|error| error.to_string())?;
+        self.read(to, sender, answer).await
+    }
+
+    async fn read(
+        &self,
+        to: &Endpoint,
+        sender: SendRequest<Full<Bytes>>,
+        answer: Response<Incoming>,
+    ) -> Result<(StatusCode, Bytes), String> {
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, ANSWER_LEN_MAX).collect().await;
+        let body = body.map_err(|error| error.to_string())?.to_bytes();
+        let mut idle = lock(&self.idle);
+        if idle.len() < IDLE_MAX && !sender.is_closed() {
+            idle.push(Idle {
+                host: to.host.clone(),
+                port: to.port,
+                secure: to.secure,
+                sender,
+                since: self.clock.now(),
+            });
+        }
+        Ok((head.status, body))
+    }
+
+    fn take(&self, to: &Endpoint) -> Option<SendRequest<Full<Bytes>>> {
+        let now = self.clock.now();
+        let mut idle = lock(&self.idle);
+        idle.retain(|one| now.saturating_sub(one.since) < KEPT && !one.sender.is_closed());
+        let is_of_use = |one: &Idle| {
+            one.host == to.host
+                && one.port == to.port
+                && one.secure == to.secure
+                && one.sender.is_ready()
+        };
+        let at = idle.iter().rposition(is_of_use)?;
+        Some(idle.swap_remove(at).sender)
+    }
+}
+
+/// A new connection.
+async fn connect(to: &Endpoint) -> Result<SendRequest<Full<Bytes>>, String> {
+    let in_words = |error: std::io::Error| error.to_string();
+    let stream = TcpStream::connect((to.host.as_str(), to.port)).await;
+    let stream = stream.map_err(in_words)?;
+    stream.set_nodelay(true).map_err(in_words)?;
+    let stream = if to.secure {
+        let name = ServerName::try_from(to.host.clone()).map_err(|error| error.to_string())?;
+        let stream = connector().connect(name, stream).await.map_err(in_words)?;
+        Upstream::Tls(Box::new(stream))
+    } else {
+        Upstream::Plain(stream)
+    };
+    let (sender, connection) = http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| error.to_string())?;
+    // It moves by itself, and ends with the sender.
+    tokio::spawn(connection);
+    Ok(sender)
+}

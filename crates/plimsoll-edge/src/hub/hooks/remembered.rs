@@ -1,0 +1,132 @@
+//! Answers that hold for the same question for a while.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+use ring::digest;
+
+use super::{Kind, Passed, Verdict};
+use crate::clock::{Nanoseconds, nanoseconds};
+
+/// Most answers that are remembered.
+const ANSWERS_MAX: usize = 16_384;
+/// Longest answer that is, bytes.
+const LEN_MAX: usize = 4 * 1024;
+
+/// What tells a question from others: a digest, so that no secret is kept that nobody needs.
+pub(super) type Key = [u8; 32];
+
+/// Answers, in the order in which they end.
+#[derive(Debug, Default)]
+pub(super) struct Remembered {
+    answers: HashMap<Key, (Nanoseconds, Verdict)>,
+    order: VecDeque<(Nanoseconds, Key)>,
+}
+
+/// Everything that the application is told, so that all who say the same are answered the same.
+pub(super) fn key(kind: Kind, passed: &Passed, body: &str) -> Key {
+    let mut context = digest::Context::new(&digest::SHA256);
+    context.update(&[kind as u8]);
+    for (name, value) in passed.iter() {
+        for part in [name.as_str().as_bytes(), value.as_bytes()] {
+            context.update(&part.len().to_le_bytes());
+            context.update(part);
+        }
+    }
+    context.update(body.as_bytes());
+    let digest = context.finish();
+    digest.as_ref().first_chunk().copied().unwrap_or_default()
+}
+
+impl Remembered {
+    pub(super) fn get(&self, key: &Key, now: Nanoseconds) -> Option<Verdict> {
+        let (until, verdict) = self.answers.get(key)?;
+        (*until > now).then(|| verdict.clone())
+    }
+
+    /// Keeps an answer for a while. One that says that the application is down is none.
+    pub(super) fn keep(&mut self, key: Key, now: Nanoseconds, age: Duration, verdict: &Verdict) {
+        while let Some(&(until, oldest)) = self.order.front()
+            && (until <= now || self.order.len() >= ANSWERS_MAX)
+        {
+            self.order.pop_front();
+            if self
+                .answers
+                .get(&oldest)
+                .is_some_and(|(at, _)| *at == until)
+            {
+                self.answers.remove(&oldest);
+            }
+        }
+        let len = match verdict {
+            Verdict::Yes(body) => body.len(),
+            Verdict::No(why) => why.as_ref().map_or(0, String::len),
+            Verdict::Down => return,
+        };
+        if len <= LEN_MAX {
+            let until = now.saturating_add(nanoseconds(age));
+            self.order.push_back((until, key));
+            self.answers.insert(key, (until, verdict.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::body::Bytes;
+    use hyper::header::{COOKIE, HeaderValue};
+
+    use super::*;
+
+    const AGE: Duration = Duration::from_nanos(10);
+
+    #[test]
+    fn answers_hold_for_the_same_question_and_a_while() {
+        let cookie =
+            |value: &'static str| -> Passed { [(COOKIE, HeaderValue::from_static(value))].into() };
+        let first = key(Kind::Connect, &cookie("a"), "{}");
+        for other in [
+            key(Kind::Subscribe, &cookie("a"), "{}"),
+            key(Kind::Connect, &cookie("b"), "{}"),
+            key(Kind::Connect, &cookie("a"), "{ }"),
+            key(Kind::Connect, &[].into(), "{}"),
+        ] {
+            assert_ne!(first, other);
+        }
+        let mut known = Remembered::default();
+        let yes = Verdict::Yes(Bytes::from_static(b"{}"));
+        known.keep(first, 100, AGE, &yes);
+        assert_eq!(known.get(&first, 109), Some(yes.clone()));
+        assert_eq!(known.get(&first, 110), None);
+        // A newer answer holds on when the older one's time is over.
+        known.keep(first, 105, AGE, &Verdict::No(None));
+        known.keep([7; 32], 111, AGE, &yes);
+        assert_eq!(known.get(&first, 112), Some(Verdict::No(None)));
+        known.keep([8; 32], 111, AGE, &Verdict::Down);
+        assert_eq!(known.get(&[8; 32], 112), None);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let mut known = Remembered::default();
+        let numbered = |number: u64| {
+            let mut key = [0; 32];
+            key[..8].copy_from_slice(&number.to_le_bytes());
+            key
+        };
+        for number in 0..20_000 {
+            known.keep(
+                numbered(number),
+                number,
+                Duration::from_secs(9),
+                &Verdict::No(None),
+            );
+        }
+        assert_eq!(known.answers.len(), ANSWERS_MAX);
+        assert_eq!(known.order.len(), ANSWERS_MAX);
+        assert!(known.get(&numbered(19_999), 20_000).is_some());
+        let long = Verdict::Yes(Bytes::from(vec![b' '; LEN_MAX + 1]));
+        known.keep([9; 32], 20_000, AGE, &long);
+        assert_eq!(known.get(&[9; 32], 20_001), None);
+    }
+}

@@ -1,0 +1,443 @@
+//! A real application that the hub asks: a Node program.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use plimsoll_config::edge::{AccessLog, Edge, Endpoint, Hub, HubHooks, HubRule, LogFormat};
+use plimsoll_testkit::port;
+use plimsoll_testkit::program::Program;
+use serde_json::{Value, json};
+
+use super::{Browser, live, only_hub, publish, with};
+use crate::support::{
+    Afloat, Telling, ask, connect, get, metric, parts, read_until, start, wait_for,
+};
+
+/// The program, which ends with the test.
+struct Application {
+    address: SocketAddr,
+    _program: Program,
+}
+
+impl Application {
+    fn start() -> Self {
+        Self::start_at(port::unused())
+    }
+
+    fn start_at(address: SocketAddr) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("application.js");
+        std::fs::write(&file, include_str!("application.js")).unwrap();
+        let (file, port) = (file.display().to_string(), address.port().to_string());
+        let program = Program::start(folder, &["node", &file, &port], "ready");
+        Self {
+            address,
+            _program: program,
+        }
+    }
+
+    /// What it was asked, and over how many connections it was.
+    fn asked(&self) -> (Vec<Value>, u64) {
+        let said = get(self.address, "/asked");
+        let said: Value = serde_json::from_str(parts(&said).1).unwrap();
+        let asked = said["asked"].as_array().unwrap().clone();
+        // This one is a connection, too.
+        (asked, said["connections"].as_u64().unwrap())
+    }
+
+    /// Answers what it holds, once that is two.
+    fn release(&self) {
+        assert_eq!(parts(&get(self.address, "/release")).0, 200);
+    }
+
+    fn hook(&self, path: &str) -> Option<Endpoint> {
+        Some(Endpoint {
+            secure: false,
+            host: self.address.ip().to_string(),
+            port: self.address.port(),
+            target: path.to_owned(),
+            headers: vec![("X-Hook-Secret".to_owned(), "ours".to_owned())],
+        })
+    }
+
+    /// Asked about everything.
+    fn hooks(&self) -> HubHooks {
+        HubHooks {
+            connect: self.hook("/connect"),
+            subscribe: self.hook("/subscribe"),
+            publish: self.hook("/publish"),
+            messages: self.hook("/messages"),
+            timeout: Duration::from_mins(1),
+            ..HubHooks::none()
+        }
+    }
+}
+
+fn asking(hooks: HubHooks) -> Edge {
+    only_hub(Hub {
+        hooks: Some(hooks),
+        ..with(HubRule {
+            clients_publish: true,
+            presence: true,
+            ..HubRule::of("chat")
+        })
+    })
+}
+
+fn counted(edge: &Afloat, hook: &str, answer: &str) -> Option<f64> {
+    metric(edge, &counter(hook, answer))
+}
+
+fn counter(hook: &str, answer: &str) -> String {
+    format!("plimsoll_edge_hub_hooks_total{{hook=\"{hook}\",answer=\"{answer}\"}}")
+}
+
+/// A socket that is asked for by hand: what is answered, to its end if it is refused.
+fn knock(address: SocketAddr, header: &str) -> String {
+    ask(
+        address,
+        format!(
+            "GET /live HTTP/1.1\r\nHost: {address}\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n{header}\r\n"
+        ),
+    )
+}
+
+#[test]
+fn the_application_says_who_comes_in_and_what_that_one_may() {
+    let application = Application::start();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let mut config = asking(application.hooks());
+    config.access_log = Some(AccessLog {
+        path: Some(log.path().to_owned()),
+        format: LogFormat::Json,
+    });
+    let telling = Telling::start(&config);
+    let edge = &telling.edge;
+    let refused = knock(edge.address, "X-Hook-Secret: theirs\r\n");
+    assert_eq!(parts(&refused), (403, "log in first\n"), "{refused}");
+    let mut adam = Browser::open_as(edge.address, "session=adam");
+    adam.subscribe("game-1");
+    adam.subscribe("chat");
+    adam.subscribe("user-adam");
+    adam.say(&json!({ "subscribe": ["user-eve"], "id": 1 }));
+    assert_eq!(
+        adam.hear(),
+        json!({ "id": 1, "channel": "user-eve", "error": "user-eve is not yours" })
+    );
+    publish(edge, "user-adam", &json!("for adam"));
+    assert_eq!(adam.hear()["data"], "for adam");
+    adam.say(&json!({ "presence": ["chat", "user-adam"] }));
+    assert_eq!(adam.hear()["users"], json!({ "adam": 1 }));
+    assert_eq!(adam.hear()["subscribers"], 1);
+    // What browsers cannot say otherwise comes in the query.
+    let head = {
+        let mut stream = connect(edge.address);
+        let request = format!(
+            "GET /live?channel=game-1&token=evelyn HTTP/1.1\r\nHost: {}\r\n\r\n",
+            edge.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        read_until(&mut stream, "\r\n\r\n")
+    };
+    assert_eq!(parts(&head).0, 200);
+    let refused = get(edge.address, "/live?channel=user-adam&token=evelyn");
+    assert_eq!(parts(&refused), (403, "user-adam is not yours\n"));
+    let (asked, _) = application.asked();
+    let first = &asked[0];
+    assert_eq!(first["path"], "/connect");
+    assert_eq!(first["body"], json!({ "address": "127.0.0.1" }));
+    assert_eq!(first["headers"]["x-hook-secret"], "ours");
+    assert_eq!(asked[1]["headers"]["cookie"], "session=adam");
+    assert_eq!(asked[1]["headers"]["user-agent"], Value::Null);
+    let subscribe = asked
+        .iter()
+        .find(|one| one["path"] == "/subscribe")
+        .unwrap();
+    assert_eq!(
+        subscribe["body"],
+        json!({ "address": "127.0.0.1", "user": "adam", "channel": "user-adam" })
+    );
+    // What the answer lets it read is not asked about.
+    let about_games = |one: &&Value| one["body"]["channel"] == "game-1";
+    assert_eq!(asked.iter().filter(about_games).count(), 0);
+    assert_eq!(counted(edge, "connect", "yes"), Some(3.0));
+    assert_eq!(counted(edge, "connect", "no"), Some(1.0));
+    drop(adam);
+    drop(telling);
+    let written = std::fs::read_to_string(log.path()).unwrap();
+    assert!(written.contains("token=-"), "{written}");
+    assert!(
+        !written.contains("evelyn") && !written.contains("session"),
+        "{written}"
+    );
+}
+
+#[test]
+fn what_the_application_allows_ends_when_it_says() {
+    let application = Application::start();
+    let edge = start(&asking(application.hooks()));
+    let begun = std::time::Instant::now();
+    let mut brief = Browser::open_as(edge.address, "session=brief");
+    brief.subscribe("odds");
+    let why = "what the application allowed has expired";
+    assert_eq!(brief.hear_close(), (1008, why.to_owned()));
+    assert!(begun.elapsed() >= Duration::from_millis(2900));
+}
+
+#[test]
+fn what_clients_publish_goes_out_as_the_application_says() {
+    let application = Application::start();
+    let edge = start(&asking(application.hooks()));
+    let mut adam = Browser::open_as(edge.address, "session=adam");
+    let mut eve = Browser::open_as(edge.address, "session=eve");
+    eve.subscribe("chat");
+    let mut say = |data: &str| {
+        adam.say(&json!({ "publish": { "channel": "chat", "data": data }, "id": data }));
+        adam.hear()
+    };
+    assert_eq!(
+        say("rude"),
+        json!({ "id": "rude", "channel": "chat", "error": "be kind" })
+    );
+    assert_eq!(say("plain"), json!({ "id": "plain", "done": true }));
+    assert_eq!(say("hello"), json!({ "id": "hello", "done": true }));
+    assert_eq!(eve.hear()["data"], "plain");
+    assert_eq!(
+        eve.hear()["data"],
+        json!({ "user": "adam", "said": "hello" })
+    );
+    // Where no rule lets clients publish, nobody is asked.
+    adam.say(&json!({ "publish": { "channel": "game-1", "data": 1 } }));
+    let told = adam.hear();
+    assert!(
+        told["error"].as_str().unwrap().contains("may not publish"),
+        "{told}"
+    );
+    assert_eq!(counted(&edge, "publish", "yes"), Some(2.0));
+    assert_eq!(counted(&edge, "publish", "no"), Some(1.0));
+}
+
+#[test]
+fn messages_reach_the_application_and_answers_come_back() {
+    let application = Application::start();
+    let edge = start(&asking(HubHooks {
+        per_client: 2,
+        ..application.hooks()
+    }));
+    let mut adam = Browser::open_as(edge.address, "session=adam");
+    let mut eve = Browser::open_as(edge.address, "session=eve");
+    adam.say(&json!({ "send": { "bet": [1.5] }, "id": 7 }));
+    let told = adam.hear();
+    assert_eq!(told["id"], 7);
+    let answer = &told["answer"];
+    assert_eq!(
+        (&answer["user"], &answer["got"]),
+        (&json!("adam"), &json!({ "bet": [1.5] }))
+    );
+    eve.say(&json!({ "send": 1, "id": 1 }));
+    assert_ne!(eve.hear()["answer"]["client"], answer["client"]);
+    let mut send = |data: &str| {
+        adam.say(&json!({ "send": data, "id": data }));
+        adam.hear()
+    };
+    assert_eq!(send("nothing"), json!({ "id": "nothing", "answer": null }));
+    assert_eq!(
+        send("bad"),
+        json!({ "id": "bad", "error": "a bet is a number" })
+    );
+    let down = "the application does not answer; try again later";
+    assert_eq!(send("crash"), json!({ "id": "crash", "error": down }));
+    assert_eq!(send("text"), json!({ "id": "text", "error": down }));
+    // Two at once, and no more; who waits does not make others wait.
+    adam.say(&json!({ "send": "hold", "id": "first" }));
+    adam.say(&json!({ "send": "hold", "id": "second" }));
+    adam.say(&json!({ "send": "more", "id": "third" }));
+    let full = "too much waits for the application; wait for its answers";
+    assert_eq!(adam.hear(), json!({ "id": "third", "error": full }));
+    eve.say(&json!({ "send": 2, "id": 2 }));
+    assert_eq!(eve.hear()["answer"]["got"], 2);
+    wait_for(&edge, "plimsoll_edge_hub_hooks_waiting", 2.0);
+    application.release();
+    let mut heard = [adam.hear()["id"].clone(), adam.hear()["id"].clone()];
+    heard.sort_by_key(ToString::to_string);
+    assert_eq!(heard, ["first", "second"]);
+    // A connection serves many questions.
+    let before = application.asked().1;
+    for number in 0..20 {
+        adam.say(&json!({ "send": number, "id": number }));
+        assert_eq!(adam.hear()["answer"]["got"], number);
+    }
+    let after = application.asked().1;
+    assert!(after - before < 10, "{before} connections, then {after}");
+}
+
+#[test]
+fn while_the_application_is_down_nothing_is_allowed_unless_that_is_said() {
+    let address = port::unused();
+    let application = Application::start_at(address);
+    let hooks = application.hooks();
+    let telling = Telling::start(&asking(hooks.clone()));
+    let edge = &telling.edge;
+    let mut adam = Browser::open_as(edge.address, "session=adam");
+    drop(application);
+    let refused = knock(edge.address, "Cookie: session=adam\r\n");
+    assert_eq!(parts(&refused).0, 503, "{refused}");
+    assert!(refused.contains("Retry-After: 1\r\n"), "{refused}");
+    telling.told("the hub's hook `connect` fails: ");
+    adam.say(&json!({ "subscribe": ["user-adam"], "id": 1 }));
+    let down = "the application does not answer; try again later";
+    assert_eq!(
+        adam.hear(),
+        json!({ "id": 1, "channel": "user-adam", "error": down })
+    );
+    telling.told("the hub's hook `subscribe` fails: ");
+    let open = start(&asking(HubHooks {
+        allows_when_down: true,
+        ..hooks
+    }));
+    let mut nobody = Browser::open_as(open.address, "session=adam");
+    nobody.subscribe("user-adam");
+    nobody.say(&json!({ "publish": { "channel": "chat", "data": 1 }, "id": 2 }));
+    assert_eq!(nobody.hear(), json!({ "id": 2, "done": true }));
+    // Nobody else can answer what is sent.
+    nobody.say(&json!({ "send": 1, "id": 3 }));
+    assert_eq!(nobody.hear(), json!({ "id": 3, "error": down }));
+    // It is back.
+    let application = Application::start_at(address);
+    for _ in 0..3 {
+        Browser::open_as(edge.address, "session=adam").subscribe("user-adam");
+    }
+    telling.told("answers the hub's hook `connect` again");
+    telling.told("answers the hub's hook `subscribe` again");
+    assert_eq!(application.asked().0.len(), 6);
+}
+
+#[test]
+fn who_is_slow_is_not_waited_for() {
+    let application = Application::start();
+    let edge = start(&asking(HubHooks {
+        connect: None,
+        timeout: Duration::from_millis(50),
+        in_flight: 1,
+        ..application.hooks()
+    }));
+    let mut client = Browser::open(edge.address);
+    for id in 1..=2 {
+        client.say(&json!({ "send": "hold", "id": id }));
+    }
+    let down = "the application does not answer; try again later";
+    for _ in 0..2 {
+        assert_eq!(client.hear()["error"], down);
+    }
+    assert_eq!(counted(&edge, "messages", "down"), Some(2.0));
+    wait_for(&edge, "plimsoll_edge_hub_hooks_waiting", 0.0);
+}
+
+#[test]
+fn answers_are_remembered_for_a_while() {
+    let application = Application::start();
+    let edge = start(&asking(HubHooks {
+        cache: Some(Duration::from_hours(1)),
+        ..application.hooks()
+    }));
+    for _ in 0..3 {
+        let mut adam = Browser::open_as(edge.address, "session=adam");
+        adam.subscribe("user-adam");
+        adam.say(&json!({ "subscribe": ["user-eve"] }));
+        assert_eq!(adam.hear()["error"], "user-eve is not yours");
+    }
+    // Somebody else is somebody else.
+    Browser::open_as(edge.address, "session=eve").subscribe("user-eve");
+    assert_eq!(application.asked().0.len(), 5);
+    assert_eq!(counted(&edge, "connect", "remembered"), Some(2.0));
+    assert_eq!(counted(&edge, "subscribe", "remembered"), Some(4.0));
+    assert_eq!(counted(&edge, "subscribe", "no"), Some(1.0));
+}
+
+#[test]
+fn the_application_makes_one_message_of_many() {
+    let application = Application::start();
+    let edge = start(&only_hub(Hub {
+        hooks: Some(HubHooks {
+            timeout: Duration::from_mins(1),
+            ..HubHooks::none()
+        }),
+        ..with(HubRule {
+            interval: Some(Duration::from_millis(100)),
+            aggregate: application.hook("/odds"),
+            ..HubRule::of("odds-*")
+        })
+    }));
+    let mut client = Browser::open(edge.address);
+    client.subscribe("odds-1");
+    let mut heard = Vec::new();
+    let total = |heard: &[Value], word: &str| -> u64 {
+        heard
+            .iter()
+            .map(|one: &Value| one["data"][word].as_u64().unwrap())
+            .sum()
+    };
+    for number in 1..=30 {
+        let said = publish(&edge, "odds-1", &json!(number));
+        assert_eq!(said, json!({ "held": true }));
+    }
+    while total(&heard, "count") < 30 {
+        heard.push(client.hear());
+    }
+    assert_eq!(total(&heard, "sum"), 465, "{heard:?}");
+    assert!(heard.iter().all(|one| one["data"]["channel"] == "odds-1"));
+    assert!(heard.is_sorted_by_key(|one| one["offset"].as_u64()));
+    // What it cannot make is the newest; what it makes nothing of is nothing.
+    publish(&edge, "odds-1", &json!("crash"));
+    assert_eq!(client.hear()["data"], "crash");
+    publish(&edge, "odds-1", &json!("quiet"));
+    wait_for(
+        &edge,
+        &counter("aggregate", "yes"),
+        heard.len() as f64 + 1.0,
+    );
+    publish(&edge, "odds-1", &json!(7));
+    assert_eq!(client.hear()["data"]["sum"], 7);
+    assert_eq!(counted(&edge, "aggregate", "down"), Some(1.0));
+}
+
+#[test]
+fn who_takes_a_wish_back_before_the_answer_is_not_subscribed() {
+    // An application that answers nothing before it is told to.
+    let (go, gone) = std::sync::mpsc::sync_channel::<()>(1);
+    let gone = std::sync::Mutex::new(gone);
+    let application = crate::support::Scripted::start(move |mut heard| {
+        while heard.head().is_some() {
+            if gone.lock().unwrap().recv().is_err() {
+                return;
+            }
+            heard.say("HTTP/1.1 204 No Content\r\n\r\n");
+        }
+    });
+    let to = Endpoint {
+        secure: false,
+        host: application.address.ip().to_string(),
+        port: application.address.port(),
+        target: "/".to_owned(),
+        headers: Vec::new(),
+    };
+    let edge = start(&only_hub(Hub {
+        hooks: Some(HubHooks {
+            subscribe: Some(to),
+            timeout: Duration::from_mins(1),
+            ..HubHooks::none()
+        }),
+        ..live()
+    }));
+    let mut client = Browser::open(edge.address);
+    client.say(&json!({ "subscribe": ["a"], "id": 1 }));
+    client.say(&json!({ "unsubscribe": ["a"], "id": 2 }));
+    assert_eq!(client.hear(), json!({ "id": 2, "done": true }));
+    go.send(()).unwrap();
+    wait_for(&edge, &counter("subscribe", "yes"), 1.0);
+    client.settle();
+    publish(&edge, "a", &json!(1));
+    client.settle();
+}

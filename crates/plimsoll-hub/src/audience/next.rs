@@ -1,0 +1,39 @@
+//! What a client wants next of a channel.
+
+use super::{Audience, ClientId};
+
+/// The first offset that a client has not been given, and in the highest bit, which no offset has, whether it surely has
+/// the message before: it was written whole, not left to wait where it could be dropped.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Next(u64);
+
+const SURE: u64 = 1 << 63;
+
+impl Next {
+    pub(super) fn unsure(offset: u64) -> Self {
+        Self(offset)
+    }
+
+    pub(super) fn sure(offset: u64) -> Self {
+        Self(offset | SURE)
+    }
+
+    #[inline]
+    pub(super) fn offset(self) -> u64 {
+        self.0 & !SURE
+    }
+
+    #[inline]
+    pub(super) fn is_sure(self) -> bool {
+        self.0 & SURE != 0
+    }
+}
+
+impl Audience {
+    /// Whether a client is sent what has changed, where channels have that.
+    pub fn take_patches(&mut self, client: ClientId, takes_patches: bool) {
+        if let Some(client) = self.clients.get_mut(client.index()) {
+            client.takes_patches = takes_patches;
+        }
+    }
+}

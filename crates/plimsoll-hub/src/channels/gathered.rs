@@ -1,0 +1,74 @@
+//! What is published within an interval and somebody else makes one message of.
+
+use std::cmp::Reverse;
+
+use super::{ChannelRef, Channels, Published, check_json};
+
+/// What was published to a channel within an interval.
+#[derive(Debug)]
+pub struct Gathered {
+    channel: ChannelRef,
+    ticket: u64,
+    /// The name of the channel.
+    pub name: String,
+    /// All of it in its order: a JSON array.
+    pub items: String,
+}
+
+/// What was made of it.
+#[derive(Clone, Copy, Debug)]
+pub enum Made<'a> {
+    /// A message: JSON.
+    Message(&'a str),
+    /// Nothing that anybody must know.
+    Nothing,
+    /// It was not possible: the newest goes out.
+    Failed,
+}
+
+impl Channels {
+    pub(super) fn gathered(&self, slot: u32, ticket: u64, items: String) -> Published {
+        Published::Gathered(Box::new(Gathered {
+            channel: self.reference(slot),
+            ticket,
+            name: String::from(&*self.slots[slot as usize].name),
+            items,
+        }))
+    }
+
+    /// Looks at a channel again when what waits in it is due.
+    pub(super) fn expect_pending(&mut self, slot: u32) {
+        let channel = &self.slots[slot as usize];
+        if let Some(due) = channel.pending_due() {
+            self.due.push(Reverse((due, slot, channel.epoch)));
+        }
+    }
+
+    /// What was made of gathered data goes out, unless it comes too late. What is no JSON, or longer than the channel
+    /// allows, counts as [`Made::Failed`].
+    pub fn release(
+        &mut self,
+        now_ms: u64,
+        gathered: &Gathered,
+        made: Made<'_>,
+    ) -> Option<Published> {
+        let ChannelRef { slot, .. } = gathered.channel;
+        self.get(gathered.channel)?;
+        let channel = &mut self.slots[slot as usize];
+        let (newest, at) = channel.take_asked(gathered.ticket)?;
+        let len_max = self.rules.get(channel.rule).data_len_max;
+        self.expect_pending(slot);
+        let text = match made {
+            Made::Nothing => {
+                self.expect_end(slot);
+                return None;
+            }
+            Made::Message(text) if text.len() <= len_max && check_json(text).is_ok() => text.trim(),
+            Made::Message(_) | Made::Failed => newest.as_str(),
+        };
+        Some(self.send(now_ms, slot, text, at))
+    }
+}
+
+#[cfg(test)]
+mod tests;
