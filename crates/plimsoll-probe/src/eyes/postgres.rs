@@ -1,6 +1,5 @@
 //! PostgreSQL, by its statistics views over one session that can only read.
 
-mod scram;
 mod wire;
 
 use plimsoll_model::metric;
