@@ -1,4 +1,4 @@
-//! HTTP/1.1 and WebSocket as state machines over bytes.
+//! HTTP/1.1, WebSocket and what of PostgreSQL's protocol several need, as state machines over bytes.
 //!
 //! The client's side: [`request::encode`] makes a request's bytes once; [`response::ResponseReader`] takes the answer
 //! in whatever pieces the network delivers it. The server's side: [`request_head::parse`] reads the head of a request,
@@ -14,6 +14,7 @@ pub mod event_stream;
 pub mod fault;
 pub mod framing;
 pub mod head;
+pub mod postgres;
 pub mod request;
 pub mod request_head;
 pub mod response;

@@ -40,7 +40,7 @@ const ROOMS: [Room; 16] = [
     },
     Room {
         name: "plimsoll-probe",
-        may_know: &[MODEL],
+        may_know: &[MODEL, "plimsoll-wire"],
     },
     Room {
         name: "plimsoll-analysis",

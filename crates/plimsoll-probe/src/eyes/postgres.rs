@@ -2,7 +2,6 @@
 
 mod counted;
 pub(super) mod pooler;
-mod scram;
 mod wire;
 
 use plimsoll_model::metric;

@@ -136,13 +136,6 @@ pub fn statistics(text: &str) -> Option<Statistics> {
     (!read.started.is_empty()).then_some(read)
 }
 
-/// The fields of an error: a letter that says what it is, and a text.
-pub fn error_field(body: &[u8], wanted: u8) -> Option<String> {
-    let mut fields = body.split(|&byte| byte == 0);
-    let field = fields.find(|field| field.first() == Some(&wanted))?;
-    Some(String::from_utf8_lossy(&field[1..]).into_owned())
-}
-
 /// The values of a row, each without what would end it; `None` when the row is cut off.
 pub fn row(body: &[u8]) -> Option<Vec<String>> {
     let (count, mut rest) = body.split_at_checked(2)?;
@@ -204,23 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn rows_and_errors_are_read() {
+    fn rows_are_read() {
         let body = b"\0\x02\0\0\0\x03a\tb\xff\xff\xff\xff";
         assert_eq!(row(body), Some(vec!["a b".to_owned(), String::new()]));
         assert_eq!(row(&body[..8]), None);
         let described = [&b"\0\x02database\0"[..], &[0; 18], b"user\0", &[7; 18]].concat();
         assert_eq!(columns(&described), Some(vec!["database".to_owned(), "user".to_owned()]));
         assert_eq!(columns(&described[..40]), None);
-        let error = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
-        assert_eq!(error_field(error, b'C').as_deref(), Some("53300"));
-        assert_eq!(error_field(error, b'H'), None);
     }
 
     proptest! {
         #[test]
         fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = (row(&bytes), columns(&bytes));
-            let _ = error_field(&bytes, b'C');
             let _ = statistics(&String::from_utf8_lossy(&bytes));
         }
     }

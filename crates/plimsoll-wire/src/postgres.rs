@@ -1,0 +1,279 @@
+//! PostgreSQL's protocol 3.0 as far as one needs it to come in, to ask in text, and to be notified. What is asked and
+//! answered here are bytes; who sends them is the caller's affair.
+
+mod scram;
+
+use scram::Exchange;
+
+/// The version of the protocol, 3.0.
+const PROTOCOL: u32 = 196_608;
+/// What proves a password without saying it (RFC 7677).
+const SCRAM: &[u8] = b"SCRAM-SHA-256";
+
+/// It is not what a server says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Malformed;
+
+/// A message of the server: a letter that says what it is, and what it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Message<'a> {
+    /// `Z` when it is ready for a question, `E` for an error, `D` for a row, `A` for a notification, and others.
+    pub kind: u8,
+    /// What it holds.
+    pub body: &'a [u8],
+}
+
+/// The message at the start of `bytes`, and its length; `None` while it is incomplete. `len_max` bounds what a message
+/// holds, bytes.
+///
+/// # Errors
+/// When it is none, or longer.
+pub fn read(bytes: &[u8], len_max: usize) -> Result<Option<(usize, Message<'_>)>, Malformed> {
+    let Some((head, rest)) = bytes.split_first_chunk::<5>() else {
+        return Ok(None);
+    };
+    let [kind, len @ ..] = *head;
+    // It counts its own four bytes.
+    let len = usize::try_from(u32::from_be_bytes(len)).map_err(|_| Malformed)?;
+    let len = len.checked_sub(4).ok_or(Malformed)?;
+    if len > len_max {
+        return Err(Malformed);
+    }
+    Ok(rest
+        .get(..len)
+        .map(|body| (head.len() + len, Message { kind, body })))
+}
+
+/// A message: what it is, its length with the length's own four bytes, and what it holds.
+pub fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut message = vec![kind];
+    message.extend(with_len(body));
+    message
+}
+
+/// A question as text.
+pub fn question(text: &str) -> Vec<u8> {
+    message(b'Q', &terminated(text))
+}
+
+/// What one says first: as whom, and to which database.
+pub fn entry(user: &str, database: &str) -> Vec<u8> {
+    let mut body = PROTOCOL.to_be_bytes().to_vec();
+    for text in [
+        "user",
+        user,
+        "database",
+        database,
+        "application_name",
+        "plimsoll",
+    ] {
+        body.extend(terminated(text));
+    }
+    body.push(0);
+    with_len(&body)
+}
+
+/// A text with the zero that ends it, and without others.
+fn terminated(text: &str) -> Vec<u8> {
+    let bytes = text.bytes().filter(|&byte| byte != 0);
+    bytes.chain([0]).collect()
+}
+
+fn with_len(body: &[u8]) -> Vec<u8> {
+    let len = u32::try_from(body.len() + 4).unwrap_or(u32::MAX);
+    [&len.to_be_bytes()[..], body].concat()
+}
+
+/// The fields of an error: a letter that says what it is, and a text.
+pub fn error_field(body: &[u8], wanted: u8) -> Option<String> {
+    let mut fields = body.split(|&byte| byte == 0);
+    let field = fields.find(|field| field.first() == Some(&wanted))?;
+    Some(String::from_utf8_lossy(&field[1..]).into_owned())
+}
+
+/// The channel and the text of a notification (`A`); `None` if it is none.
+pub fn notification(body: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut texts = body.get(4..)?.split(|&byte| byte == 0);
+    let (channel, text) = (texts.next()?, texts.next()?);
+    // Something stands behind the last zero: nothing.
+    texts.next().map(|_| (channel, text))
+}
+
+/// The way in: proves who asks, as the server wants it.
+#[derive(Debug)]
+pub struct Entrance<'a> {
+    password: &'a str,
+    /// Nobody else can listen on the way there, so that a password may be said.
+    is_near: bool,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Asked,
+    /// The first message of the proof was sent.
+    Begun(Exchange),
+    /// The proof was; the server proves itself by this.
+    Proved(String),
+}
+
+/// What comes of a server's demand (`R`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Nothing is to be said.
+    Wait,
+    /// This is to be sent.
+    Send(Vec<u8>),
+}
+
+/// Why one does not come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoEntrance {
+    /// What the server wants is not had, or not given; in words.
+    Denied(&'static str),
+    /// What the server says is none of the protocol; in words.
+    Strange(&'static str),
+    /// It says something else.
+    Malformed,
+}
+
+impl<'a> Entrance<'a> {
+    /// With a password, or an empty one.
+    pub fn new(password: &'a str, is_near: bool) -> Self {
+        Self {
+            password,
+            is_near,
+            stage: Stage::Asked,
+        }
+    }
+
+    /// Answers what the server demands.
+    ///
+    /// # Errors
+    /// When that cannot be.
+    pub fn answer(&mut self, body: &[u8]) -> Result<Step, NoEntrance> {
+        let (way, rest) = body.split_first_chunk::<4>().ok_or(NoEntrance::Malformed)?;
+        match (u32::from_be_bytes(*way), &self.stage) {
+            // Who begins a proof must end it: the server has something to prove too.
+            (0, Stage::Asked) => Ok(Step::Wait),
+            (11, Stage::Begun(exchange)) => {
+                let said = String::from_utf8_lossy(rest);
+                let proof = exchange.answer(&said, self.password);
+                let proof = proof.ok_or(NoEntrance::Strange("a challenge that is none"))?;
+                self.stage = Stage::Proved(proof.expected);
+                Ok(Step::Send(message(b'p', proof.text.as_bytes())))
+            }
+            (12, Stage::Proved(expected)) => {
+                let said = String::from_utf8_lossy(rest);
+                if said.trim_end_matches('\0') == expected {
+                    self.stage = Stage::Asked;
+                    Ok(Step::Wait)
+                } else {
+                    Err(NoEntrance::Strange("it does not know the password either"))
+                }
+            }
+            (way, Stage::Asked) => self.begin(way, rest),
+            _ => Err(NoEntrance::Malformed),
+        }
+    }
+
+    fn begin(&mut self, way: u32, rest: &[u8]) -> Result<Step, NoEntrance> {
+        if self.password.is_empty() {
+            return Err(NoEntrance::Denied("it wants a password"));
+        }
+        match way {
+            3 if self.is_near => Ok(Step::Send(message(b'p', &terminated(self.password)))),
+            3 => Err(NoEntrance::Denied(
+                "it wants the password as it is, over a network",
+            )),
+            5 => Err(NoEntrance::Denied(
+                "it knows only the MD5 of the password; as an administrator: `SET password_encryption = 'scram-sha-256'`, \
+                 then `ALTER ROLE … PASSWORD '…'`",
+            )),
+            10 if rest.split(|&byte| byte == 0).any(|name| name == SCRAM) => {
+                let exchange = Exchange::begin();
+                let exchange = exchange.ok_or(NoEntrance::Strange("no random numbers here"))?;
+                let first = exchange.first();
+                // Here a length counts only what follows it.
+                let len = u32::try_from(first.len()).unwrap_or(0).to_be_bytes();
+                let body = [SCRAM, b"\0", &len, first.as_bytes()].concat();
+                self.stage = Stage::Begun(exchange);
+                Ok(Step::Send(message(b'p', &body)))
+            }
+            _ => Err(NoEntrance::Denied(
+                "it wants a proof that is not spoken here",
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart() {
+        let said = [message(b'Z', b"I"), question("LISTEN \"a\"")].concat();
+        let (len, first) = read(&said, 100).unwrap().unwrap();
+        assert_eq!((len, first.kind, first.body), (6, b'Z', &b"I"[..]));
+        for end in 0..6 {
+            assert_eq!(read(&said[..end], 100), Ok(None), "{end}");
+        }
+        let (_, second) = read(&said[len..], 100).unwrap().unwrap();
+        assert_eq!(second.body, b"LISTEN \"a\"\0");
+        assert_eq!(read(b"Z\0\0\0\x03", 100), Err(Malformed));
+        assert_eq!(read(b"Z\0\0\x01\0", 100), Err(Malformed));
+        assert_eq!(entry("e", "d").len(), 56);
+        let told = b"\0\0\0\x07odds\0{\"a\":1}\0";
+        assert_eq!(notification(told), Some((&b"odds"[..], &b"{\"a\":1}"[..])));
+        assert_eq!(notification(&told[..8]), None);
+        assert_eq!(notification(b"\0"), None);
+        let error = b"SFATAL\0C53300\0Msorry, too many clients already\0\0";
+        assert_eq!(error_field(error, b'C').as_deref(), Some("53300"));
+        assert_eq!(error_field(error, b'H'), None);
+    }
+
+    #[test]
+    fn a_password_is_said_only_where_nobody_listens() {
+        let demand = |way: u32, more: &[u8]| [&way.to_be_bytes()[..], more].concat();
+        let answer = |password: &'static str, is_near: bool, body: &[u8]| {
+            Entrance::new(password, is_near).answer(body)
+        };
+        assert_eq!(answer("", false, &demand(0, b"")), Ok(Step::Wait));
+        let plain = Step::Send(message(b'p', b"secret\0"));
+        assert_eq!(answer("secret", true, &demand(3, b"")), Ok(plain));
+        for (password, body) in [
+            ("secret", demand(3, b"")),
+            ("secret", demand(5, b"salt")),
+            ("secret", demand(10, b"OTHER\0\0")),
+            ("", demand(10, b"SCRAM-SHA-256\0\0")),
+        ] {
+            let refused = answer(password, false, &body);
+            assert!(matches!(refused, Err(NoEntrance::Denied(_))), "{body:?}");
+        }
+        for body in [&b""[..], &demand(11, b"r=x"), &demand(12, b"v=x")] {
+            assert_eq!(answer("secret", false, body), Err(NoEntrance::Malformed));
+        }
+        let mut entrance = Entrance::new("secret", false);
+        let Ok(Step::Send(first)) = entrance.answer(&demand(10, b"SCRAM-SHA-256\0\0")) else {
+            panic!("a proof is begun");
+        };
+        assert!(first.starts_with(b"p"));
+        assert_eq!(entrance.answer(&demand(0, b"")), Err(NoEntrance::Malformed));
+        assert!(entrance.answer(&demand(11, b"r=other,s=,i=1")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
+            if let Ok(Some((len, _))) = read(&bytes, 30) {
+                prop_assert!(len <= bytes.len());
+            }
+            let _ = notification(&bytes);
+            let _ = error_field(&bytes, b'C');
+            let _ = Entrance::new("secret", true).answer(&bytes);
+        }
+    }
+}
