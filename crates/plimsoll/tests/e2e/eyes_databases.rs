@@ -149,7 +149,11 @@ fn mariadb_lacks_an_index() {
         "sentence",
         &["FROM orders WHERE customer is ?", "looking at 300000 rows"],
     );
-    says(&best, "remedy", &["ALTER TABLE orders ADD INDEX (customer)"]);
+    says(
+        &best,
+        "remedy",
+        &["ALTER TABLE orders ADD INDEX (customer)"],
+    );
 }
 
 #[test]
