@@ -87,23 +87,41 @@ fn one(run: &Run, at: &str, statement: &str) -> Option<StatementUse> {
     let labels = [("at", at), ("statement", statement)];
     let total = |metric: &str| sum(table, &metric::series(metric, &labels)).map(|(sum, _)| sum);
     let (calls, seconds) = sum(table, &metric::series(metric::STATEMENT_CALLS, &labels))?;
-    let windows = run.windows.iter().filter(|window| seconds.contains(&window.second));
+    let windows = run
+        .windows
+        .iter()
+        .filter(|window| seconds.contains(&window.second));
     let requests: u64 = windows.map(|window| window.sent).sum();
-    let each = |metric: &str| total(metric).filter(|_| calls > 0.0).map(|total| total / calls);
+    let each = |metric: &str| {
+        total(metric)
+            .filter(|_| calls > 0.0)
+            .map(|total| total / calls)
+    };
     let time_s = total(metric::STATEMENT_TIME)?;
     let rows = total(metric::STATEMENT_ROWS).unwrap_or(0.0);
     let plan = table
         .names_of(metric::STATEMENT_PLAN)
-        .filter(|series| label(series, "at") == Some(at) && label(series, "statement") == Some(statement))
+        .filter(|series| {
+            label(series, "at") == Some(at) && label(series, "statement") == Some(statement)
+        })
         .find_map(|series| label(series, "plan"));
     let without_index = each(metric::STATEMENT_SCANS);
     let is_mariadb = without_index.is_some();
-    let lacks_index = without_index.is_some_and(|share| share > MOSTLY) || plan.is_some_and(|plan| plan.contains("Seq Scan"));
+    let lacks_index = without_index.is_some_and(|share| share > MOSTLY)
+        || plan.is_some_and(|plan| plan.contains("Seq Scan"));
     let index = advised(statement).filter(|_| lacks_index).map(|index| {
         if is_mariadb {
-            format!("ALTER TABLE {} ADD INDEX ({})", index.table, index.columns())
+            format!(
+                "ALTER TABLE {} ADD INDEX ({})",
+                index.table,
+                index.columns()
+            )
         } else {
-            format!("CREATE INDEX CONCURRENTLY ON {} ({})", index.table, index.columns())
+            format!(
+                "CREATE INDEX CONCURRENTLY ON {} ({})",
+                index.table,
+                index.columns()
+            )
         }
     });
     Some(StatementUse {
@@ -112,9 +130,14 @@ fn one(run: &Run, at: &str, statement: &str) -> Option<StatementUse> {
         share: time_s,
         calls: calls / (seconds.len().max(1) as f64),
         calls_per_request: (requests > 0).then(|| calls / requests as f64),
-        each_ms: if calls > 0.0 { time_s / calls * 1e3 } else { 0.0 },
+        each_ms: if calls > 0.0 {
+            time_s / calls * 1e3
+        } else {
+            0.0
+        },
         rows: if calls > 0.0 { rows / calls } else { 0.0 },
-        examined_per_row: total(metric::STATEMENT_EXAMINED).map(|examined| examined / rows.max(1.0)),
+        examined_per_row: total(metric::STATEMENT_EXAMINED)
+            .map(|examined| examined / rows.max(1.0)),
         without_index,
         sorted: each(metric::STATEMENT_SORTED),
         on_disk: each(metric::STATEMENT_ON_DISK),

@@ -112,9 +112,9 @@ impl PartPlace {
     /// Path of the page, where one is named.
     pub fn path(&self) -> Option<&str> {
         match self {
-            Self::Page { path, .. } | Self::SocketPage { path, .. } | Self::Figures { path, .. } => {
-                Some(path)
-            }
+            Self::Page { path, .. }
+            | Self::SocketPage { path, .. }
+            | Self::Figures { path, .. } => Some(path),
             Self::Socket(_) | Self::File(_) | Self::Tcp { .. } => None,
         }
     }

@@ -101,7 +101,8 @@ impl Diag {
             let states = 1 << LISTEN | 1 << ESTABLISHED | 1 << CLOSE_WAIT;
             self.ask(&tcp_request(family, states, port), |body| {
                 // A kernel that does not choose lists all.
-                if let Some(socket) = tcp_message(body).filter(|socket| socket.local.port() == port) {
+                if let Some(socket) = tcp_message(body).filter(|socket| socket.local.port() == port)
+                {
                     each(socket);
                 }
             })?;
@@ -302,14 +303,19 @@ mod tests {
     fn connections_to_a_port_tell_whether_they_were_taken() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let _taken = (std::net::TcpStream::connect(address).unwrap(), listener.accept().unwrap());
+        let _taken = (
+            std::net::TcpStream::connect(address).unwrap(),
+            listener.accept().unwrap(),
+        );
         let _waiting = std::net::TcpStream::connect(address).unwrap();
         let (mut taken, mut waiting, mut queue) = (0, 0, 0);
         let mut diag = Diag::open().unwrap();
-        diag.tcp_of_port(address.port(), |socket| match (socket.state, socket.inode) {
-            (LISTEN, _) => queue += socket.receive_queue,
-            (_, 0) => waiting += 1,
-            _ => taken += 1,
+        diag.tcp_of_port(address.port(), |socket| {
+            match (socket.state, socket.inode) {
+                (LISTEN, _) => queue += socket.receive_queue,
+                (_, 0) => waiting += 1,
+                _ => taken += 1,
+            }
         })
         .unwrap();
         assert_eq!((taken, waiting, queue), (1, 1, 1));

@@ -1,5 +1,7 @@
 //! Poolers, and servers that run applications, on this machine: where they tell of themselves, as their files say.
 
+use std::path::Path;
+
 use plimsoll_model::part::{Part, PartKind, PartPlace};
 
 use super::{Found, address_of, option, text_for, texts_for};
@@ -58,7 +60,8 @@ fn found(kind: PartKind, place: PartPlace, known: Known, source: String) -> Foun
 
 /// pgbouncer, by the configuration that its command line names.
 fn pooler(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
-    let main = words.iter().find(|word| word.ends_with(".ini"))?;
+    let is_ini = |word: &&&str| Path::new(word).extension().is_some_and(|end| end == "ini");
+    let main = words.iter().find(is_ini)?;
     let Some(text) = text_for(files, pid, main) else {
         if auto {
             files.tell(
@@ -302,7 +305,7 @@ mod tests {
             );
             put(
                 &format!("{pid}/cmdline"),
-                "python3\0/usr/bin/gunicorn\0-w\0003\0app:app\0",
+                "python3\0/usr/bin/gunicorn\0--workers=3\0app:app\0",
             );
             put(
                 &format!("{pid}/cwd/gunicorn.conf.py"),

@@ -294,19 +294,7 @@ fn fetch(link: &mut Link, path: &str, then: &str) -> Result<String, Blind> {
     // Some answer so whatever was asked for, to who asked by HTTP/1.0 too.
     let is_in_pieces = lower.contains("transfer-encoding: chunked");
     match length {
-        _ if is_in_pieces => {
-            let body = loop {
-                if let Some(body) = joined(&answer[head_len..]) {
-                    break body;
-                }
-                if link.fill(&mut answer)? == 0 {
-                    return Err(Blind::Closed);
-                }
-            };
-            answer.truncate(head_len);
-            answer.extend(body);
-            link.close();
-        }
+        _ if is_in_pieces => pieces(link, &mut answer, head_len)?,
         Some(len) => {
             let whole = head_len.saturating_add(len);
             while answer.len() < whole {
@@ -325,6 +313,21 @@ fn fetch(link: &mut Link, path: &str, then: &str) -> Result<String, Blind> {
         "200" => Ok(String::from_utf8_lossy(&answer[head_len..]).into_owned()),
         "401" | "403" => Err(Blind::Denied(shortly(&head))),
         _ => Err(Blind::Strange(shortly(&head))),
+    }
+}
+
+/// Takes the pieces of a body to the last and joins them.
+fn pieces(link: &mut Link, answer: &mut Vec<u8>, head_len: usize) -> Result<(), Blind> {
+    loop {
+        if let Some(body) = joined(&answer[head_len..]) {
+            answer.truncate(head_len);
+            answer.extend(body);
+            link.close();
+            return Ok(());
+        }
+        if link.fill(answer)? == 0 {
+            return Err(Blind::Closed);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What a database counts of each statement, as increases since it was asked last, by the statement's form.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::metric;
@@ -84,7 +85,7 @@ impl Statements {
             (rise[0]? > 0).then_some((id.as_str(), rise[TIME]?))
         });
         let mut risen: Vec<(&str, u64)> = risen.collect();
-        risen.sort_by(|a, b| b.1.cmp(&a.1));
+        risen.sort_by_key(|one| Reverse(one.1));
         risen.into_iter().map(|(id, _)| id).collect()
     }
 
@@ -149,7 +150,7 @@ impl Statements {
     /// The forms that took most time in this run, the dearest first.
     pub(super) fn dearest(&self) -> Vec<&str> {
         let mut forms: Vec<(&String, &u64)> = self.times.iter().collect();
-        forms.sort_by(|a, b| b.1.cmp(a.1));
+        forms.sort_by_key(|one| Reverse(*one.1));
         let dearest = forms.into_iter().take(TOLD_AT_ONCE);
         dearest.map(|(form, _)| form.as_str()).collect()
     }

@@ -202,7 +202,10 @@ mod tests {
         assert_eq!(row(body), Some(vec!["a b".to_owned(), String::new()]));
         assert_eq!(row(&body[..8]), None);
         let described = [&b"\0\x02database\0"[..], &[0; 18], b"user\0", &[7; 18]].concat();
-        assert_eq!(columns(&described), Some(vec!["database".to_owned(), "user".to_owned()]));
+        assert_eq!(
+            columns(&described),
+            Some(vec!["database".to_owned(), "user".to_owned()])
+        );
         assert_eq!(columns(&described[..40]), None);
     }
 

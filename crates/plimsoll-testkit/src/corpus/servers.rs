@@ -33,7 +33,7 @@ pub(super) const PLANTED: &[Planted] = &[
         start: filesort,
     },
     Planted {
-        name: "memcached: 1 MiB",
+        name: "memcached: 2 MiB",
         rules: &["K6"],
         start: memcached,
     },
@@ -111,7 +111,7 @@ fn filesort() -> Scene {
 }
 
 fn memcached() -> Scene {
-    let memcached = Memcached::start_with(64, 1);
+    let memcached = Memcached::start_with(64, 2);
     let puma = Puma::before_memcached(memcached.address, 12);
     let watch = format!("memcached: {}\n", memcached.address);
     Scene::new(puma.url(), watch, ["20/s:4s", "500/s:8s"])

@@ -82,12 +82,10 @@ impl Apache {
             "proxy",
             "proxy_http",
         ];
-        let modules: String = modules
-            .iter()
-            .map(|name| {
-                format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")
-            })
-            .collect();
+        let modules = modules.map(|name| {
+            format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n")
+        });
+        let modules = modules.concat();
         let prefix = folder.path().display();
         let is_root = rustix::process::geteuid().is_root();
         let user = if is_root {

@@ -68,7 +68,11 @@ fn gunicorn_has_one_worker() {
     };
     let best = best(&found, "R2");
     says(&best, "limit", &["workers of gunicorn"]);
-    says(&best, "sentence", &["the only worker of gunicorn was used", "connections waited"]);
+    says(
+        &best,
+        "sentence",
+        &["the only worker of gunicorn was used", "connections waited"],
+    );
     says(&best, "remedy", &["raise `--workers` (now 1)"]);
 }
 
@@ -78,14 +82,25 @@ fn pgbouncer_has_a_pool_of_two() {
     let database = Postgres::start("");
     let pooler = Pgbouncer::start(&database, 2);
     let application = Puma::before(&pooler.url(), 16, "SELECT pg_sleep(0.1)");
-    let watch = format!("pgbouncer: {}\npostgres: {}\n", pooler.address, database.url());
+    let watch = format!(
+        "pgbouncer: {}\npostgres: {}\n",
+        pooler.address,
+        database.url()
+    );
     let load = ["4/s:3s", "100/s:6s"];
     let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
         return;
     };
     let best = best(&found, "P11");
     says(&best, "limit", &["pool postgres/postgres of pgbouncer"]);
-    says(&best, "sentence", &["all 2 sessions of pgbouncer's pool", "clients waited for one"]);
+    says(
+        &best,
+        "sentence",
+        &[
+            "all 2 sessions of pgbouncer's pool",
+            "clients waited for one",
+        ],
+    );
     let file = format!("{}:9", pooler.configuration.display());
     says(&best, "remedy", &["(now 2)", &file]);
 }

@@ -218,25 +218,30 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
         Some(rest) => with_database(rest),
         None => (text, None),
     };
-    let port = match kind {
-        PartKind::Redis => 6379,
-        PartKind::Postgres => 5432,
-        PartKind::Mysql => 3306,
-        PartKind::Memcached => 11211,
-        PartKind::Haproxy => 0,
-        PartKind::Puma => 9293,
-        PartKind::Pgbouncer => 6432,
-        PartKind::Gunicorn => 8000,
+    let port = default_port(kind)?;
+    let (host, port) = host_and_port(rest, port)?;
+    Some((PartPlace::Tcp { host, port }, login))
+}
+
+/// The port where nothing else is said, 0 where there is none; `None` of a part that has no address of this form.
+fn default_port(kind: PartKind) -> Option<u16> {
+    match kind {
+        PartKind::Redis => Some(6379),
+        PartKind::Postgres => Some(5432),
+        PartKind::Mysql => Some(3306),
+        PartKind::Memcached => Some(11211),
+        PartKind::Haproxy => Some(0),
+        PartKind::Puma => Some(9293),
+        PartKind::Pgbouncer => Some(6432),
+        PartKind::Gunicorn => Some(8000),
         PartKind::Nginx
         | PartKind::Apache
         | PartKind::Prometheus
         | PartKind::PhpFpm
         | PartKind::Node
         | PartKind::NginxLog
-        | PartKind::HaproxyLog => return None,
-    };
-    let (host, port) = host_and_port(rest, port)?;
-    Some((PartPlace::Tcp { host, port }, login))
+        | PartKind::HaproxyLog => None,
+    }
 }
 
 /// `PATH` or `PATH:/page`.
