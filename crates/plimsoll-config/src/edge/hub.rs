@@ -101,6 +101,7 @@ pub struct HubRedis {
 
 /// What holds for the channels of a pattern.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct HubRule {
     /// Names, with stars that stand for anything.
     pub pattern: String,

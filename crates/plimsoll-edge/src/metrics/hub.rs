@@ -63,15 +63,7 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
     page.histogram("hub_lag_seconds", help, &hub.lag);
     channels(page, hub);
     if let Some((asked, waiting)) = &hub.hooks {
-        let help = "Questions to the application that wait for their answers now";
-        page.family("hub_hooks_waiting", "gauge", help);
-        page.line("hub_hooks_waiting", &[], *waiting);
-        let help = "Questions to the application, by hook and answer";
-        page.family("hub_hooks", "counter", help);
-        for (hook, answer, count) in asked {
-            let labels = [("hook", *hook), ("answer", *answer)];
-            page.line("hub_hooks_total", &labels, *count);
-        }
+        hooks(page, asked, *waiting);
     }
     if let Some(shared) = &hub.shared {
         sharing(page, shared);
@@ -102,6 +94,19 @@ fn channels(page: &mut Page, hub: &HubView) {
     for channel in &hub.largest {
         let labels = [("channel", channel.name.as_str())];
         page.line("hub_channel_deliveries_total", &labels, channel.deliveries);
+    }
+}
+
+/// What an application is asked.
+fn hooks(page: &mut Page, asked: &[(&str, &str, u64)], waiting: u64) {
+    let help = "Questions to the application that wait for their answers now";
+    page.family("hub_hooks_waiting", "gauge", help);
+    page.line("hub_hooks_waiting", &[], waiting);
+    let help = "Questions to the application, by hook and answer";
+    page.family("hub_hooks", "counter", help);
+    for (hook, answer, count) in asked {
+        let labels = [("hook", *hook), ("answer", *answer)];
+        page.line("hub_hooks_total", &labels, *count);
     }
 }
 

@@ -294,8 +294,11 @@ fn the_client_of_the_edge_finds_its_way_back() {
     loop {
         say("chat", json!("begin"));
         if let Ok((what, _)) = reports.recv_timeout(Duration::from_millis(50)) {
-            assert_eq!(what, "chat");
-            break;
+            // How it came to be open may be told late.
+            assert!(what == "chat" || what.starts_with("state-"), "{what}");
+            if what == "chat" {
+                break;
+            }
         }
     }
     say("game-1", json!(1));

@@ -230,6 +230,10 @@ fn an_application_is_asked() {
                 channels: [{ match: odds-*, interval: 3s, aggregate: 'http://app:3000/odds' }] }";
     let hub = read_text(made).unwrap().hub.unwrap();
     assert_eq!(hub.channels[0].aggregate, to("/odds", &secret));
+}
+
+#[test]
+fn what_no_application_can_be_asked_is_named() {
     for (text, fault) in [
         ("{ timeout: 1s }", "the application is asked nothing"),
         ("{ conect: 'http://a' }", "`conect` is not known"),

@@ -41,7 +41,7 @@ const answers = {
 const server = http.createServer(async (request, response) => {
   const send = (status, body) => {
     const text = body === undefined ? "" : JSON.stringify(body);
-    response.writeHead(status, { "content-type": "application/json" }).end(text);
+    response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(text) }).end(text);
   };
   if (request.url === "/asked") return send(200, { asked, connections: sockets.size });
   if (request.url === "/release") {

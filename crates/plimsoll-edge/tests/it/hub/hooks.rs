@@ -51,23 +51,23 @@ impl Application {
         assert_eq!(parts(&get(self.address, "/release")).0, 200);
     }
 
-    fn hook(&self, path: &str) -> Option<Endpoint> {
-        Some(Endpoint {
+    fn hook(&self, path: &str) -> Endpoint {
+        Endpoint {
             secure: false,
             host: self.address.ip().to_string(),
             port: self.address.port(),
             target: path.to_owned(),
             headers: vec![("X-Hook-Secret".to_owned(), "ours".to_owned())],
-        })
+        }
     }
 
     /// Asked about everything.
     fn hooks(&self) -> HubHooks {
         HubHooks {
-            connect: self.hook("/connect"),
-            subscribe: self.hook("/subscribe"),
-            publish: self.hook("/publish"),
-            messages: self.hook("/messages"),
+            connect: Some(self.hook("/connect")),
+            subscribe: Some(self.hook("/subscribe")),
+            publish: Some(self.hook("/publish")),
+            messages: Some(self.hook("/messages")),
             timeout: Duration::from_mins(1),
             ..HubHooks::none()
         }
@@ -366,7 +366,7 @@ fn the_application_makes_one_message_of_many() {
         }),
         ..with(HubRule {
             interval: Some(Duration::from_millis(100)),
-            aggregate: application.hook("/odds"),
+            aggregate: Some(application.hook("/odds")),
             ..HubRule::of("odds-*")
         })
     }));

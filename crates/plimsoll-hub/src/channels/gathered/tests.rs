@@ -32,9 +32,9 @@ fn hold(channels: &mut Channels, now_ms: u64, data: &str) {
 
 /// What is asked at a moment.
 #[track_caller]
-fn asked(channels: &mut Channels, now_ms: u64) -> Box<Gathered> {
+fn asked(channels: &mut Channels, now_ms: u64) -> Gathered {
     match channels.tick(now_ms) {
-        Some(Published::Gathered(gathered)) => gathered,
+        Some(Published::Gathered(gathered)) => *gathered,
         other => panic!("{other:?}"),
     }
 }
