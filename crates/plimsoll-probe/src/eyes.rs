@@ -6,6 +6,7 @@
 
 mod fault;
 mod figures;
+pub mod hands;
 mod haproxy;
 mod link;
 mod log;
