@@ -56,7 +56,7 @@ pub struct LimitOrder {
 /// When the instrument fails: no run log, no engine. What the target does is data.
 pub fn limit(
     assignment: Assignment,
-    order: LimitOrder,
+    order: &LimitOrder,
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
@@ -83,7 +83,7 @@ pub fn limit(
     let (verdict, void) = {
         let mut trials = Trials::new(&conductor, objective);
         let result = trials.carry_out(course, watcher)?;
-        conclusion::conclude(&conductor, &order, result, &mut trials, watcher)?
+        conclusion::conclude(&conductor, order, result, &mut trials, watcher)?
     };
     conductor.close(verdict, void)
 }

@@ -93,7 +93,7 @@ pub(crate) fn search_once(
         junit: output.junit.clone(),
     };
     let mut live = Live::new(output.quiet);
-    let finished = plimsoll_lab::limit::limit(assignment, order, stop, &mut live)?;
+    let finished = plimsoll_lab::limit::limit(assignment, &order, stop, &mut live)?;
     live.clear();
     Ok((finished, wanted))
 }

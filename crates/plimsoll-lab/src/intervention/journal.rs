@@ -32,7 +32,7 @@ struct Content {
 pub struct Journal {
     path: PathBuf,
     /// Holds the lock.
-    _file: File,
+    file: File,
 }
 
 impl Journal {
@@ -54,7 +54,7 @@ impl Journal {
         File::open(folder_of(path))?.sync_all()?;
         Ok(Self {
             path: path.to_owned(),
-            _file: file,
+            file,
         })
     }
 
@@ -62,6 +62,13 @@ impl Journal {
     pub fn remove(self) {
         // One that stays is undone once more by the next start, which changes nothing.
         let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Said, because a process that is just being started may hold the same file for a moment.
+        let _ = self.file.unlock();
     }
 }
 
