@@ -19,6 +19,7 @@ mod fuzz;
 mod origin;
 mod prepare;
 mod reference;
+mod rules;
 mod soak;
 mod step;
 mod test;

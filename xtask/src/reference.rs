@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::rules;
 use crate::step::execute;
 use crate::workspace::{Workspace, cargo};
 
@@ -46,7 +47,8 @@ fn generate(workspace: &Workspace, folder: &Path) -> Result<()> {
             .args(["generate", "reference"])
             .arg(folder)
             .stdin(Stdio::null()),
-    )
+    )?;
+    rules::write(&workspace.root, folder)
 }
 
 /// Names of generated files that are missing or other in the repository; pages written by hand may stand beside them.

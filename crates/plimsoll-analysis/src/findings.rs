@@ -7,6 +7,8 @@
 //!
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
+mod forecast;
+mod gauges;
 mod generator;
 mod log;
 mod machine;
@@ -17,6 +19,7 @@ mod postgres;
 mod postgres_work;
 mod proxy;
 mod repeated;
+mod relax;
 mod rule;
 mod runtime;
 mod score;
@@ -29,6 +32,7 @@ mod table;
 mod table_databases;
 mod table_logs;
 mod table_servers;
+mod unexplained;
 
 #[cfg(test)]
 mod databases_tests;
@@ -44,8 +48,11 @@ mod tests;
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::reading::SeriesTable;
 use plimsoll_model::run::Run;
+use plimsoll_model::trial::Trial;
 use plimsoll_model::window::Window;
 
+pub use forecast::{Forecast, forecast};
+pub use relax::{Relaxation, relaxation};
 pub use select::not_known;
 
 /// Seconds of run time, half-open.
@@ -84,6 +91,14 @@ pub fn find(run: &Run) -> Vec<Finding> {
 /// The seconds that [`find`] compares, for drawing them.
 pub fn stretches(run: &Run) -> Stretches {
     found(run).0
+}
+
+/// The trial that failed and that [`find`] tells about; `None` where no trial failed.
+pub fn failed_trial(run: &Run) -> Option<&Trial> {
+    let failing = found(run).0.failing?;
+    run.trials
+        .iter()
+        .find(|trial| trial.verdict.is_fail() && select::first_seconds(trial) == failing)
 }
 
 /// The boundary's stretches and findings, or those of the lowest load beyond it that tells something.

@@ -4,7 +4,9 @@
 //! simulated queue, and is.
 
 pub mod aborts;
+pub mod failures;
 pub mod findings;
+pub mod intervention;
 pub mod judge;
 pub mod search;
 pub mod statements;

@@ -2,7 +2,9 @@
 
 pub mod bootstrap;
 pub mod changepoint;
+pub mod contingency;
 pub mod exact;
+pub mod line;
 pub mod order;
 pub mod queueing;
 pub mod sequential;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use plimsoll_load::{Job, Kept, Stay};
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
+use plimsoll_model::part::Part;
 use plimsoll_model::plan::{Facts, Load, Plan};
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
@@ -220,6 +221,11 @@ impl Conductor {
     /// Whether the target runs on this machine.
     pub fn target_is_local(&self) -> bool {
         self.probes.as_ref().is_some_and(Probes::target_is_local)
+    }
+
+    /// Parts of the service that are asked about themselves, with their logins.
+    pub fn parts(&self) -> Vec<Part> {
+        self.probes.as_ref().map(Probes::parts).unwrap_or_default()
     }
 
     /// What the probes said of parts of the service since this was asked last.

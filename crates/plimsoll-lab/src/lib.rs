@@ -6,6 +6,7 @@
 pub mod clock;
 pub mod conductor;
 pub mod error;
+pub mod intervention;
 pub mod limit;
 pub mod probes;
 pub mod progress;

@@ -1,6 +1,7 @@
 //! `plimsoll limit`: the search for the load line, carried out on the real target.
 
 mod conclusion;
+pub mod confirm;
 mod course;
 mod trials;
 
@@ -16,6 +17,7 @@ use plimsoll_model::plan::{Find, LoadUnit, Plan};
 use crate::conductor::{Assignment, Conductor, Finished};
 use crate::error::LabError;
 use crate::progress::{StopFlag, Watcher};
+use confirm::Confirm;
 use course::Course;
 use trials::Trials;
 
@@ -34,7 +36,7 @@ pub enum Ambition {
 }
 
 /// What is asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LimitOrder {
     /// How much time the answer is worth.
     pub ambition: Ambition,
@@ -44,6 +46,8 @@ pub struct LimitOrder {
     pub users: Option<u32>,
     /// Pause of a user between an answer and the next request.
     pub think: Option<Duration>,
+    /// Relax the limit that is named, and see whether the line rises.
+    pub confirm: Option<Confirm>,
 }
 
 /// Finds the load line of the plan's target, or decides the gate.
@@ -52,7 +56,7 @@ pub struct LimitOrder {
 /// When the instrument fails: no run log, no engine. What the target does is data.
 pub fn limit(
     assignment: Assignment,
-    order: LimitOrder,
+    order: &LimitOrder,
     stop: StopFlag,
     watcher: &mut dyn Watcher,
 ) -> Result<Finished, LabError> {
@@ -76,8 +80,11 @@ pub fn limit(
         }
         Course::Search(Box::new(search))
     };
-    let result = Trials::new(&conductor, objective).carry_out(course, watcher)?;
-    let (verdict, void) = conclusion::conclude(&conductor, order, result, watcher)?;
+    let (verdict, void) = {
+        let mut trials = Trials::new(&conductor, objective);
+        let result = trials.carry_out(course, watcher)?;
+        conclusion::conclude(&conductor, order, result, &mut trials, watcher)?
+    };
     conductor.close(verdict, void)
 }
 

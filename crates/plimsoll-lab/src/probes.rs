@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use plimsoll_analysis::whole_run;
 use plimsoll_model::event::Event;
 use plimsoll_model::metric;
+use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
 use plimsoll_probe::{Probe, ProbePlan};
 
@@ -35,6 +36,7 @@ struct Shared {
     notes: Vec<String>,
     told: Vec<String>,
     target_is_local: bool,
+    parts: Vec<Part>,
 }
 
 /// The running thread.
@@ -93,6 +95,12 @@ impl Probes {
             .target_is_local
     }
 
+    /// Parts of the service that are asked about themselves.
+    pub fn parts(&self) -> Vec<Part> {
+        let shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.parts.clone()
+    }
+
     /// What was said of parts of the service since this was asked last.
     pub fn take_told(&self) -> Vec<String> {
         std::mem::take(
@@ -147,6 +155,9 @@ fn read_every_second(
     // The first reading of a counter has nothing to compare with, so it is taken before the first window; what it
     // defines goes into the log with the second one.
     let mut defined = probe.read(0).new_series;
+    let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+    guard.parts = probe.parts().to_vec();
+    drop(guard);
     let mut second = u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX);
     loop {
         let guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);

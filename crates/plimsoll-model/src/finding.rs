@@ -2,10 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::LoadUnit;
+
 /// How sure a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
+    /// Relaxing the limit did not help.
+    Demoted,
     /// Weak or indirect evidence.
     Possible,
     /// Evidence fits; not tried.
@@ -89,4 +93,50 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// Follows from another finding further down the call path.
     pub consequence_of: Option<String>,
+    /// What came of relaxing it; `None` when that was not asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intervention: Option<Intervention>,
+}
+
+/// What came of relaxing a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterventionOutcome {
+    /// The load that had failed was carried, and failed again when the limit was back.
+    Confirmed,
+    /// The load failed as before.
+    Demoted,
+    /// The trials do not tell.
+    Undecided,
+    /// Nothing was changed.
+    NotTried,
+}
+
+/// Trials of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Trials that passed.
+    pub passed: u32,
+    /// Trials that failed.
+    pub failed: u32,
+}
+
+/// A limit was relaxed for some trials and put back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Intervention {
+    /// What was changed, such as `maxconn of server s1 from 20 to 80`.
+    pub change: String,
+    /// What came of it.
+    pub outcome: InterventionOutcome,
+    /// The load that had failed, in `unit`.
+    pub load: f64,
+    /// What it is counted in.
+    #[serde(default, skip_serializing_if = "LoadUnit::is_requests")]
+    pub unit: LoadUnit,
+    /// Trials at it with the limit relaxed.
+    pub relaxed: Tally,
+    /// Trials at it with the limit put back.
+    pub restored: Tally,
+    /// All that in a sentence.
+    pub sentence: String,
 }

@@ -5,10 +5,13 @@ mod selector;
 use std::fmt;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 pub use selector::Selector;
 
 /// A program that can be asked about itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// nginx, by `stub_status`.
     Nginx,
@@ -66,7 +69,8 @@ impl PartKind {
 }
 
 /// Where a part is asked.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PartPlace {
     /// A Unix socket.
     Socket(PathBuf),
@@ -169,6 +173,29 @@ pub struct Part {
     pub place: PartPlace,
     /// As whom; `None` for nobody.
     pub login: Option<Login>,
+}
+
+/// A setting of a part that can be changed while it runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lever {
+    /// What the part is.
+    pub kind: PartKind,
+    /// Where it is asked.
+    pub place: PartPlace,
+    /// Name of the setting, as the part has it.
+    pub setting: String,
+    /// What it belongs to, such as `backend/server`; empty where there is only one.
+    pub of: String,
+}
+
+impl fmt::Display for Lever {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind.name();
+        match self.of.as_str() {
+            "" => write!(f, "{} of {kind} ({})", self.setting, self.place),
+            of => write!(f, "{} of {of} in {kind} ({})", self.setting, self.place),
+        }
+    }
 }
 
 impl fmt::Display for Part {

@@ -37,6 +37,10 @@ pub enum TrialKind {
     Gate,
     /// A step of a sweep, in a plain run.
     Step,
+    /// At a load that failed, with its limit relaxed.
+    Relaxed,
+    /// The same with the limit put back.
+    Restored,
 }
 
 impl TrialKind {
@@ -63,6 +67,8 @@ impl TrialKind {
             Self::Soak => "soak",
             Self::Gate => "gate",
             Self::Step => "step",
+            Self::Relaxed => "relaxed",
+            Self::Restored => "restored",
         }
     }
 }

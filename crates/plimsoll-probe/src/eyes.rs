@@ -8,6 +8,7 @@ mod apache;
 mod fault;
 mod figures;
 mod gunicorn;
+pub mod hands;
 mod haproxy;
 mod link;
 mod log;

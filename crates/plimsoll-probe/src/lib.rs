@@ -3,7 +3,8 @@
 //!
 //! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the machine;
 //! [`advice::check`] says what on this host will bind first. What cannot be read is left out and noted, never
-//! guessed: a series that is absent was not read.
+//! guessed: a series that is absent was not read. [`hands`] is the one place that changes something: a setting of a part,
+//! for those who asked for it.
 
 pub mod advice;
 mod auto;
@@ -23,6 +24,6 @@ pub mod series;
 mod sockets;
 mod tree;
 
-pub use eyes::NODE_MODULE;
+pub use eyes::{NODE_MODULE, hands};
 pub use facts::host_facts;
 pub use probe::{Probe, ProbePlan};

@@ -72,6 +72,7 @@ pub struct Probe {
     cgroups: Cgroups,
     edge: Option<Edge>,
     eyes: Eyes,
+    parts: Vec<Part>,
     machine: Machine,
     before_ns: Option<u64>,
     cost_ns: u64,
@@ -114,6 +115,7 @@ impl Probe {
             cgroups: Cgroups::default(),
             edge: plan.edge.map(Edge::new),
             eyes: Eyes::default(),
+            parts: Vec::new(),
             machine,
             before_ns: None,
             cost_ns: 0,
@@ -131,6 +133,7 @@ impl Probe {
             probe.files.note("remote", &probe.door.remote_note());
         }
         let parts = auto::parts(&mut probe.files, plan.parts, plan.auto);
+        probe.parts = parts.iter().map(|(part, _)| part.clone()).collect();
         probe.eyes = Eyes::open(parts, &mut probe.files);
         probe
     }
@@ -221,6 +224,11 @@ impl Probe {
     /// there could not be found.
     pub fn is_same_machine(&self) -> bool {
         self.address_is_own || self.target_is_local()
+    }
+
+    /// Parts of the service that are asked: those that were named, and those that were found.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
     }
 
     /// The target's processes, ascending.

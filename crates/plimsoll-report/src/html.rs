@@ -208,7 +208,7 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
         facts.push(("verified", load_of(line.verified, line.unit), fresh));
         let interval = format!("90 %: {} to {}", short(line.low), short(line.high));
         facts.push(("load line", load_of(line.median, line.unit), interval));
-        let set_by = report.run.findings.first();
+        let set_by = report.set_by();
         let set_by = set_by.map_or_else(
             || "not known".to_owned(),
             |finding| printable(&finding.limit),

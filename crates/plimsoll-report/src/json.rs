@@ -14,10 +14,12 @@ use serde::Serialize;
 use crate::answer;
 use crate::report::Report;
 
+pub mod judgement;
 mod parts;
 pub mod steps;
 pub mod websocket;
 
+use judgement::{FailuresObject, FindingObject, ForecastObject};
 use parts::{next_limit, path_text, void_texts};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 use websocket::WebSocketObject;
@@ -92,6 +94,8 @@ pub struct RunObject {
     pub websocket: Option<WebSocketObject>,
     /// What the generator itself used.
     pub generator: GeneratorObject,
+    /// What failed requests have in common that the good ones lack; null without failures.
+    pub failures: Option<FailuresObject>,
     /// Why the run was ended early by one of the plan's aborts; null when it was not.
     pub ended_early: Option<String>,
     /// Why the measurement is not valid; null when it is.
@@ -120,9 +124,11 @@ pub struct LimitObject {
     pub trials: Vec<TrialObject>,
     /// Named limits, best first.
     pub findings: Vec<FindingObject>,
-    /// The limit of the best finding that does not follow from another, behind the first: what shows itself next; null
-    /// when nothing does.
+    /// What comes next when the first limit is mended: the limit of the best finding behind the first that does not follow
+    /// from another, or the sentence of `forecast`; null when neither is known.
     pub next: Option<String>,
+    /// The watched resource that is full next by operational laws, and at which load; null where nothing tells.
+    pub forecast: Option<ForecastObject>,
     /// What else was found, a sentence each.
     pub remarks: Vec<String>,
     /// The same search with an edge in between; null without `--through`.
@@ -307,52 +313,6 @@ pub struct TrialObject {
     pub p99: Option<f64>,
 }
 
-/// A named limit.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Finding")]
-pub struct FindingObject {
-    /// Id of the rule, such as `N1`.
-    pub rule: String,
-    /// What sets the limit.
-    pub limit: String,
-    /// Where it lies: `generator`, `network`, `proxy`, `machine` or `store`; null in logs that do not say.
-    pub tier: Option<String>,
-    /// `possible`, `suspected`, `explicit` or `confirmed`.
-    pub certainty: String,
-    /// Strength of the symptom × its onset at the line, 0 to 1.
-    pub score: f64,
-    /// One sentence with the numbers.
-    pub sentence: String,
-    /// What to do.
-    pub remedy: String,
-    /// Series and numbers.
-    pub evidence: Vec<EvidenceObject>,
-    /// Rule of the finding that this one follows from, or null.
-    pub consequence_of: Option<String>,
-    /// What follows from this one: the limits of those findings.
-    pub consequences: Vec<String>,
-}
-
-/// A series at low load, at the highest passing load and at the lowest failing load.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "Evidence")]
-pub struct EvidenceObject {
-    /// Name of the series.
-    pub series: String,
-    /// What it says.
-    pub label: String,
-    /// Unit as in OpenTelemetry: `1` is a share, `By` bytes.
-    pub unit: String,
-    /// Mean at low load, or null.
-    pub base: Option<f64>,
-    /// Mean at the highest passing load, or null.
-    pub passing: Option<f64>,
-    /// Mean at the lowest failing load, or null.
-    pub failing: Option<f64>,
-    /// The bound that was crossed, or null.
-    pub bound: Option<f64>,
-}
-
 /// The object of `run`.
 pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
     let (run, summary) = (report.run, &report.summary);
@@ -399,6 +359,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
         processes: breakdown.map(ProcessObject::all).unwrap_or_default(),
         websocket: summary.websocket.as_ref().map(WebSocketObject::of),
         generator: GeneratorObject::of(summary),
+        failures: report.failures.as_ref().map(FailuresObject::of),
         ended_early: report.ended_early(),
         void: void_texts(summary),
         run_file: path_text(files.run.as_deref()),
@@ -422,7 +383,9 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
             .map(|gate| GateObject::of(gate, report.unit())),
         trials: run.trials.iter().map(TrialObject::of).collect(),
         findings: FindingObject::all(&run.findings),
-        next: next_limit(&run.findings),
+        next: next_limit(&run.findings)
+            .or_else(|| Some(report.forecast.as_ref()?.sentence.clone())),
+        forecast: report.forecast.as_ref().map(ForecastObject::of),
         remarks: answer::remarks(remarks, report.unit()),
         through_edge: None,
     }
@@ -493,6 +456,7 @@ pub fn tier_name(tier: Tier) -> &'static str {
 /// The name of a certainty in JSON.
 pub fn certainty_name(certainty: Certainty) -> &'static str {
     match certainty {
+        Certainty::Demoted => "demoted",
         Certainty::Possible => "possible",
         Certainty::Suspected => "suspected",
         Certainty::Explicit => "explicit",

@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 
 use plimsoll_analysis::aborts;
+use plimsoll_analysis::failures::{self, Failures};
+use plimsoll_analysis::findings::{self, Forecast};
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
+use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
@@ -18,6 +21,10 @@ pub struct Report<'a> {
     pub summary: Summary,
     /// Trials of a search, or the steps of a sweep that had an objective, each judged.
     pub trials: Cow<'a, [Trial]>,
+    /// What failed requests have in common; `None` without failures.
+    pub failures: Option<Failures>,
+    /// What is full next; `None` where nothing tells.
+    pub forecast: Option<Forecast>,
     /// What ended the run early.
     early: Option<String>,
 }
@@ -36,6 +43,8 @@ impl<'a> Report<'a> {
             run,
             summary: Summary::of(run),
             trials,
+            failures: failures::failures(run),
+            forecast: findings::forecast(run),
             early: aborts::first_hit(run).map(|hit| hit.to_string()),
         }
     }
@@ -43,6 +52,12 @@ impl<'a> Report<'a> {
     /// Whether the run is a search for the load line.
     pub fn is_search(&self) -> bool {
         summary::is_search(self.run)
+    }
+
+    /// The limit that sets the line, as far as it is known.
+    pub fn set_by(&self) -> Option<&'a Finding> {
+        let mut findings = self.run.findings.iter();
+        findings.find(|finding| finding.certainty != Certainty::Demoted)
     }
 
     /// What the loads of a search are counted in.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_model::finding::Finding;
+use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::verdict::Verdict;
 
 use crate::answer;
@@ -118,6 +118,14 @@ fn numbers(report: &Report<'_>, style: Style) -> Vec<Block> {
         blocks.push((2, block(style, "answers", &classes(report), 2)));
     }
     blocks.push((2, block(style, "outcomes", &outcomes(report), 2)));
+    // Of a search they are those of the load that failed, which is meant to fail.
+    let told = report
+        .failures
+        .as_ref()
+        .filter(|failures| !report.is_search() || !failures.common.is_empty());
+    if let Some(failures) = told {
+        blocks.push((2, block(style, "failures", &failures.sentence, 3)));
+    }
     blocks.push((5, block(style, "generator", &generator(report), 1)));
     blocks
 }
@@ -214,16 +222,24 @@ fn generator(report: &Report<'_>) -> String {
 fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
     let mut blocks = Vec::new();
     for (index, finding) in report.run.findings.iter().take(2).enumerate() {
-        let (label, importance) = if index == 0 {
-            ("set by", 0)
-        } else {
-            ("then", 3)
+        let (label, importance) = match (finding.certainty, index) {
+            (Certainty::Demoted, _) => ("not", 3),
+            (_, 0) => ("set by", 0),
+            _ => ("then", 3),
         };
         blocks.push((importance, block(style, label, &finding_text(finding), 3)));
+        if let Some(tried) = &finding.intervention {
+            let text = format!("tried: {}", tried.sentence);
+            blocks.push((importance, block(style, "", &text, 3)));
+        }
         blocks.push((
             importance + 1,
             block(style, "", &format!("→ {}", finding.remedy), 2),
         ));
+    }
+    if let Some(next) = &report.forecast {
+        let text = format!("{} ({})", next.sentence, certainty_name(next.certainty));
+        blocks.push((3, block(style, "next", &text, 2)));
     }
     let has_line = report
         .run

@@ -163,10 +163,16 @@ impl Haproxy {
     /// Starts it with further words in `web` and with servers, a line each.
     #[must_use]
     pub fn start(web: &str, servers: &str) -> Self {
+        Self::start_with("level user", web, servers)
+    }
+
+    /// The same with other rights of who comes by its stats socket: `level admin` may change it.
+    #[must_use]
+    pub fn start_with(level: &str, web: &str, servers: &str) -> Self {
         let (folder, address) = (folder(), port::unused());
         let socket = folder.path().join("admin.sock");
         let text = format!(
-            "global\n  stats socket {} mode 600 level user\n\
+            "global\n  stats socket {} mode 600 {level}\n\
              defaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\n\
              frontend web\n  bind {address}\n  {web}\n  default_backend app\n\
              backend app\n{servers}\n",

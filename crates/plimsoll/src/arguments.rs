@@ -168,6 +168,32 @@ pub(crate) struct LimitArguments {
     /// How arrivals are spread [default: poisson]
     #[arg(long, value_enum, help_heading = "Search")]
     pub(crate) spacing: Option<SpacingArgument>,
+    /// Relax the limit that is named (a setting of a watched part, over its own interface), try again the load that failed,
+    /// and put it back: the finding is confirmed or demoted
+    #[arg(
+        long,
+        conflicts_with_all = ["at_least", "through"],
+        help_heading = "Confirmation"
+    )]
+    pub(crate) confirm: bool,
+    /// Relax the first limit by this command, a program with its arguments, without a shell
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        value_parser = command_words,
+        requires = "confirm",
+        requires = "undo_with",
+        help_heading = "Confirmation"
+    )]
+    pub(crate) confirm_with: Option<CommandWords>,
+    /// Put it back by this command
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        value_parser = command_words,
+        help_heading = "Confirmation"
+    )]
+    pub(crate) undo_with: Option<CommandWords>,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
 }

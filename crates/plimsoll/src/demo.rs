@@ -111,7 +111,7 @@ fn search(arguments: &DemoArguments, nodes: u32, stop: &StopFlag) -> Result<Fini
         ..LimitOrder::default()
     };
     let mut live = Live::new(false);
-    let finished = plimsoll_lab::limit::limit(assignment, order, stop.clone(), &mut live);
+    let finished = plimsoll_lab::limit::limit(assignment, &order, stop.clone(), &mut live);
     live.clear();
     Ok(finished?)
 }

@@ -2,10 +2,12 @@
 
 use plimsoll_config::plan::Effort;
 use plimsoll_lab::conductor::Finished;
+use plimsoll_lab::intervention::journal;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
 
 use crate::arguments::{LimitArguments, OutputArguments, TransportArguments};
+use crate::confirmation;
 use crate::exit::Exit;
 use crate::explain::Fault;
 use crate::outcome::{self, Wanted};
@@ -26,7 +28,10 @@ pub(crate) fn limit(arguments: &LimitArguments, screen: Screen) -> Result<Exit, 
         at_least: arguments.at_least,
         users: arguments.users,
         think: arguments.think,
+        confirm: confirmation::wanted(arguments),
     };
+    let undo = arguments.undo_with.as_ref().map(|words| &words.0[..]);
+    confirmation::put_back_leftovers(&planned.watch, &arguments.output, undo)?;
     let (transport, output) = (&arguments.transport, &arguments.output);
     match &arguments.through {
         Some(file) => through::pair(planned, order, file, transport, output, screen),
@@ -45,6 +50,7 @@ pub(crate) fn search(
         ambition: ambition(planned.effort),
         ..LimitOrder::default()
     };
+    confirmation::put_back_leftovers(&planned.watch, output, None)?;
     find(planned, order, transport, output, screen)
 }
 
@@ -72,19 +78,22 @@ fn find(
 /// One search to its end, and what is to be written of it.
 pub(crate) fn search_once(
     planned: Planned,
-    order: LimitOrder,
+    mut order: LimitOrder,
     transport: &TransportArguments,
     output: &OutputArguments,
     stop: StopFlag,
 ) -> Result<(Finished, Wanted), Fault> {
     let assignment = planning::assignment(planned, "limit", transport, output);
+    if let Some(confirm) = &mut order.confirm {
+        confirm.journal = assignment.log_path.with_extension(journal::ENDING);
+    }
     let wanted = Wanted {
         json: output.json,
         html: Some(assignment.log_path.with_extension("html")),
         junit: output.junit.clone(),
     };
     let mut live = Live::new(output.quiet);
-    let finished = plimsoll_lab::limit::limit(assignment, order, stop, &mut live)?;
+    let finished = plimsoll_lab::limit::limit(assignment, &order, stop, &mut live)?;
     live.clear();
     Ok((finished, wanted))
 }

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod check;
+mod confirmation;
 mod demo;
 mod edge;
 mod exit;

@@ -8,7 +8,7 @@ use crate::explain::Fault;
 use crate::outcome::{self, Wanted};
 use crate::screen::{Live, Screen};
 use crate::signals;
-use crate::{limit, planning};
+use crate::{confirmation, limit, planning};
 
 /// Sends a load and measures the answers.
 pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, Fault> {
@@ -16,6 +16,7 @@ pub(crate) fn run(arguments: &RunArguments, screen: Screen) -> Result<Exit, Faul
     if planned.plan.find.is_some() {
         return limit::search(planned, &arguments.transport, &arguments.output, screen);
     }
+    confirmation::put_back_leftovers(&planned.watch, &arguments.output, None)?;
     let assignment = planning::assignment(planned, "run", &arguments.transport, &arguments.output);
     let wanted = Wanted {
         json: arguments.output.json,

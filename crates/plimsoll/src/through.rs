@@ -37,7 +37,13 @@ pub(crate) fn pair(
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
     tell("first the target alone");
-    let alone = search_once(planned.clone(), order, transport, output, stop.clone())?;
+    let alone = search_once(
+        planned.clone(),
+        order.clone(),
+        transport,
+        output,
+        stop.clone(),
+    )?;
     if stop.is_raised() {
         return outcome::deliver(&alone.0, &alone.1, screen);
     }

@@ -84,6 +84,7 @@ fn best_of<'a>(rule: &'a Rule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
             remedy: words.remedy.unwrap_or_else(|| rule.remedy.to_owned()),
             evidence: words.evidence,
             consequence_of: None,
+            intervention: None,
         },
     })
 }

@@ -9,6 +9,7 @@ use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 
 use super::stretch::Stretch3;
+use super::unexplained;
 use super::{Context, Span, Stretches};
 use crate::summary::Summary;
 use crate::whole_run;
@@ -151,7 +152,7 @@ fn is_generators_fault(trial: &Trial) -> bool {
 }
 
 /// The first seconds at the full rate, warm-up included: a queue may overflow at once and never again.
-fn first_seconds(trial: &Trial) -> Span {
+pub(super) fn first_seconds(trial: &Trial) -> Span {
     let from = trial.start_second.saturating_add(trial.spec.ramp_s);
     let to = trial.judged.1.max(from.saturating_add(1));
     (from, to.min(from.saturating_add(FAILING_S)))
@@ -223,9 +224,11 @@ pub fn not_known(run: &Run) -> Option<String> {
         Some(format!("{what} {:.0} %", level * 100.0))
     })
     .collect();
+    let waiting = unexplained::time(failing).unwrap_or_else(|| {
+        "the time went into waiting for something else: a lock, a sleep, a remote call".to_owned()
+    });
     Some(format!(
-        "not known: no resource that was measured was at its limit ({}); the time went into waiting for something else: \
-         a lock, a sleep, a remote call",
+        "not known: no resource that was measured was at its limit ({}); {waiting}",
         if levels.is_empty() {
             "nothing was measured".to_owned()
         } else {

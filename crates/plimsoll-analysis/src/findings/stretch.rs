@@ -126,6 +126,10 @@ impl<'a> View<'a> {
             .is_none_or(|local| local > 0.0)
     }
 
+    pub(super) fn windows(&self) -> &[&'a Window] {
+        &self.windows
+    }
+
     pub(super) fn rows(&self) -> impl Iterator<Item = Row<'a>> {
         let readings = self.readings;
         self.rows.iter().map(move |&row| Row { readings, row })

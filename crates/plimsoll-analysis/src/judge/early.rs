@@ -61,6 +61,11 @@ pub fn early(
 pub const fn may_stop_early(kind: TrialKind) -> bool {
     matches!(
         kind,
-        TrialKind::Bracket | TrialKind::Refine | TrialKind::Confirm | TrialKind::Gate
+        TrialKind::Bracket
+            | TrialKind::Refine
+            | TrialKind::Confirm
+            | TrialKind::Gate
+            | TrialKind::Relaxed
+            | TrialKind::Restored
     )
 }

@@ -42,7 +42,12 @@ pub(super) fn voids(trial: &Trial, failed: bool, facts: &TrialFacts) -> Option<V
         TrialKind::Single | TrialKind::Anchor | TrialKind::Recovery | TrialKind::Step => true,
         // A failure counts at the load that the stolen time would have carried (`Trial::stolen_share`).
         TrialKind::Bracket | TrialKind::Refine => failed && trial.stolen_share > SHARE_MAX,
-        TrialKind::Confirm | TrialKind::Hysteresis | TrialKind::Soak | TrialKind::Gate => failed,
+        TrialKind::Confirm
+        | TrialKind::Hysteresis
+        | TrialKind::Soak
+        | TrialKind::Gate
+        | TrialKind::Relaxed
+        | TrialKind::Restored => failed,
     };
     (matters && seconds_share > SECONDS_MAX).then_some(VoidReason::Steal { seconds_share })
 }

@@ -4,10 +4,12 @@ use plimsoll_analysis::findings;
 use plimsoll_analysis::whole_search::{self, Carries};
 use plimsoll_model::event::Event;
 use plimsoll_model::load_line::{GateResult, NoLine, SearchResult};
+use plimsoll_model::run::Run;
 use plimsoll_model::verdict::{Verdict, VoidReason};
 
-use super::LimitOrder;
 use super::course::CourseResult;
+use super::trials::Trials;
+use super::{LimitOrder, confirm};
 use crate::conductor::Conductor;
 use crate::error::LabError;
 use crate::progress::Watcher;
@@ -15,20 +17,43 @@ use crate::progress::Watcher;
 /// Puts everything that follows from the trials into the log, and judges.
 pub(super) fn conclude(
     conductor: &Conductor,
-    order: LimitOrder,
+    order: &LimitOrder,
     result: CourseResult,
+    trials: &mut Trials<'_>,
     watcher: &mut dyn Watcher,
 ) -> Result<(Verdict, Vec<VoidReason>), LabError> {
     let recorded = conductor.recorded()?;
-    conductor.append(Event::FindingsMade(findings::find(&recorded)));
-    Ok(match result {
+    let mut found = findings::find(&recorded);
+    conductor.append(Event::FindingsMade(found.clone()));
+    if let Some(wanted) = &order.confirm {
+        confirm::confirm(conductor, &recorded, &mut found, wanted, trials, watcher)?;
+        conductor.append(Event::FindingsMade(found));
+    }
+    let judged = judge(conductor, &recorded, order, result, watcher);
+    let was_stopped = order.confirm.is_some() && conductor.is_stopping();
+    Ok(if was_stopped {
+        (Verdict::Interrupted, judged.1)
+    } else {
+        judged
+    })
+}
+
+/// Puts the result into the log, and judges it.
+fn judge(
+    conductor: &Conductor,
+    recorded: &Run,
+    order: &LimitOrder,
+    result: CourseResult,
+    watcher: &mut dyn Watcher,
+) -> (Verdict, Vec<VoidReason>) {
+    match result {
         CourseResult::Search(mut search) => {
             search
                 .remarks
-                .extend(whole_search::remarks(&recorded, &search));
+                .extend(whole_search::remarks(recorded, &search));
             let users = order
                 .think
-                .and_then(|think| whole_search::in_users(&recorded, &search, think));
+                .and_then(|think| whole_search::in_users(recorded, &search, think));
             if let Some(users) = users {
                 search.remarks.push(users.remark(order.users));
             }
@@ -44,11 +69,13 @@ pub(super) fn conclude(
             conductor.append(Event::GateEnded(gate));
             (verdict, Vec::new())
         }
+        // It ends a try, never a search.
+        CourseResult::Repeats(_) => (Verdict::Undecided, Vec::new()),
         CourseResult::GateVoid(reason) => {
             watcher.noted(&format!("the gate is void: {reason}"));
             (Verdict::Void, vec![reason])
         }
-    })
+    }
 }
 
 fn gate_verdict(gate: &GateResult) -> Verdict {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use plimsoll_analysis::intervention::Repeats;
 use plimsoll_analysis::search::users::Stayed;
 use plimsoll_analysis::search::{Gate, GateStep, Search, Step};
 use plimsoll_model::load_line::{GateResult, NoLine, SearchResult};
@@ -14,6 +15,15 @@ use plimsoll_model::verdict::VoidReason;
 pub(super) enum Course {
     Search(Box<Search>),
     Gate(Box<Gate>, Seed),
+    /// A load that failed is tried again, with something changed.
+    Repeats(Box<Repeats>, Ground),
+}
+
+/// What repeated trials take over from those before.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ground {
+    pub(super) seed: Seed,
+    pub(super) anchor_in_flight: f64,
 }
 
 /// What a course ended with.
@@ -21,6 +31,8 @@ pub(super) enum Course {
 pub(super) enum CourseResult {
     Search(SearchResult),
     Gate(GateResult),
+    /// What repeated trials came to.
+    Repeats(Box<Repeats>),
     /// The gate's trials stayed void.
     GateVoid(VoidReason),
 }
@@ -44,6 +56,10 @@ impl Course {
                 GateStep::Done(result) => Next::Done(CourseResult::Gate(result)),
                 GateStep::Void(reason) => Next::Done(CourseResult::GateVoid(reason)),
             },
+            Self::Repeats(repeats, _) => match repeats.next_step() {
+                Some(spec) => Next::Trial(spec),
+                None => Next::Done(CourseResult::Repeats(repeats.clone())),
+            },
         }
     }
 
@@ -51,6 +67,7 @@ impl Course {
         match self {
             Self::Search(search) => search.record(trial, elapsed),
             Self::Gate(gate, _) => gate.record(trial, elapsed),
+            Self::Repeats(repeats, _) => repeats.record(trial),
         }
     }
 
@@ -66,6 +83,7 @@ impl Course {
         match self {
             Self::Search(search) => search.users_stayed(stayed),
             Self::Gate(gate, _) => gate.users_stayed(stayed),
+            Self::Repeats(..) => {}
         }
     }
 
@@ -77,13 +95,16 @@ impl Course {
                 line: Err(reason),
                 remarks: Vec::new(),
             },
+            Self::Repeats(repeats, _) => return CourseResult::Repeats(repeats.clone()),
         })
     }
 
     pub(super) fn seed(&self, index: u32) -> Seed {
         match self {
             Self::Search(search) => search.seed(index),
-            Self::Gate(_, seed) => seed.derive(u64::from(index)),
+            Self::Gate(_, seed) | Self::Repeats(_, Ground { seed, .. }) => {
+                seed.derive(u64::from(index))
+            }
         }
     }
 
@@ -91,6 +112,7 @@ impl Course {
         match self {
             Self::Search(search) => search.anchor_in_flight(),
             Self::Gate(gate, _) => gate.anchor_in_flight(),
+            Self::Repeats(_, ground) => ground.anchor_in_flight,
         }
     }
 
@@ -98,6 +120,7 @@ impl Course {
         let stage = match self {
             Self::Search(search) => search.stage(),
             Self::Gate(gate, _) => gate.stage(),
+            Self::Repeats(repeats, _) => return repeats.purpose.clone(),
         };
         format!("{}: {}", stage.name, stage.text)
     }
@@ -105,7 +128,7 @@ impl Course {
     pub(super) fn interval(&self) -> Option<(f64, f64, f64)> {
         match self {
             Self::Search(search) => search.interval(),
-            Self::Gate(..) => None,
+            Self::Gate(..) | Self::Repeats(..) => None,
         }
     }
 
@@ -113,6 +136,9 @@ impl Course {
         match self {
             Self::Search(search) => search.remaining(),
             Self::Gate(gate, _) => gate.remaining(),
+            Self::Repeats(repeats, _) => {
+                Duration::from_secs(u64::from(repeats.left() * repeats.trial_s()))
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use plimsoll_analysis::intervention::Repeats;
 use plimsoll_analysis::judge::early::may_stop_early;
 use plimsoll_analysis::judge::{self, PartObjective, TrialFacts};
 use plimsoll_analysis::search::users::Stayed;
@@ -18,7 +19,7 @@ use plimsoll_model::schedule::Spacing;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::window::Window;
 
-use super::course::{Course, CourseResult, Next};
+use super::course::{Course, CourseResult, Ground, Next};
 use crate::conductor::{Conductor, Flow, Round};
 use crate::error::LabError;
 use crate::progress::{self, Progress, Watcher};
@@ -33,6 +34,8 @@ pub(super) struct Trials<'a> {
     reached: bool,
     /// Users of the trials so far, who stay for the next.
     kept: Kept,
+    /// Requests in flight at a low load, as the course had them that ended last.
+    anchor_in_flight: f64,
 }
 
 impl<'a> Trials<'a> {
@@ -44,16 +47,18 @@ impl<'a> Trials<'a> {
             count: 0,
             reached: false,
             kept: Kept::default(),
+            anchor_in_flight: 0.0,
         }
     }
 
     /// Carries out what `course` asks for until it is done, the user stops it, or nothing can be reached.
     pub(super) fn carry_out(
-        mut self,
+        &mut self,
         mut course: Course,
         watcher: &mut dyn Watcher,
     ) -> Result<CourseResult, LabError> {
         loop {
+            self.anchor_in_flight = course.anchor_in_flight();
             let spec = match course.next() {
                 Next::Trial(spec) => spec,
                 Next::Done(result) => return Ok(result),
@@ -77,6 +82,25 @@ impl<'a> Trials<'a> {
             course.users_stayed(Stayed::new(self.kept.places()));
             self.count += 1;
         }
+    }
+
+    /// Carries out trials at one load until they tell.
+    pub(super) fn repeat(
+        &mut self,
+        repeats: Repeats,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Repeats, LabError> {
+        let ground = Ground {
+            seed: self.conductor.plan().seed,
+            anchor_in_flight: self.anchor_in_flight,
+        };
+        // Whatever was there before has ended: its load is come up to from nothing.
+        self.previous_rate = 0.0;
+        let course = Course::Repeats(Box::new(repeats.clone()), ground);
+        Ok(match self.carry_out(course, watcher)? {
+            CourseResult::Repeats(repeats) => *repeats,
+            _ => repeats,
+        })
     }
 
     fn windows_of(

@@ -422,7 +422,7 @@ fn users_of_a_search_stay_from_trial_to_trial() {
         ..LimitOrder::default()
     };
     let assignment = assignment(plan, Inputs::default(), folder.path());
-    let finished = limit(assignment, order, stop, &mut watcher).unwrap();
+    let finished = limit(assignment, &order, stop, &mut watcher).unwrap();
     let ending = finished.run.ending.as_ref().unwrap();
     assert_eq!(ending.verdict, Verdict::Interrupted);
     // One of each journey alone, and then those of the first trial, who are those of the second: six, or fewer where the

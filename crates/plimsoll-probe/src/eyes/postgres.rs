@@ -169,6 +169,20 @@ impl Postgres {
         self.session.ask(link, RULES, &mut String::new())
     }
 
+    /// Carries out one statement; its rows.
+    pub(super) fn carry_out(&mut self, link: &mut Link, statement: &str) -> Result<String, Blind> {
+        let mut lines = String::new();
+        let entered = if link.is_open() {
+            Ok(())
+        } else {
+            self.enter(link)
+        };
+        entered
+            .and_then(|()| self.session.ask(link, statement, &mut lines))
+            .map_err(|fault| fault.into_blind(&DENIED))?;
+        Ok(lines)
+    }
+
     fn answer(&mut self, link: &mut Link) -> Result<String, Fault> {
         if !link.is_open() {
             self.enter(link)?;

@@ -19,7 +19,7 @@ const SPARK_POINTS: u32 = 150;
 pub(super) fn section(report: &Report<'_>) -> Markup {
     let named = &report.run.findings;
     if named.is_empty() && !report.is_search() {
-        return html! {};
+        return html! { (failures(report)) };
     }
     let spans = spans(report);
     html! {
@@ -35,6 +35,25 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                      The tick marks the bound that was crossed."
                 }
                 ol.findings { @for finding in named { li { (article(report, finding, &spans)) } } }
+            }
+            @if let Some(next) = &report.forecast {
+                p.next {
+                    strong { "Next: " } (unbroken(&next.sentence)) " "
+                    span class={ "badge " (certainty_name(next.certainty)) } { (certainty_name(next.certainty)) }
+                }
+            }
+        }
+        (failures(report))
+    }
+}
+
+/// What failed requests have in common.
+fn failures(report: &Report<'_>) -> Markup {
+    html! {
+        @if let Some(failures) = &report.failures {
+            section aria-labelledby="common-heading" {
+                h2 #common-heading { "What the failures have in common" }
+                p { (unbroken(&failures.sentence)) "." }
             }
         }
     }
@@ -58,6 +77,9 @@ fn article(report: &Report<'_>, finding: &Finding, spans: &[(&'static str, (u32,
             }
             p { (unbroken(&finding.sentence)) }
             p.remedy { strong { "What to do: " } (unbroken(&finding.remedy)) }
+            @if let Some(tried) = &finding.intervention {
+                p.tried { strong { "Tried: " } (unbroken(&tried.sentence)) "." }
+            }
             @if let Some(rule) = &finding.consequence_of {
                 p.muted { "A consequence of " (printable(rule)) ": mend that first." }
             }

@@ -3,15 +3,16 @@
 use std::path::Path;
 
 use plimsoll_analysis::summary::{Classes, Summary};
-use plimsoll_model::finding::Finding;
+use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::load_line::{GateResult, LoadLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Percentiles, Trial};
 
+use super::judgement::{ConfirmationObject, EvidenceObject, FindingObject};
 use super::{
-    ClassesObject, EvidenceObject, FindingObject, GateObject, GeneratorObject, LoadLineObject,
-    OutcomesObject, TimesObject, TrialObject, certainty_name, tier_name,
+    ClassesObject, GateObject, GeneratorObject, LoadLineObject, OutcomesObject, TimesObject,
+    TrialObject, certainty_name, tier_name,
 };
 use crate::answer;
 use crate::number::millis;
@@ -25,6 +26,7 @@ pub(super) fn void_texts(summary: &Summary) -> Option<Vec<String>> {
 pub(super) fn next_limit(findings: &[Finding]) -> Option<String> {
     let mut causes = findings
         .iter()
+        .filter(|finding| finding.certainty != Certainty::Demoted)
         .filter(|finding| finding.consequence_of.is_none());
     causes.nth(1).map(|finding| finding.limit.clone())
 }
@@ -174,6 +176,7 @@ impl FindingObject {
             evidence: evidence.collect(),
             consequence_of: finding.consequence_of.clone(),
             consequences: Vec::new(),
+            confirmation: finding.intervention.as_ref().map(ConfirmationObject::of),
         }
     }
 }

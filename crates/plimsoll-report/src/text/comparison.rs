@@ -53,7 +53,7 @@ fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
         "set by",
     ])];
     for (label, report) in reports {
-        let set_by = report.run.findings.first();
+        let set_by = report.set_by();
         let set_by = set_by.map_or_else(
             || "not known".to_owned(),
             |finding| printable(&finding.limit),

@@ -5,5 +5,6 @@ mod browser;
 mod exports;
 mod html;
 mod json;
+mod judgement;
 mod runs;
 mod text;

@@ -89,6 +89,44 @@ pub(crate) fn short_name(text: &str) -> Result<String, Problem> {
     }
 }
 
+/// A program and its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CommandWords(pub(crate) Vec<String>);
+
+/// Words of a command as they are separated by spaces; quotes keep spaces together. There is no shell.
+pub(crate) fn command_words(text: &str) -> Result<CommandWords, Problem> {
+    const VALID: &str = "a program and its arguments, such as 'redis-cli CONFIG SET maxclients 500'; spaces within '…' or \"…\" belong to \
+         one argument, and \\ takes the next character as it is";
+    let fault = |what: &str| Err(Problem::new(text, 0..text.len(), what, VALID));
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (c, quote) {
+            (c, Some(open)) if c == open => quote = None,
+            ('\\', None | Some('"')) => match characters.next() {
+                Some(next) => word.get_or_insert_default().push(next),
+                None => return fault("a `\\` stands before nothing"),
+            },
+            ('\'' | '"', None) => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (c, None) if c.is_whitespace() => words.extend(word.take()),
+            (c, _) => word.get_or_insert_default().push(c),
+        }
+    }
+    if quote.is_some() {
+        return fault("a quote is opened and not closed");
+    }
+    words.extend(word);
+    if words.first().is_none_or(String::is_empty) {
+        return fault("no program is named");
+    }
+    Ok(CommandWords(words))
+}
+
 /// How many users: `3000-users`, `3,000 users`, `3000`.
 pub(crate) fn users(text: &str) -> Result<u64, Problem> {
     const VALID: &str = "a number of users from 1 to 1000000000, such as 3000-users";
@@ -106,6 +144,24 @@ pub(crate) fn users(text: &str) -> Result<u64, Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_are_words_without_a_shell() {
+        for (text, right) in [
+            (
+                "redis-cli -p 7 CONFIG SET a 1",
+                "redis-cli|-p|7|CONFIG|SET|a|1",
+            ),
+            ("  sh -c 'echo $x; exit 1' ", "sh|-c|echo $x; exit 1"),
+            (r#"a "b \"c\" d" e\ f '' "#, r#"a|b "c" d|e f|"#),
+            (r"a 'b\c'", r"a|b\c"),
+        ] {
+            assert_eq!(command_words(text).unwrap().0.join("|"), right, "{text}");
+        }
+        for wrong in ["", "  ", "''", "a 'b", "a \"b", "a \\"] {
+            assert!(command_words(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn classes_ascend() {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 mod bad_input;
+mod confirm;
 mod disk;
 mod edge;
 mod edge_alarm;

@@ -224,6 +224,7 @@ fn findings() -> Vec<Finding> {
                 evidence("plimsoll.cpu.run_queue", "run queue", "{thread}", [3.7, 8.0, 9.8], None),
             ],
             consequence_of: None,
+            intervention: None,
         },
         Finding {
             rule: "N1".to_owned(),
@@ -241,6 +242,7 @@ fn findings() -> Vec<Finding> {
                 Some(0.0),
             )],
             consequence_of: Some("C2".to_owned()),
+            intervention: None,
         },
     ]
 }

@@ -1,0 +1,427 @@
+//! What failed requests have in common that the good ones lack.
+//!
+//! Everything that both are known by is looked at: step, journey, server, how long they took, and when. A thing counts
+//! when half of the failures or more have it, when it is clearly rarer among the good ones, and when chance does not
+//! explain it: Fisher's exact test, or Pearson's for the seconds, each p multiplied by the number of looks (Bonferroni).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::journey::Scenario;
+use plimsoll_model::metric;
+use plimsoll_model::outcome::{Outcome, OutcomeCounts};
+use plimsoll_model::reading::{SeriesTable, label};
+use plimsoll_model::run::Run;
+use plimsoll_model::window::Window;
+
+use crate::findings::{self, Span};
+use crate::stats::contingency::{chi_square_homogeneity, fisher_greater};
+
+/// Chance, after correction, below which a thing is no accident.
+const SIGNIFICANT: f64 = 0.01;
+/// Share of the failures that have it in common, at least.
+const COMMON_MIN: f64 = 0.5;
+/// Its share of the failures over its share of the good ones, at least.
+const RATIO_MIN: f64 = 1.5;
+/// Things that are told.
+const TOLD_MAX: usize = 2;
+/// The failures took equally long when nine in ten of them lie within so much of one another.
+const EQUAL: f64 = 1.1;
+/// Shorter ones are refusals, and no time-out, µs.
+const TIMEOUT_MIN_US: u64 = 50_000;
+/// Half of the failures came in this share of the seconds or less: they came at once.
+const AT_ONCE: f64 = 0.2;
+
+/// A thing that failures have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Common {
+    /// The thing, such as `step POST /login`.
+    pub thing: String,
+    /// Share of the failures that have it, 0 to 1.
+    pub of_failures: f64,
+    /// Share of the good ones that have it, 0 to 1.
+    pub of_good: f64,
+    /// The chance that this is an accident, corrected for all looks.
+    pub p: f64,
+}
+
+/// What is known of the failures of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failures {
+    /// Requests that failed in the seconds that were looked at.
+    pub failed: u64,
+    /// All requests of these.
+    pub requests: u64,
+    /// Things that were looked at.
+    pub looks: usize,
+    /// What the failures have in common, the clearest first.
+    pub common: Vec<Common>,
+    /// All that in a sentence.
+    pub sentence: String,
+}
+
+/// What failed requests have in common: of the load that failed, or of the whole run where none did. `None` without
+/// failures.
+pub fn failures(run: &Run) -> Option<Failures> {
+    let span = span(run)?;
+    let windows = run.windows_between(span.0, span.1);
+    let scenario = run.header.plan.scenario.as_ref();
+    of(windows, &run.readings, scenario, span)
+}
+
+/// The seconds that are looked at.
+fn span(run: &Run) -> Option<Span> {
+    if let Some(failing) = findings::stretches(run).failing {
+        return Some(failing);
+    }
+    let (first, last) = (run.windows.first()?, run.windows.last()?);
+    let warmup = u32::try_from(run.header.plan.warmup.as_secs()).unwrap_or(u32::MAX);
+    Some((first.second.saturating_add(warmup), last.second + 1))
+}
+
+/// A thing that is looked at, by counts.
+struct Look {
+    thing: String,
+    failed_with: u64,
+    failed: u64,
+    good_with: u64,
+    good: u64,
+}
+
+impl Look {
+    /// What it says, before correction.
+    fn judged(self) -> Common {
+        let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+        let with = self.failed_with + self.good_with;
+        Common {
+            of_failures: share(self.failed_with, self.failed),
+            of_good: share(self.good_with, self.good),
+            p: fisher_greater(self.failed_with, self.failed, with, self.failed + self.good),
+            thing: self.thing,
+        }
+    }
+}
+
+fn of(
+    windows: &[Window],
+    readings: &SeriesTable,
+    scenario: Option<&Scenario>,
+    span: Span,
+) -> Option<Failures> {
+    let mut outcomes = OutcomeCounts::default();
+    for window in windows {
+        outcomes.merge(&window.outcomes);
+    }
+    let (failed, requests) = (outcomes.failed(), outcomes.total());
+    if failed == 0 {
+        return None;
+    }
+    let mut judged: Vec<Common> = steps(windows, scenario)
+        .into_iter()
+        .chain(servers(readings, span))
+        .chain(durations(windows))
+        .map(Look::judged)
+        .collect();
+    judged.extend(seconds(windows));
+    let looks = judged.len();
+    for one in &mut judged {
+        one.p = (one.p * looks as f64).min(1.0);
+    }
+    let mut common: Vec<Common> = judged
+        .into_iter()
+        .filter(|one| one.p < SIGNIFICANT && one.of_failures >= COMMON_MIN)
+        .filter(|one| one.of_failures >= RATIO_MIN * one.of_good)
+        .collect();
+    common.sort_by(|a, b| {
+        let lift = |one: &Common| one.of_failures - one.of_good;
+        lift(b).total_cmp(&lift(a))
+    });
+    common.truncate(TOLD_MAX);
+    let kinds = kinds(windows, &outcomes);
+    Some(Failures {
+        sentence: sentence(failed, requests, &kinds, &common, looks, readings, span),
+        failed,
+        requests,
+        looks,
+        common,
+    })
+}
+
+/// Steps, and journeys where there are several.
+fn steps(windows: &[Window], scenario: Option<&Scenario>) -> Vec<Look> {
+    let Some(scenario) = scenario else {
+        return Vec::new();
+    };
+    // Things, each with failed and good requests.
+    let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    let mut all = (0, 0);
+    for window in windows {
+        for (id, step) in &window.steps {
+            let info = scenario.steps.get(*id as usize);
+            let Some(info) = info.filter(|info| !info.once) else {
+                continue;
+            };
+            let failed = step.outcomes.failed();
+            let good = step.outcomes.total() - failed;
+            all = (all.0 + failed, all.1 + good);
+            let journey = scenario.journeys.get(info.journey as usize);
+            let journey = journey.filter(|_| scenario.journeys.len() > 1);
+            let journey = journey.map(|journey| format!("journey {}", journey.name));
+            for thing in [Some(format!("step {}", info.label)), journey] {
+                let Some(thing) = thing else { continue };
+                let count = counts.entry(thing).or_default();
+                *count = (count.0 + failed, count.1 + good);
+            }
+        }
+    }
+    let looks = counts.into_iter().map(|(thing, (failed, good))| Look {
+        thing,
+        failed_with: failed,
+        failed: all.0,
+        good_with: good,
+        good: all.1,
+    });
+    looks.collect()
+}
+
+/// A server with its failed and good requests.
+type Counted<'a> = (&'a str, u64, u64);
+
+/// Servers of HAProxy's backends, by its own counters: sessions, and of these the ones that failed.
+fn servers(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
+    let sum = |metric: &str, subject: &str| -> f64 {
+        let values = readings.between(&format!("{metric}{subject}"), from, to);
+        values.into_iter().sum()
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sums of counts are positive and far below 2^53"
+    )]
+    let whole = |count: f64| count.round().max(0.0) as u64;
+    // Backends, each with its servers: name, failed, good.
+    let mut backends: BTreeMap<(&str, &str), Vec<Counted<'_>>> = BTreeMap::new();
+    for series in readings.names_of(metric::HAPROXY_SESSIONS_BEGUN) {
+        let named = (
+            label(series, "at"),
+            label(series, "proxy"),
+            label(series, "server"),
+        );
+        let (Some(at), Some(proxy), Some(server)) = named else {
+            continue;
+        };
+        if ["FRONTEND", "BACKEND"].contains(&server) {
+            continue;
+        }
+        let subject = series.find('{').map_or("", |start| &series[start..]);
+        let failed = sum(metric::HAPROXY_SERVER_ERRORS, subject)
+            + sum(metric::HAPROXY_ANSWER_ERRORS, subject)
+            + sum(metric::HAPROXY_CONNECT_ERRORS, subject);
+        let begun = sum(metric::HAPROXY_SESSIONS_BEGUN, subject);
+        let good = (begun - failed).max(0.0);
+        let servers = backends.entry((at, proxy)).or_default();
+        servers.push((server, whole(failed), whole(good)));
+    }
+    let mut looks = Vec::new();
+    for ((_, proxy), servers) in backends {
+        let failed: u64 = servers.iter().map(|server| server.1).sum();
+        let good: u64 = servers.iter().map(|server| server.2).sum();
+        if servers.len() < 2 || failed == 0 {
+            continue;
+        }
+        looks.extend(
+            servers
+                .into_iter()
+                .map(|(server, failed_with, good_with)| Look {
+                    thing: format!("server {server} of HAProxy's {proxy}"),
+                    failed_with,
+                    failed,
+                    good_with,
+                    good,
+                }),
+        );
+    }
+    looks
+}
+
+/// Failures that all took as long as one another: a time-out of that length lies on the way.
+fn durations(windows: &[Window]) -> Option<Look> {
+    let (mut failed, mut good) = (Histogram::new(), Histogram::new());
+    for window in windows {
+        failed.merge(&window.failed);
+        good.merge(&window.response);
+    }
+    let (low, high) = (failed.quantile(0.05)?, failed.quantile(0.95)?);
+    if low < TIMEOUT_MIN_US || high as f64 > EQUAL * low as f64 {
+        return None;
+    }
+    let within = |histogram: &Histogram| -> u64 {
+        let buckets = histogram.buckets().iter();
+        let inside = buckets.filter(|(top, _)| (low..=high).contains(top));
+        inside.map(|(_, count)| count).sum()
+    };
+    Some(Look {
+        thing: format!(
+            "an end after {:.2} s, as by a time-out of that length",
+            failed.quantile(0.5)? as f64 / 1e6
+        ),
+        failed_with: within(&failed),
+        failed: failed.count(),
+        good_with: within(&good),
+        good: good.count(),
+    })
+}
+
+/// Whether the failures came at once, and when.
+fn seconds(windows: &[Window]) -> Option<Common> {
+    let parts: Vec<u64> = windows
+        .iter()
+        .map(|window| window.outcomes.failed())
+        .collect();
+    let wholes: Vec<u64> = windows
+        .iter()
+        .map(|window| window.outcomes.total())
+        .collect();
+    let p = chi_square_homogeneity(&parts, &wholes)?;
+    let failed: u64 = parts.iter().sum();
+    let requests: u64 = wholes.iter().sum();
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|&index| std::cmp::Reverse(parts[index]));
+    let (mut worst, mut taken) = (Vec::new(), (0, 0));
+    for index in order {
+        if 2 * taken.0 >= failed {
+            break;
+        }
+        worst.push(windows[index].second);
+        taken = (taken.0 + parts[index], taken.1 + wholes[index]);
+    }
+    let is_at_once = worst.len() as f64 <= AT_ONCE * windows.len() as f64;
+    let first = worst.iter().min()?;
+    let thing = if worst.len() == 1 {
+        format!("second {first} of the run, of {} seconds", windows.len())
+    } else {
+        format!(
+            "{} of {} seconds, the first of them second {first} of the run",
+            worst.len(),
+            windows.len()
+        )
+    };
+    let good = requests - failed;
+    Some(Common {
+        thing,
+        of_failures: taken.0 as f64 / failed.max(1) as f64,
+        of_good: (taken.1 - taken.0) as f64 / good.max(1) as f64,
+        // Spread over many seconds it is the load, and nothing that they have in common.
+        p: if is_at_once { p } else { 1.0 },
+    })
+}
+
+/// The failures by how they ended, the most first: status, or what became of the request.
+fn kinds(windows: &[Window], outcomes: &OutcomeCounts) -> Vec<(String, u64)> {
+    let mut kinds: Vec<(String, u64)> = outcomes
+        .iter()
+        .filter(|(outcome, count)| !outcome.is_ok() && *count > 0)
+        .map(|(outcome, count)| (outcome.name().replace('_', " "), count))
+        .collect();
+    let mut status: BTreeMap<u16, u64> = BTreeMap::new();
+    for window in windows {
+        for (&code, &count) in &window.status {
+            *status.entry(code).or_default() += count;
+        }
+    }
+    // Wrong statuses by their number, where only one kind of them can have been counted as wrong.
+    let wrong: Vec<(u16, u64)> = status
+        .into_iter()
+        .filter(|(code, _)| *code >= 400)
+        .collect();
+    let told: u64 = wrong.iter().map(|(_, count)| count).sum();
+    if told > 0 && told == outcomes.get(Outcome::WrongStatus) {
+        kinds.retain(|(name, _)| name != "wrong status");
+        kinds.extend(
+            wrong
+                .into_iter()
+                .map(|(code, count)| (format!("HTTP {code}"), count)),
+        );
+    }
+    kinds.sort_by_key(|kind| std::cmp::Reverse(kind.1));
+    kinds
+}
+
+/// Share of the failures in HAProxy's logs that ended before a server had them: in the queue, or while connecting.
+fn not_reached(readings: &SeriesTable, (from, to): Span) -> Option<f64> {
+    let (mut all, mut before) = (0.0, 0.0);
+    for series in readings.names_of(metric::LOG_FAILURES) {
+        let class = label(series, "class").unwrap_or_default();
+        let [_, phase] = class.as_bytes() else {
+            continue;
+        };
+        let count: f64 = readings.between(series, from, to).into_iter().sum();
+        all += count;
+        if matches!(phase, b'Q' | b'C') {
+            before += count;
+        }
+    }
+    (all > 0.0).then(|| before / all)
+}
+
+fn sentence(
+    failed: u64,
+    requests: u64,
+    kinds: &[(String, u64)],
+    common: &[Common],
+    looks: usize,
+    readings: &SeriesTable,
+    span: Span,
+) -> String {
+    let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let kinds: Vec<String> = kinds
+        .iter()
+        .take(3)
+        .map(|(name, count)| format!("{} {name}", percent(*count as f64 / failed as f64)))
+        .collect();
+    let mut text = format!(
+        "{failed} of {requests} requests failed ({})",
+        kinds.join(", ")
+    );
+    if let Some(share) = not_reached(readings, span) {
+        write!(
+            text,
+            "; of those in HAProxy's log {} never reached a server",
+            percent(share)
+        )
+        .expect("writing to a string does not fail");
+    }
+    let things: Vec<String> = common
+        .iter()
+        .map(|one| {
+            format!(
+                "{} ({} of them, {} of the good ones)",
+                one.thing,
+                percent(one.of_failures),
+                percent(one.of_good)
+            )
+        })
+        .collect();
+    match (looks, things.as_slice()) {
+        (0, _) => {}
+        (1, []) => text.push_str("; what was looked at is no different among the good ones"),
+        (_, []) => {
+            let rest =
+                format!("; of {looks} things looked at, none sets them apart from the good ones");
+            text.push_str(&rest);
+        }
+        _ => {
+            let plural = if looks == 1 { "" } else { "s" };
+            let rest = format!(
+                "; what they have in common and the good ones lack: {} (p < {SIGNIFICANT} after {looks} look{plural})",
+                things.join("; ")
+            );
+            text.push_str(&rest);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+//! Where the time of a request goes, as far as it is watched: by Little's law, what is busy with requests on average,
+//! divided by the requests of a second, is the time that one of them takes there.
+
+use plimsoll_model::histogram::Histogram;
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::stretch::View;
+
+/// What is watched tells too little when this share of the time, or more, is spent outside of it.
+const SHARE_MIN: f64 = 0.2;
+/// Less than this is nobody's waiting, s.
+const TIME_MIN: f64 = 0.001;
+
+/// A sentence part about the time that nothing explains: `62 ms of the 80 ms of each request are spent waiting outside
+/// anything watched (…)`. `None` where what is watched explains it, or nobody knows.
+pub(super) fn time(view: &View<'_>) -> Option<String> {
+    let mut service = Histogram::new();
+    let mut answers = 0;
+    for window in view.windows() {
+        service.merge(&window.service);
+        answers += window.completed();
+    }
+    let whole_s = service.mean()? / 1e6;
+    let per_second = answers as f64 / view.windows().len().max(1) as f64;
+    if per_second <= 0.0 {
+        return None;
+    }
+    let mut known: Vec<(String, f64)> = busy(view)
+        .into_iter()
+        .map(|(name, busy)| (name, busy / per_second))
+        .filter(|(_, time_s)| *time_s >= TIME_MIN / 10.0)
+        .collect();
+    known.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let explained: f64 = known.iter().map(|(_, time_s)| time_s).sum();
+    let left_s = whole_s - explained;
+    if left_s < TIME_MIN || left_s < SHARE_MIN * whole_s {
+        return None;
+    }
+    let parts: Vec<String> = known
+        .iter()
+        .take(4)
+        .map(|(name, time_s)| format!("{} {name}", millis(*time_s)))
+        .collect();
+    let rest = if parts.is_empty() {
+        "nothing that is watched had to do with it".to_owned()
+    } else {
+        format!("of the rest, {}", parts.join(", "))
+    };
+    Some(format!(
+        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest})",
+        millis(left_s),
+        millis(whole_s)
+    ))
+}
+
+fn millis(time_s: f64) -> String {
+    let ms = time_s * 1e3;
+    if ms < 10.0 {
+        format!("{ms:.1} ms")
+    } else {
+        format!("{ms:.0} ms")
+    }
+}
+
+/// What was busy with requests, on average, or held them: how many at once.
+fn busy(view: &View<'_>) -> Vec<(String, f64)> {
+    let of_target = |metric| metric::series(metric, &[("process", metric::TARGET)]);
+    let mut busy = Vec::new();
+    let cpus = view.mean(metric::CPU_COUNT);
+    if let (Some(share), Some(cpus)) = (view.mean(&of_target(metric::PROCESS_CPU)), cpus) {
+        busy.push(("CPU of the target".to_owned(), share * cpus));
+    }
+    if let Some(waited) = view.mean(&of_target(metric::PROCESS_CPU_WAIT)) {
+        busy.push(("waiting for a CPU".to_owned(), waited));
+    }
+    let mut add = |metric: &'static str, with: Option<(&str, &str)>, own: f64, what: &str| {
+        let series = view.series_of(metric);
+        let series = series
+            .filter(|series| with.is_none_or(|(key, value)| label(series, key) == Some(value)));
+        let found: Vec<f64> = series.filter_map(|series| view.mean(series)).collect();
+        if !found.is_empty() {
+            let sum = found.iter().map(|level| (level - own).max(0.0)).sum();
+            busy.push((what.to_owned(), sum));
+        }
+    };
+    add(
+        metric::POSTGRES_SESSIONS,
+        Some(("state", "active")),
+        0.0,
+        "in PostgreSQL",
+    );
+    // The eye's own session is one of them.
+    add(metric::MYSQL_SESSIONS_RUNNING, None, 1.0, "in MariaDB");
+    add(metric::REDIS_MAIN_THREAD, None, 0.0, "in Redis");
+    add(metric::HAPROXY_QUEUE, None, 0.0, "in HAProxy's queues");
+    add(metric::PHP_FPM_QUEUE, None, 0.0, "before PHP-FPM");
+    add(metric::PUMA_BACKLOG, None, 0.0, "before Puma");
+    add(metric::LISTEN_QUEUE, None, 0.0, "in accept queues");
+    busy
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use plimsoll_model::outcome::Outcome;
+    use plimsoll_model::reading::{Readings, SeriesTable};
+    use plimsoll_model::window::Window;
+
+    use super::super::stretch::Stretch3;
+    use super::super::{Context, Stretches};
+    use super::*;
+
+    /// Ten seconds of 100 answers, each after 80 ms.
+    fn told(values: &[(String, f64)]) -> Option<String> {
+        let mut readings = SeriesTable::default();
+        let mut windows = Vec::new();
+        for second in 0..10 {
+            readings.push(&Readings {
+                second,
+                values: values.iter().cloned().collect(),
+                new_series: BTreeMap::new(),
+            });
+            let mut window = Window::new(second);
+            window.service.record(80_000, 100);
+            window.outcomes.add_many(Outcome::Ok, 100);
+            windows.push(window);
+        }
+        let stretches = Stretches {
+            failing: Some((0, 10)),
+            ..Stretches::default()
+        };
+        let context = Context {
+            target: "127.0.0.1:80".to_owned(),
+            bound_us: None,
+            open: true,
+        };
+        let over = Stretch3::new(&readings, &windows, &stretches, &context);
+        time(&over.failing)
+    }
+
+    fn target(metric: &str) -> String {
+        metric::series(metric, &[("process", metric::TARGET)])
+    }
+
+    fn sessions(active: f64) -> (String, f64) {
+        let labels = [("at", "/run/pg"), ("state", "active")];
+        (metric::series(metric::POSTGRES_SESSIONS, &labels), active)
+    }
+
+    #[test]
+    fn what_nothing_explains_is_waiting() {
+        // 0.25 of four CPUs for 100 requests a second are 10 ms of each; 0.8 sessions 8 ms.
+        let values = [
+            (metric::CPU_COUNT.to_owned(), 4.0),
+            (target(metric::PROCESS_CPU), 0.25),
+            (target(metric::PROCESS_CPU_WAIT), 0.0),
+            sessions(0.8),
+        ];
+        let said = told(&values).unwrap();
+        assert!(
+            said.starts_with(
+                "62 ms of the 80 ms of each request are spent waiting outside anything watched"
+            ),
+            "{said}"
+        );
+        assert!(
+            said.contains("of the rest, 10 ms CPU of the target, 8.0 ms in PostgreSQL"),
+            "{said}"
+        );
+        let said = told(&[]).unwrap();
+        assert!(said.starts_with("80 ms of the 80 ms"), "{said}");
+    }
+
+    #[test]
+    fn what_is_explained_is_not_waiting() {
+        assert_eq!(told(&[sessions(7.5)]), None);
+    }
+}

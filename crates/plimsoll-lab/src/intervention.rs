@@ -1,0 +1,335 @@
+//! Something of the service is changed for some trials and put back, whatever happens.
+//!
+//! What puts it back is on disk before anything is changed ([`journal`]). It is put back when the change is let go of:
+//! at the end, at an error, at an interrupt, in a panic. Where the program had no time for it, its next start finds the
+//! journal.
+
+pub mod command;
+pub mod journal;
+
+use std::fmt;
+use std::path::Path;
+use std::time::Duration;
+
+use plimsoll_model::part::{Lever, Login, Part};
+use plimsoll_probe::hands;
+use serde::{Deserialize, Serialize};
+
+use journal::Journal;
+
+/// Times that something is put back before it is given up: a part under load may have no place for who does it.
+const TRIES: u32 = 20;
+/// Time between them.
+const BETWEEN: Duration = Duration::from_millis(250);
+
+/// What is changed, and what puts it back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Change {
+    /// A setting of a part.
+    Setting {
+        /// Which.
+        lever: Lever,
+        /// Its value before.
+        from: String,
+        /// Its value meanwhile.
+        to: String,
+    },
+    /// The limit of open files of a process.
+    OpenFiles {
+        /// The process.
+        pid: u32,
+        /// When it began, clock ticks since the machine did.
+        started: u64,
+        /// Soft and hard limit before.
+        from: (u64, u64),
+        /// Soft and hard limit meanwhile.
+        to: (u64, u64),
+    },
+    /// Commands of the user's, each a program with its arguments.
+    Commands {
+        /// What relaxes the limit.
+        relax: Vec<String>,
+        /// What puts it back.
+        undo: Vec<String>,
+    },
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Setting { lever, from, to } => match from.as_str() {
+                "" => write!(f, "{lever} set to {to}"),
+                from => write!(f, "{lever} raised from {from} to {to}"),
+            },
+            Self::OpenFiles { pid, from, to, .. } => write!(
+                f,
+                "the limit of open files of process {pid} raised from {} to {}",
+                from.0, to.0
+            ),
+            Self::Commands { relax, .. } => write!(f, "`{}` carried out", relax.join(" ")),
+        }
+    }
+}
+
+/// Why something was not changed, or not put back.
+#[derive(Debug, thiserror::Error)]
+pub enum InterventionError {
+    /// The part or the system does not let us.
+    #[error(transparent)]
+    Refused(#[from] hands::Refused),
+    /// A command of the user's did not do it.
+    #[error(transparent)]
+    Command(#[from] command::CommandError),
+    /// What puts it back could not be written down first, so that nothing was changed.
+    #[error("cannot write {path}, which says how it is put back: {source}")]
+    Journal {
+        /// The journal.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}
+
+/// What is needed to change something.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// Parts, with their logins; these are never written down.
+    pub parts: Vec<Part>,
+    /// Environment of commands.
+    pub environment: Vec<(String, String)>,
+}
+
+impl Access {
+    /// The login for the part of a lever, if it is one that is known.
+    fn login(&self, lever: &Lever) -> Option<&Login> {
+        let is_it = |part: &&Part| part.kind == lever.kind && part.place == lever.place;
+        self.parts.iter().find(is_it)?.login.as_ref()
+    }
+}
+
+impl Change {
+    /// What a person does to put it back.
+    pub fn by_hand(&self) -> String {
+        match self {
+            Self::Setting { lever, from, .. } => hands::by_hand(lever, from),
+            Self::OpenFiles { pid, from, .. } => {
+                format!("`prlimit --pid {pid} --nofile={}:{}`", from.0, from.1)
+            }
+            Self::Commands { undo, .. } => format!("`{}`", undo.join(" ")),
+        }
+    }
+
+    fn carry_out(&self, access: &Access) -> Result<(), InterventionError> {
+        match self {
+            Self::Setting { lever, to, .. } => hands::set(lever, access.login(lever), to)?,
+            Self::OpenFiles {
+                pid, started, to, ..
+            } => set_open_files(*pid, *started, *to)?,
+            Self::Commands { relax, .. } => command::run(relax, &access.environment)?,
+        }
+        Ok(())
+    }
+
+    /// Puts it back. What has ended meanwhile needs nothing.
+    ///
+    /// # Errors
+    /// When the part or the system does not let us, for as long as it was tried.
+    pub fn undo(&self, access: &Access) -> Result<(), InterventionError> {
+        let once = || -> Result<(), InterventionError> {
+            match self {
+                Self::Setting { lever, from, .. } => hands::set(lever, access.login(lever), from)?,
+                Self::OpenFiles {
+                    pid, started, from, ..
+                } => {
+                    // A process that has ended took its limits with it.
+                    if hands::open_files(*pid).is_ok_and(|now| now.started == *started) {
+                        set_open_files(*pid, *started, *from)?;
+                    }
+                }
+                Self::Commands { undo, .. } => command::run(undo, &access.environment)?,
+            }
+            Ok(())
+        };
+        let is_command = matches!(self, Self::Commands { .. });
+        let mut put_back = once();
+        for _ in 1..TRIES {
+            // What a command did when it failed is known to its user alone: it is not done again.
+            if put_back.is_ok() || is_command {
+                break;
+            }
+            std::thread::park_timeout(BETWEEN);
+            put_back = once();
+        }
+        put_back
+    }
+}
+
+fn set_open_files(pid: u32, started: u64, (soft, hard): (u64, u64)) -> Result<(), hands::Refused> {
+    let limits = hands::OpenFiles {
+        started,
+        soft,
+        hard,
+    };
+    hands::set_open_files(pid, limits)
+}
+
+/// Something that is changed until this is let go of.
+#[derive(Debug)]
+pub struct Changed<'a> {
+    change: Change,
+    access: &'a Access,
+    journal: Option<Journal>,
+}
+
+impl<'a> Changed<'a> {
+    /// Writes down what puts it back, then changes it.
+    ///
+    /// # Errors
+    /// When either fails; nothing is changed then.
+    pub fn make(
+        change: Change,
+        access: &'a Access,
+        journal: &Path,
+    ) -> Result<Self, InterventionError> {
+        let written =
+            Journal::write(journal, &change).map_err(|source| InterventionError::Journal {
+                path: journal.display().to_string(),
+                source,
+            })?;
+        // From here on it is put back, also when the change fails half-way.
+        let changed = Self {
+            change,
+            access,
+            journal: Some(written),
+        };
+        match changed.change.carry_out(access) {
+            Ok(()) => Ok(changed),
+            Err(error) => {
+                changed.forget_or_put_back(&error);
+                Err(error)
+            }
+        }
+    }
+
+    /// After a change that failed: what was refused was not done, a command may have done half of it.
+    fn forget_or_put_back(mut self, error: &InterventionError) {
+        let is_undone = match error {
+            InterventionError::Refused(refused) => !refused.is_open(),
+            InterventionError::Command(_) | InterventionError::Journal { .. } => false,
+        };
+        if is_undone && let Some(journal) = self.journal.take() {
+            journal.remove();
+        }
+    }
+
+    /// Puts it back.
+    ///
+    /// # Errors
+    /// When that fails; the journal stays then, and tells the next start.
+    pub fn put_back(mut self) -> Result<(), InterventionError> {
+        self.undo_once()
+    }
+
+    fn undo_once(&mut self) -> Result<(), InterventionError> {
+        let Some(journal) = self.journal.take() else {
+            return Ok(());
+        };
+        self.change.undo(self.access)?;
+        journal.remove();
+        Ok(())
+    }
+}
+
+impl Drop for Changed<'_> {
+    fn drop(&mut self) {
+        // Its journal stays where this fails.
+        let _ = self.undo_once();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use plimsoll_model::part::{PartKind, PartPlace};
+    use plimsoll_testkit::program::Redis;
+
+    use super::journal::{Leftover, put_back_leftovers};
+    use super::*;
+
+    fn change(redis: &Redis) -> Change {
+        let place = PartPlace::Tcp {
+            host: redis.address.ip().to_string(),
+            port: redis.address.port(),
+        };
+        Change::Setting {
+            lever: Lever {
+                kind: PartKind::Redis,
+                place,
+                setting: "maxclients".to_owned(),
+                of: String::new(),
+            },
+            from: "100".to_owned(),
+            to: "400".to_owned(),
+        }
+    }
+
+    fn now(change: &Change) -> String {
+        let Change::Setting { lever, .. } = change else {
+            unreachable!("it is a setting");
+        };
+        hands::value_of(lever, None).unwrap()
+    }
+
+    #[test]
+    fn a_change_ends_with_whoever_made_it() {
+        let redis = Redis::start("maxclients 100");
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("a.undo");
+        let (change, access) = (change(&redis), Access::default());
+        let made = || Changed::make(change.clone(), &access, &journal).unwrap();
+        let changed = made();
+        assert_eq!((now(&change).as_str(), journal.exists()), ("400", true));
+        changed.put_back().unwrap();
+        assert_eq!((now(&change).as_str(), journal.exists()), ("100", false));
+        // An error leaves through here, and so does a panic.
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _changed = made();
+            assert_eq!(now(&change), "1", "it is 400, so that this panics");
+        }));
+        assert!(panicked.is_err());
+        assert_eq!((now(&change).as_str(), journal.exists()), ("100", false));
+    }
+
+    #[test]
+    fn what_was_left_changed_is_put_back_by_the_next_start() {
+        let redis = Redis::start("maxclients 100");
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("a.undo");
+        let (change, access) = (change(&redis), Access::default());
+        // As a program does that is killed then.
+        let written = Journal::write(&journal, &change).unwrap();
+        change.carry_out(&access).unwrap();
+        drop(written);
+        assert_eq!(now(&change), "400");
+        let found = put_back_leftovers(folder.path(), &access, None);
+        assert_eq!(found, [Leftover::PutBack(change.to_string())]);
+        assert_eq!((now(&change).as_str(), journal.exists()), ("100", false));
+    }
+
+    #[test]
+    fn what_is_refused_leaves_nothing_behind() {
+        let redis = Redis::start("maxclients 100\nrequirepass hidden");
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("a.undo");
+        let access = Access::default();
+        let refused = Changed::make(change(&redis), &access, &journal);
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains("NOAUTH"), "{refused}");
+        assert!(!journal.exists());
+        let nowhere = folder.path().join("absent/a.undo");
+        let refused = Changed::make(change(&redis), &access, &nowhere);
+        assert!(matches!(refused, Err(InterventionError::Journal { .. })));
+    }
+}

@@ -1,0 +1,291 @@
+//! What puts a change back, on disk before the change is made.
+//!
+//! One file for one change, held by a lock for as long as its program lives. A file that nobody holds is left over. It
+//! is trusted only as far as it is ours, and names no program that is then started.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Access, Change};
+
+/// How its name ends.
+pub const ENDING: &str = "undo";
+/// Version of its form.
+const FORMAT: u32 = 1;
+/// Longest file that is read, bytes.
+const LEN_MAX: u64 = 64 << 10;
+/// Left-over files that are looked at.
+const LEFT_MAX: usize = 64;
+
+#[derive(Serialize, Deserialize)]
+struct Content {
+    format: u32,
+    change: Change,
+}
+
+/// A file that says how a change is put back, for as long as it is made.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    /// Holds the lock.
+    file: File,
+}
+
+impl Journal {
+    /// Writes it; it is on disk when this returns.
+    ///
+    /// # Errors
+    /// When the file exists or cannot be written.
+    pub fn write(path: &Path, change: &Change) -> io::Result<Self> {
+        let mut open = OpenOptions::new();
+        let mut file = open.write(true).create_new(true).mode(0o600).open(path)?;
+        file.try_lock()?;
+        let content = Content {
+            format: FORMAT,
+            change: change.clone(),
+        };
+        file.write_all(serde_json::to_string_pretty(&content)?.as_bytes())?;
+        file.sync_all()?;
+        // Its name, too.
+        File::open(folder_of(path))?.sync_all()?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+        })
+    }
+
+    /// It is put back.
+    pub fn remove(self) {
+        // One that stays is undone once more by the next start, which changes nothing.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // Said, because a process that is just being started may hold the same file for a moment.
+        let _ = self.file.unlock();
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// What became of a change that an earlier run left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Leftover {
+    /// It was put back now.
+    PutBack(String),
+    /// It was never made: the run ended while it wrote it down.
+    NeverMade(PathBuf),
+    /// It is still made.
+    Stays {
+        /// The file that tells of it.
+        path: PathBuf,
+        /// What was changed.
+        what: String,
+        /// Why it was not put back.
+        why: String,
+        /// What a person does to put it back.
+        by_hand: String,
+    },
+    /// Nobody knows: the file cannot be read.
+    Unknown {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+}
+
+/// Puts back what earlier runs with files in `folder` left changed. A command is carried out only if it is `undo`, which
+/// somebody has just named.
+pub fn put_back_leftovers(
+    folder: &Path,
+    access: &Access,
+    undo: Option<&[String]>,
+) -> Vec<Leftover> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == ENDING))
+        .take(LEFT_MAX)
+        .collect();
+    paths.sort();
+    let left = paths.into_iter();
+    left.filter_map(|path| leftover(&path, access, undo))
+        .collect()
+}
+
+/// What becomes of one file; `None` where its program lives.
+fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Leftover> {
+    let unknown = |why: String| {
+        Some(Leftover::Unknown {
+            path: path.to_owned(),
+            why,
+        })
+    };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) => return unknown(error.to_string()),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return None,
+        Err(TryLockError::Error(error)) => return unknown(error.to_string()),
+    }
+    let text = match ours(&file).and_then(|()| io::read_to_string(&file)) {
+        Ok(text) => text,
+        Err(error) => return unknown(error.to_string()),
+    };
+    let content: Content = match serde_json::from_str(&text) {
+        Ok(content) => content,
+        Err(error) if error.is_eof() => {
+            let _ = std::fs::remove_file(path);
+            return Some(Leftover::NeverMade(path.to_owned()));
+        }
+        Err(error) => return unknown(error.to_string()),
+    };
+    if content.format > FORMAT {
+        return unknown("it is of a newer version of this program".to_owned());
+    }
+    let change = content.change;
+    let stays = |why: String| {
+        Some(Leftover::Stays {
+            path: path.to_owned(),
+            what: change.to_string(),
+            why,
+            by_hand: change.by_hand(),
+        })
+    };
+    if let Change::Commands { undo: written, .. } = &change
+        && undo != Some(written.as_slice())
+    {
+        return stays("a command is not started because a file names it".to_owned());
+    }
+    match change.undo(access) {
+        Ok(()) => {
+            let _ = std::fs::remove_file(path);
+            Some(Leftover::PutBack(change.to_string()))
+        }
+        Err(error) => stays(error.to_string()),
+    }
+}
+
+/// Whether a file is ours alone.
+fn ours(file: &File) -> io::Result<()> {
+    let about = file.metadata()?;
+    let fault = |text: &str| Err(io::Error::other(text.to_owned()));
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return fault("it belongs to somebody else");
+    }
+    if about.mode() & 0o022 != 0 {
+        return fault("others may write it");
+    }
+    if !about.is_file() || about.len() > LEN_MAX {
+        return fault("it is no journal");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn words(text: &[&str]) -> Vec<String> {
+        text.iter().map(|&word| word.to_owned()).collect()
+    }
+
+    fn touching(folder: &Path) -> (Change, PathBuf) {
+        let undone = folder.join("undone");
+        let change = Change::Commands {
+            relax: words(&["true"]),
+            undo: words(&["touch", &undone.display().to_string()]),
+        };
+        (change, undone)
+    }
+
+    fn access() -> Access {
+        Access {
+            parts: Vec::new(),
+            environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+        }
+    }
+
+    /// Leaves a journal as a program does that was killed.
+    fn leave(path: &Path, change: &Change) {
+        let journal = Journal::write(path, change).unwrap();
+        drop(journal);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_journal_of_the_living_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.undo");
+        let (change, undone) = touching(folder.path());
+        let journal = Journal::write(&path, &change).unwrap();
+        assert!(Journal::write(&path, &change).is_err(), "one change a file");
+        let Change::Commands { undo, .. } = &change else {
+            unreachable!("it is made of commands");
+        };
+        let found = put_back_leftovers(folder.path(), &access(), Some(undo));
+        assert_eq!((found.len(), undone.exists()), (0, false));
+        journal.remove();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_command_is_started_only_when_it_is_named_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.undo");
+        let (change, undone) = touching(folder.path());
+        leave(&path, &change);
+        let found = put_back_leftovers(folder.path(), &access(), None);
+        let [Leftover::Stays { by_hand, .. }] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(by_hand.contains("`touch "), "{by_hand}");
+        assert!(path.exists() && !undone.exists());
+        let Change::Commands { undo, .. } = &change else {
+            unreachable!("it is made of commands");
+        };
+        let found = put_back_leftovers(folder.path(), &access(), Some(undo));
+        assert_eq!(found, [Leftover::PutBack("`true` carried out".to_owned())]);
+        assert!(!path.exists() && undone.exists());
+    }
+
+    #[test]
+    fn strange_files_are_told_and_never_obeyed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.undo");
+        let (change, undone) = touching(folder.path());
+        leave(&path, &change);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o622)).unwrap();
+        let Change::Commands { undo, .. } = &change else {
+            unreachable!("it is made of commands");
+        };
+        let told = || put_back_leftovers(folder.path(), &access(), Some(undo));
+        assert!(
+            matches!(&told()[..], [Leftover::Unknown { why, .. }] if why.contains("others may write")),
+            "{:?}",
+            told()
+        );
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
+        std::fs::write(&path, "{\"format\": 1, \"change\": {\"kind\": \"other\"}}").unwrap();
+        assert!(matches!(&told()[..], [Leftover::Unknown { .. }]));
+        std::fs::write(&path, "{\"format\": 1, \"cha").unwrap();
+        assert_eq!(told(), [Leftover::NeverMade(path.clone())]);
+        assert!(!path.exists() && !undone.exists());
+    }
+}

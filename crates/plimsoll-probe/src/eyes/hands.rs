@@ -1,0 +1,374 @@
+//! Hands: a setting of a part is changed while it runs, over its own interface, and put back.
+//!
+//! Only settings of a short list, with plain values: what is put back may have been read from a file.
+
+mod open_files;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use plimsoll_model::part::{Lever, Login, PartKind, PartPlace};
+
+use super::link::{Blind, Link, shortly};
+use super::mysql::Mysql;
+use super::own_name;
+use super::postgres::Postgres;
+use crate::files::Files;
+use crate::parse::haproxy::{rows, split};
+pub use open_files::{OpenFiles, open_files, set_open_files};
+
+/// Longest time for a part to take a change: pools of memory are made anew.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What may be changed.
+const LEVERS: [(PartKind, &str); 9] = [
+    (PartKind::Redis, "maxclients"),
+    (PartKind::Redis, "maxmemory"),
+    (PartKind::Haproxy, "maxconn"),
+    (PartKind::Mysql, "max_connections"),
+    (PartKind::Mysql, "innodb_buffer_pool_size"),
+    (PartKind::Mysql, "innodb_log_buffer_size"),
+    (PartKind::Mysql, "innodb_io_capacity"),
+    (PartKind::Postgres, "work_mem"),
+    (PartKind::Postgres, "max_wal_size"),
+];
+/// The value of a setting that stands in no file of changes: it is put back by taking the change away.
+const UNSET: &str = "";
+/// Longest value.
+const VALUE_LEN_MAX: usize = 32;
+
+/// Why a setting was not read or not changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    text: String,
+    /// Nobody knows whether it was carried out: the answer did not come.
+    is_open: bool,
+}
+
+impl Refused {
+    fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            is_open: false,
+        }
+    }
+
+    /// Whether what was refused may have been done all the same.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<Blind> for Refused {
+    fn from(blind: Blind) -> Self {
+        Self {
+            text: blind.to_string(),
+            is_open: matches!(blind, Blind::Late | Blind::Closed),
+        }
+    }
+}
+
+impl From<std::io::Error> for Refused {
+    fn from(error: std::io::Error) -> Self {
+        Blind::from(error).into()
+    }
+}
+
+/// A connection through which a setting is changed.
+struct Hand<'a> {
+    lever: &'a Lever,
+    login: Option<&'a Login>,
+    link: Link,
+}
+
+impl<'a> Hand<'a> {
+    fn new(lever: &'a Lever, login: Option<&'a Login>) -> Result<Self, Refused> {
+        let is_known = LEVERS
+            .iter()
+            .any(|(kind, name)| *kind == lever.kind && *name == lever.setting);
+        if !is_known {
+            let kind = lever.kind.name();
+            let text = format!("`{}` of {kind} is not changed while it runs", lever.setting);
+            return Err(Refused::new(text));
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:/".contains(c);
+        if !lever.of.chars().all(is_plain) {
+            return Err(Refused::new(format!(
+                "`{}` is no name that can be said",
+                lever.of
+            )));
+        }
+        let mut link = Link::new(lever.place.clone());
+        link.begin(PATIENCE);
+        Ok(Self { lever, login, link })
+    }
+
+    fn redis(&mut self, words: &[&str]) -> Result<Vec<String>, Refused> {
+        if self.link.open()?
+            && let Some(login) = self.login
+        {
+            let words: &[&str] = match login.user.as_str() {
+                "" => &["AUTH", &login.password],
+                user => &["AUTH", user, &login.password],
+            };
+            replies(&mut self.link, words)?;
+        }
+        replies(&mut self.link, words)
+    }
+
+    fn mysql(&mut self, statement: &str) -> Result<String, Refused> {
+        let own_name = own_name(&mut Files::new(PathBuf::from("/")));
+        let mut mysql = Mysql::new(self.login.cloned(), own_name);
+        Ok(mysql.carry_out(&mut self.link, statement)?)
+    }
+
+    /// Statements, each by itself: a change of the server stands in no transaction.
+    fn postgres(&mut self, statements: &[&str]) -> Result<String, Refused> {
+        // What it writes outlives this run and the server: only as somebody who was named for it.
+        if self.login.is_none_or(|login| login.user.is_empty()) {
+            return Err(Refused::new(
+                "PostgreSQL keeps such a change in a file; it is made only as a role that is named and may make it: `watch: \
+                 { postgres: { at: …, user: …, password: … } }`"
+                    .to_owned(),
+            ));
+        }
+        let mut postgres = Postgres::new(self.login.cloned(), String::new());
+        let mut lines = String::new();
+        for statement in statements {
+            lines = postgres.carry_out(&mut self.link, statement)?;
+        }
+        Ok(lines)
+    }
+
+    fn haproxy(&mut self, command: &str) -> Result<String, Refused> {
+        if !matches!(
+            self.lever.place,
+            PartPlace::Socket(_) | PartPlace::Tcp { .. }
+        ) {
+            return Err(Refused::new(
+                "HAProxy is changed over its stats socket, not over its page: watch the socket"
+                    .to_owned(),
+            ));
+        }
+        self.link.open()?;
+        self.link.send(format!("{command}\n").as_bytes())?;
+        let mut answer = Vec::new();
+        self.link.rest(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).trim().to_owned())
+    }
+}
+
+/// The value that a setting has, as [`set`] takes it to put it back.
+///
+/// # Errors
+/// When the part cannot be asked, does not tell, or is not one that is changed.
+pub fn value_of(lever: &Lever, login: Option<&Login>) -> Result<String, Refused> {
+    let mut hand = Hand::new(lever, login)?;
+    let name = &lever.setting;
+    let value = match lever.kind {
+        PartKind::Redis => {
+            let told = hand.redis(&["CONFIG", "GET", name])?;
+            told.get(1).cloned()
+        }
+        PartKind::Mysql => {
+            let told = hand.mysql(&format!("SELECT @@GLOBAL.{name}"))?;
+            Some(told.trim().to_owned())
+        }
+        PartKind::Postgres => {
+            let question = format!(
+                "SELECT setting FROM pg_file_settings WHERE name = '{name}' AND sourcefile LIKE '%/postgresql.auto.conf' \
+                 ORDER BY seqno DESC LIMIT 1"
+            );
+            Some(hand.postgres(&[&question])?.trim().to_owned())
+        }
+        PartKind::Haproxy => {
+            let told = hand.haproxy("show info;show stat")?;
+            haproxy_value(&told, &lever.of)
+        }
+        _ => None,
+    };
+    let value = value.ok_or_else(|| Refused::new(format!("{lever} is not told")))?;
+    check(&value)?;
+    if value.is_empty() && lever.kind != PartKind::Postgres {
+        return Err(Refused::new(format!("{lever} is not told")));
+    }
+    Ok(value)
+}
+
+/// `maxconn` in what HAProxy tells of itself.
+fn haproxy_value(told: &str, of: &str) -> Option<String> {
+    let (info, csv) = split(told)?;
+    if of.is_empty() {
+        return crate::parse::haproxy::value(info, "Maxconn").map(str::to_owned);
+    }
+    let (proxy, server) = of.split_once('/').unwrap_or((of, "FRONTEND"));
+    let own = rows(csv)
+        .into_iter()
+        .find(|row| row.proxy == proxy && row.server == server)?;
+    // A server without a limit has 0.
+    Some(own.limit.unwrap_or(0).to_string())
+}
+
+/// A value that can be said without being taken for anything else.
+fn check(value: &str) -> Result<(), Refused> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
+    if value.len() <= VALUE_LEN_MAX && value.chars().all(is_plain) {
+        Ok(())
+    } else {
+        Err(Refused::new(format!(
+            "`{}` is no number that can be set",
+            shortly(value)
+        )))
+    }
+}
+
+/// Changes a setting.
+///
+/// # Errors
+/// When the part cannot be reached or refuses; it is as it was then.
+pub fn set(lever: &Lever, login: Option<&Login>, value: &str) -> Result<(), Refused> {
+    check(value)?;
+    let mut hand = Hand::new(lever, login)?;
+    let name = &lever.setting;
+    match lever.kind {
+        PartKind::Redis => {
+            hand.redis(&["CONFIG", "SET", name, value])?;
+        }
+        PartKind::Mysql => {
+            hand.mysql(&format!("SET GLOBAL {name} = {value}"))?;
+        }
+        PartKind::Postgres => {
+            let change = postgres_change(name, value);
+            hand.postgres(&[&change, "SELECT pg_reload_conf()"])?;
+        }
+        PartKind::Haproxy => {
+            let said = hand.haproxy(&haproxy_change(lever, value))?;
+            if said.starts_with("Permission denied") {
+                return Err(Refused::new(
+                    "HAProxy's socket may only tell; in its `global`: `stats socket PATH mode 600 level admin`, then \
+                     reload it"
+                        .to_owned(),
+                ));
+            }
+            if !said.is_empty() {
+                return Err(Refused::new(format!("HAProxy refuses: {}", shortly(&said))));
+            }
+        }
+        _ => {
+            return Err(Refused::new(format!(
+                "{lever} is not changed while it runs"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn postgres_change(name: &str, value: &str) -> String {
+    if value == UNSET {
+        format!("ALTER SYSTEM RESET {name}")
+    } else {
+        format!("ALTER SYSTEM SET {name} = '{value}'")
+    }
+}
+
+fn haproxy_change(lever: &Lever, value: &str) -> String {
+    match lever.of.as_str() {
+        "" => format!("set maxconn global {value}"),
+        of if of.contains('/') => format!("set maxconn server {of} {value}"),
+        of => format!("set maxconn frontend {of} {value}"),
+    }
+}
+
+/// A number of a relaxation as the part takes it; sizes of PostgreSQL have units.
+pub fn spoken(lever: &Lever, number: f64) -> String {
+    if lever.kind == PartKind::Postgres {
+        format!("{:.0}kB", (number / 1024.0).ceil())
+    } else {
+        format!("{number:.0}")
+    }
+}
+
+/// What a person does to set it.
+pub fn by_hand(lever: &Lever, value: &str) -> String {
+    let (name, place) = (&lever.setting, &lever.place);
+    match lever.kind {
+        PartKind::Redis => {
+            let way = match place {
+                PartPlace::Tcp { host, port } => format!("-h {host} -p {port}"),
+                place => format!("-s {place}"),
+            };
+            format!("`redis-cli {way} CONFIG SET {name} {value}`")
+        }
+        PartKind::Mysql => format!("`SET GLOBAL {name} = {value}` in MariaDB at {place}"),
+        PartKind::Postgres => format!(
+            "`{}`, then `SELECT pg_reload_conf()`, in PostgreSQL at {place}",
+            postgres_change(name, value)
+        ),
+        _ => format!(
+            "`echo '{}' | socat - {place}`",
+            haproxy_change(lever, value)
+        ),
+    }
+}
+
+/// Sends a command to Redis and takes its answer: one text, or several.
+fn replies(link: &mut Link, command: &[&str]) -> Result<Vec<String>, Refused> {
+    let mut bytes = format!("*{}\r\n", command.len());
+    for part in command {
+        bytes.extend(["$", &part.len().to_string(), "\r\n", part, "\r\n"]);
+    }
+    link.send(bytes.as_bytes())?;
+    let mut answer = Vec::new();
+    let mut at = 0;
+    let head = line(link, &mut answer, &mut at)?;
+    let count = match head.split_at_checked(1) {
+        Some(("+", text)) => return Ok(vec![text.to_owned()]),
+        Some(("-", refused)) => {
+            return Err(Refused::new(format!("Redis refuses: {}", shortly(refused))));
+        }
+        Some(("*", count)) => count.parse::<usize>().ok(),
+        _ => None,
+    };
+    let strange = || Refused::new(format!("Redis answers something else ({})", shortly(&head)));
+    let count = count.filter(|&count| count <= 64).ok_or_else(strange)?;
+    let mut texts = Vec::new();
+    for _ in 0..count {
+        let head = line(link, &mut answer, &mut at)?;
+        let len = head.strip_prefix('$').and_then(|len| len.parse().ok());
+        let len: usize = len.ok_or_else(strange)?;
+        let end = at.saturating_add(len).saturating_add(2);
+        while answer.len() < end {
+            if link.fill(&mut answer)? == 0 {
+                return Err(Blind::Closed.into());
+            }
+        }
+        texts.push(String::from_utf8_lossy(&answer[at..end - 2]).into_owned());
+        at = end;
+    }
+    Ok(texts)
+}
+
+/// The next line of an answer.
+fn line(link: &mut Link, answer: &mut Vec<u8>, at: &mut usize) -> Result<String, Refused> {
+    loop {
+        let rest = &answer[*at..];
+        if let Some(len) = rest.windows(2).position(|two| two == b"\r\n") {
+            let text = String::from_utf8_lossy(&rest[..len]).into_owned();
+            *at += len + 2;
+            return Ok(text);
+        }
+        if link.fill(answer)? == 0 {
+            return Err(Blind::Closed.into());
+        }
+    }
+}
