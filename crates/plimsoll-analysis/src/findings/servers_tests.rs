@@ -200,6 +200,7 @@ fn repeated(requests: [u64; 2], calls: [f64; 2]) -> Vec<Finding> {
         target: "10.0.0.7:80".to_owned(),
         bound_us: None,
         open: true,
+        robbed: false,
     };
     find_in(&table, &windows, &stretches, &context)
 }

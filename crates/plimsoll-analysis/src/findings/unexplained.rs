@@ -135,6 +135,7 @@ mod tests {
             target: "127.0.0.1:80".to_owned(),
             bound_us: None,
             open: true,
+            robbed: false,
         };
         let over = Stretch3::new(&readings, &windows, &stretches, &context);
         time(&over.failing)

@@ -1,5 +1,6 @@
 //! Which series of a page of figures are taken.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Longest selector, bytes.
@@ -7,7 +8,7 @@ const LEN_MAX: usize = 512;
 
 /// A choice among the series of a page in the format of Prometheus, as one writes it there: `http_requests_total`,
 /// `http_requests_total{code="500"}`, `go_gc_*`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Selector {
     name: String,
     /// The name is only how names begin.
