@@ -10,6 +10,7 @@ mod following;
 mod including;
 mod joining;
 mod kept;
+mod mercure;
 mod own_answer;
 mod particulars;
 mod prior;
@@ -36,6 +37,7 @@ use crate::settings::{Settings, ticks};
 use crate::tunnel::Tunnel;
 use assembling::Assembling;
 use following::Following;
+use mercure::Posting;
 use particulars::Particulars;
 use prior::Frames;
 use serving::Serving;
@@ -112,6 +114,8 @@ enum Stage {
     Tunnel(Box<Tunnel>),
     /// It comes to the hub.
     Arriving(Box<Arrival>),
+    /// An update for the hub comes.
+    Posting(Box<Posting>),
     /// It is a client of the hub, which has its socket.
     Visiting(Box<Visitor>),
     /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
@@ -187,6 +191,7 @@ impl Connection {
             Stage::Assembling(assembling) => assembling.memory(),
             Stage::Tunnel(tunnel) => tunnel.memory(),
             Stage::Visiting(visitor) => visitor.memory(),
+            Stage::Posting(posting) => posting.memory(),
             Stage::Arriving(_)
             | Stage::Head
             | Stage::Frames(_)
@@ -213,6 +218,7 @@ impl Connection {
                 Poll::Ready(())
             }
             Stage::Arriving(_) => self.poll_arriving(cx),
+            Stage::Posting(_) => self.poll_posting(cx),
             Stage::Visiting(visitor) => {
                 ready!(visitor.poll(cx, &self.event_loop));
                 self.end_visit();

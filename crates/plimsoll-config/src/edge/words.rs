@@ -13,7 +13,7 @@ use crate::plan::words::Shape::{
 use crate::plan::words::{Table, word};
 pub(crate) use caching::{CACHE, CACHE_QUERY, DISK, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
-pub(crate) use hub::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED, HUB_TOKENS};
+pub(crate) use hub::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED, HUB_SOURCES, HUB_TOKENS};
 
 /// The whole file.
 pub(crate) static EDGE: Table = Table {
@@ -500,7 +500,7 @@ pub(crate) static LIMITS: Table = Table {
 };
 
 /// All tables, the whole file's first.
-pub(crate) static TABLES: [&Table; 36] = [
+pub(crate) static TABLES: [&Table; 37] = [
     &EDGE,
     &LISTENER,
     &CERTIFICATE,
@@ -528,6 +528,7 @@ pub(crate) static TABLES: [&Table; 36] = [
     &HUB,
     &HUB_CHANNELS,
     &HUB_REDIS,
+    &HUB_SOURCES,
     &HUB_SHARED,
     &HUB_TOKENS,
     &ACCESS,

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use plimsoll_config::edge::{HubKey, HubTokens};
 use plimsoll_hub::desk::Rights;
 use plimsoll_hub::pattern::Pattern;
+use plimsoll_hub::topics::{Selector, bounded};
 use ring::{hmac, signature};
 use serde::Deserialize;
 
@@ -40,6 +41,9 @@ enum Key {
 pub(crate) struct Grant {
     subscribe: Vec<Pattern>,
     publish: Vec<Pattern>,
+    /// What it says to a hub of Mercure: what its bearer may read, and what it may publish at Mercure's door.
+    topics: Vec<Selector>,
+    posts: Vec<Selector>,
     /// Who it is.
     user: Option<Rc<str>>,
     /// Its end, s since 1970.
@@ -59,6 +63,17 @@ struct Claims {
     nbf: Option<f64>,
     aud: Option<Audience>,
     sub: Option<String>,
+    #[serde(default)]
+    subscribe: Vec<String>,
+    #[serde(default)]
+    publish: Vec<String>,
+    #[serde(default)]
+    mercure: Topics,
+}
+
+/// What a token says to a hub of Mercure.
+#[derive(Default, Deserialize)]
+struct Topics {
     #[serde(default)]
     subscribe: Vec<String>,
     #[serde(default)]
@@ -85,6 +100,11 @@ impl Gate {
             audience: config.audience.clone(),
             public: config.public.iter().map(|one| Pattern::new(one)).collect(),
         }
+    }
+
+    /// Whether everybody may read a channel.
+    pub(crate) fn is_public(&self, channel: &str) -> bool {
+        self.public.iter().any(|one| one.matches(channel))
     }
 
     /// What a token lets its bearer do now.
@@ -140,17 +160,29 @@ impl Gate {
         {
             return Err("the token has a sub of more than 200 bytes");
         }
-        if claims.subscribe.len().max(claims.publish.len()) > PATTERNS_MAX {
+        let kinds = [
+            &claims.subscribe,
+            &claims.publish,
+            &claims.mercure.subscribe,
+            &claims.mercure.publish,
+        ];
+        if kinds.iter().any(|kind| kind.len() > PATTERNS_MAX) {
             return Err("the token has more than 100 patterns of one kind");
         }
         let patterns = |texts: Vec<String>| texts.iter().map(|one| Pattern::new(one)).collect();
         Ok(Grant {
             subscribe: patterns(claims.subscribe),
             publish: patterns(claims.publish),
+            topics: selectors(&claims.mercure.subscribe),
+            posts: selectors(&claims.mercure.publish),
             user: claims.sub.map(Rc::from),
             until_s,
         })
     }
+}
+
+fn selectors(texts: &[String]) -> Vec<Selector> {
+    texts.iter().map(|one| Selector::new(one)).collect()
 }
 
 impl Key {
@@ -202,6 +234,11 @@ impl Grant {
         self.user.clone()
     }
 
+    /// Whether its bearer may publish to a topic at Mercure's door.
+    pub(crate) fn may_post(&self, topic: &str) -> bool {
+        self.posts.iter().any(|one| one.matches(topic))
+    }
+
     /// How long it lasts, s; `None` when it is over.
     pub(super) fn left_s(&self, now_s: f64) -> Option<f64> {
         (self.until_s > now_s).then_some(self.until_s - now_s)
@@ -219,23 +256,30 @@ pub(crate) struct Access<'a> {
 }
 
 impl Access<'_> {
-    fn has(&self, kind: impl Fn(&Grant) -> &[Pattern], channel: &str) -> bool {
+    /// Whether the token, if it is not over, lets its bearer do something.
+    fn lets(&self, act: impl Fn(&Grant) -> bool) -> bool {
         let grant = self.grant.as_ref();
         let grant = grant.filter(|grant| grant.left_s(self.now_s).is_some());
-        grant.is_some_and(|grant| kind(grant).iter().any(|one| one.matches(channel)))
+        grant.is_some_and(|grant| act(grant))
     }
 }
 
 impl Rights for Access<'_> {
     fn may_subscribe(&self, channel: &str) -> bool {
+        // A template is read by who may read all that it means.
+        let name = bounded(channel);
         self.gate.is_none_or(|gate| {
-            gate.public.iter().any(|one| one.matches(channel))
-                || self.has(|grant| &grant.subscribe, channel)
+            gate.is_public(&name)
+                || self.lets(|grant| {
+                    grant.subscribe.iter().any(|one| one.matches(&name))
+                        || grant.topics.iter().any(|one| one.matches(channel))
+                })
         })
     }
 
     fn may_publish(&self, channel: &str) -> bool {
-        self.gate.is_none() || self.has(|grant| &grant.publish, channel)
+        let is_meant = |grant: &Grant| grant.publish.iter().any(|one| one.matches(channel));
+        self.gate.is_none() || self.lets(is_meant)
     }
 
     fn user(&self) -> Option<&str> {

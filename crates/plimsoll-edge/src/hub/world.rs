@@ -14,6 +14,9 @@ use tokio::sync::{Notify, oneshot};
 use super::inbox::Inbox;
 use super::redis::CATCHING_UP;
 use super::shared::{Asker, Shared};
+use super::sources::Source;
+use super::templates::{Templates, Wanted};
+use super::turns::Turns;
 use super::{rules, size};
 use crate::clock::{self, Clock};
 use crate::pool::lock;
@@ -40,6 +43,11 @@ pub(crate) struct World {
     sooner: Notify,
     /// What it shares with other edges.
     pub(super) shared: Option<Arc<Shared>>,
+    /// The order of all messages, where it keeps one by itself.
+    turns: Option<Turns>,
+    templates: Templates,
+    /// What it listens to.
+    pub(super) sources: Mutex<Vec<Arc<Source>>>,
     pub(super) counts: Counts,
 }
 
@@ -66,7 +74,7 @@ impl World {
             let channels = Channels::new(rules(config), limits(config), seed, first_epoch, shard);
             Mutex::new(channels)
         });
-        Self {
+        let world = Self {
             clock,
             shards: shards.collect(),
             spread,
@@ -78,8 +86,18 @@ impl World {
                 .shared
                 .clone()
                 .map(|shared| Arc::new(Shared::new(shared))),
+            turns: (config.mercure && config.shared.is_none()).then(Turns::default),
+            templates: Templates::default(),
+            sources: Mutex::default(),
             counts: Counts::default(),
+        };
+        if world.turns.is_some() {
+            world.begin_anew(Position {
+                epoch: first_epoch,
+                offset: 0,
+            });
         }
+        world
     }
 
     /// Lets all channels follow other rules.
@@ -178,8 +196,9 @@ impl World {
         data: &str,
         place: u64,
     ) -> Result<(), Refusal> {
-        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))
-            .map(drop)
+        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))?;
+        self.copy(now_ms, name, data, place);
+        Ok(())
     }
 
     /// Goes on at another place of the order that edges share, or in another order.
@@ -216,7 +235,74 @@ impl World {
     /// When it is not published.
     pub(super) fn publish(&self, name: &str, data: &str) -> Result<Published, Refusal> {
         let now_ms = self.now_ms();
-        self.publish_with(name, |channels| channels.publish(now_ms, name, data))
+        let Some(turns) = &self.turns else {
+            return self.publish_with(name, |channels| channels.publish(now_ms, name, data));
+        };
+        turns.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                channels.examine(now_ms, name, data)?;
+                channels.take(now_ms, name, data, place)
+            })?;
+            self.copy(now_ms, name, data, place);
+            Ok(published)
+        })
+    }
+
+    /// Publishes what a client offers.
+    fn publish_offer(&self, offer: &Offer<'_>) -> Result<Published, Refusal> {
+        let name = offer.channel;
+        let Some(turns) = &self.turns else {
+            return self.publish_with(name, |channels| offer.publish(channels));
+        };
+        turns.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                offer.examine(channels)?;
+                channels.take(offer.now_ms, name, offer.data, place)
+            })?;
+            self.copy(offer.now_ms, name, offer.data, place);
+            Ok(published)
+        })
+    }
+
+    /// Gives a message to the templates that mean its channel.
+    fn copy(&self, now_ms: u64, channel: &str, data: &str, place: u64) {
+        for name in self.templates.of(channel) {
+            let mut shard = lock(self.shard(&name));
+            let Ok(published) = shard.take(now_ms, &name, data, place) else {
+                continue;
+            };
+            let woken = self.hand_out(&published);
+            let due = shard.next_due();
+            drop(shard);
+            self.wake(woken);
+            if matches!(published, Published::Held) {
+                self.expect(due.unwrap_or(u64::MAX));
+            }
+        }
+    }
+
+    /// Somebody is about to subscribe to a template; whether there is room for it.
+    pub(super) fn want_template(&self, name: &str) -> bool {
+        let want = |place: Option<u64>| {
+            let lives = |name: &str| lock(self.shard(name)).find(name).is_some();
+            let wanted = self.templates.want(self.now_ms(), name, lives);
+            if wanted == Wanted::New {
+                // What came before it may be missing. The order of several edges goes on meanwhile, by one message.
+                let place = place.or_else(|| Some(self.shared.as_ref()?.at() + 1));
+                lock(self.shard(name)).forget(place.unwrap_or_default());
+            }
+            wanted != Wanted::TooMany
+        };
+        match &self.turns {
+            Some(turns) => turns.next(|place| want(Some(place))),
+            None => want(None),
+        }
+    }
+
+    /// Up to where all messages of a shard are in its channels, where they have places in an order.
+    fn read_up_to(&self) -> Option<u64> {
+        let shared = self.shared.as_ref().map(|shared| shared.at());
+        shared.or_else(|| self.turns.as_ref().map(Turns::at))
     }
 
     /// Puts what goes out into the inboxes of the loops that listen; those that must be woken, a bit for each.
@@ -271,9 +357,15 @@ impl World {
 
     /// Does what is due in a shard; when something is next, ms.
     fn tick(&self, shard: &Mutex<Channels>, now_ms: u64) -> Option<u64> {
-        let mut channels = lock(shard);
         let mut woken = 0;
-        while !self.is_behind() {
+        if let Some(turns) = &self.turns {
+            // What was held stands where it goes out: readers of other channels are beyond where it was taken.
+            while !self.is_behind() && is_due(shard, now_ms) {
+                woken |= turns.next(|place| self.tick_at(&mut lock(shard), now_ms, Some(place)));
+            }
+        }
+        let mut channels = lock(shard);
+        while self.turns.is_none() && !self.is_behind() {
             let Some(published) = channels.tick(now_ms) else {
                 break;
             };
@@ -283,6 +375,12 @@ impl World {
         drop(channels);
         self.wake(woken);
         due
+    }
+
+    /// Does one thing that is due; the loops that must be woken for it.
+    fn tick_at(&self, channels: &mut Channels, now_ms: u64, place: Option<u64>) -> u64 {
+        let published = channels.tick_at(now_ms, place);
+        published.map_or(0, |published| self.hand_out(&published))
     }
 }
 
@@ -303,8 +401,7 @@ impl Shards for FromLoop<'_> {
     fn publish(&mut self, offer: &Offer<'_>) -> Result<Taken, Refusal> {
         let name = offer.channel;
         let Some(shared) = &self.world.shared else {
-            let act = |channels: &mut Channels| offer.publish(channels);
-            return self.world.publish_with(name, act).map(|_| Taken::Done);
+            return self.world.publish_offer(offer).map(|_| Taken::Done);
         };
         offer.examine(&mut lock(self.world.shard(name)))?;
         let asker = Asker {
@@ -318,9 +415,9 @@ impl Shards for FromLoop<'_> {
 
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
         let mut shard = lock(self.world.shard(name));
-        if let Some(shared) = &self.world.shared {
+        if let Some(at) = self.world.read_up_to() {
             // What other shards have read counts too: everything up to there is in the channels.
-            shard.advance(shared.at());
+            shard.advance(at);
         }
         act(&mut shard)
     }
@@ -332,6 +429,11 @@ impl Shards for FromLoop<'_> {
             &world.shards[usize::try_from(index).unwrap_or_default()],
         ))
     }
+}
+
+fn is_due(shard: &Mutex<Channels>, now_ms: u64) -> bool {
+    let due = lock(shard).next_due();
+    due.is_some_and(|due| due <= now_ms)
 }
 
 /// A shard's part.

@@ -1,12 +1,16 @@
 //! What is told of the hub.
 
 use super::Page;
-use crate::hub::{HubView, SharedView};
+use crate::hub::{HubView, SharedView, SourceView};
 
 /// Clients, channels, and what became of messages.
 pub(super) fn page(page: &mut Page, hub: &HubView) {
     page.family("hub_connections", "gauge", "Clients of the hub now");
-    for (kind, count) in [("websocket", hub.sockets), ("sse", hub.events)] {
+    for (kind, count) in [
+        ("websocket", hub.sockets),
+        ("sse", hub.events),
+        ("mercure", hub.mercure),
+    ] {
         page.line("hub_connections", &[("kind", kind)], count);
     }
     let gauges = [
@@ -62,6 +66,7 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
     let help = "From when a message goes out until a loop has written it to its clients";
     page.histogram("hub_lag_seconds", help, &hub.lag);
     channels(page, hub);
+    sources(page, &hub.sources);
     if let Some(shared) = &hub.shared {
         sharing(page, shared);
     }
@@ -91,6 +96,43 @@ fn channels(page: &mut Page, hub: &HubView) {
     for channel in &hub.largest {
         let labels = [("channel", channel.name.as_str())];
         page.line("hub_channel_deliveries_total", &labels, channel.deliveries);
+    }
+}
+
+/// What the hub listens to, by name.
+fn sources(page: &mut Page, sources: &[SourceView]) {
+    if sources.is_empty() {
+        return;
+    }
+    let help = "Whether a source of the hub's messages is there";
+    page.family("hub_source_connected", "gauge", help);
+    for source in sources {
+        let labels = [("source", source.name.as_str())];
+        page.line("hub_source_connected", &labels, u64::from(source.is_there));
+    }
+    let counters: [(&str, &str, fn(&SourceView) -> u64); 3] = [
+        (
+            "hub_source_messages",
+            "Messages of a source that were published",
+            |source| source.messages,
+        ),
+        (
+            "hub_source_refused",
+            "Messages of a source that were not, for the hub does not take such",
+            |source| source.refused,
+        ),
+        (
+            "hub_source_losses",
+            "How often a source was gone",
+            |source| source.losses,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        for source in sources {
+            let labels = [("source", source.name.as_str())];
+            page.line(&format!("{name}_total"), &labels, count(source));
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod abuse;
 mod events;
+mod mercure;
 mod redis;
 mod shared;
 mod slow;
+mod sources;
 mod staying;
 mod tokens;
 
