@@ -99,6 +99,9 @@ fn channels(page: &mut Page, hub: &HubView) {
     }
 }
 
+/// One of a source's counts.
+type Count = fn(&SourceView) -> u64;
+
 /// What the hub listens to, by name.
 fn sources(page: &mut Page, sources: &[SourceView]) {
     if sources.is_empty() {
@@ -110,7 +113,7 @@ fn sources(page: &mut Page, sources: &[SourceView]) {
         let labels = [("source", source.name.as_str())];
         page.line("hub_source_connected", &labels, u64::from(source.is_there));
     }
-    let counters: [(&str, &str, fn(&SourceView) -> u64); 3] = [
+    let counters: [(&str, &str, Count); 3] = [
         (
             "hub_source_messages",
             "Messages of a source that were published",

@@ -73,9 +73,8 @@ fn message<'a>(
 ) -> Result<Option<(usize, Said<'a>)>, Malformed> {
     let words = words.split(|byte| b" \t".contains(byte));
     let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).take(5).collect();
-    let (subject, len) = match words[..] {
-        [subject, _, len] | [subject, _, _, len] => (subject, len),
-        _ => return Err(Malformed),
+    let ([subject, _, len] | [subject, _, _, len]) = words[..] else {
+        return Err(Malformed);
     };
     let is_number = !len.is_empty() && len.len() <= 9 && len.iter().all(u8::is_ascii_digit);
     let len = std::str::from_utf8(len).ok().filter(|_| is_number);
