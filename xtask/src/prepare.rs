@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 30] = [
+const TOOLS: [Tool; 31] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -41,6 +41,10 @@ const TOOLS: [Tool; 30] = [
     Tool {
         program: "redis-server",
         package: "redis-server",
+    },
+    Tool {
+        program: "nats-server",
+        package: "nats-server",
     },
     Tool {
         program: "webdis",

@@ -11,6 +11,7 @@ mod following;
 mod including;
 mod joining;
 mod kept;
+mod mercure;
 mod own_answer;
 mod particulars;
 mod prior;
@@ -38,6 +39,7 @@ use crate::tunnel::Tunnel;
 use asking::Asking;
 use assembling::Assembling;
 use following::Following;
+use mercure::Posting;
 use particulars::Particulars;
 use prior::Frames;
 use serving::Serving;
@@ -116,6 +118,8 @@ enum Stage {
     Asking(Box<Asking>),
     /// It comes to the hub.
     Arriving(Box<Arrival>),
+    /// An update for the hub comes.
+    Posting(Box<Posting>),
     /// It is a client of the hub, which has its socket.
     Visiting(Box<Visitor>),
     /// It speaks HTTP/2 without encryption; each stream is a connection of its own.
@@ -191,6 +195,7 @@ impl Connection {
             Stage::Assembling(assembling) => assembling.memory(),
             Stage::Tunnel(tunnel) => tunnel.memory(),
             Stage::Visiting(visitor) => visitor.memory(),
+            Stage::Posting(posting) => posting.memory(),
             Stage::Asking(_)
             | Stage::Arriving(_)
             | Stage::Head
@@ -219,6 +224,7 @@ impl Connection {
             }
             Stage::Asking(_) => self.poll_asking(cx),
             Stage::Arriving(_) => self.poll_arriving(cx),
+            Stage::Posting(_) => self.poll_posting(cx),
             Stage::Visiting(visitor) => {
                 ready!(visitor.poll(cx, &self.event_loop));
                 self.end_visit();

@@ -1,5 +1,5 @@
 //! What the edge does besides requests, on a thread of its own: asks servers whether they are well, fetches fallbacks,
-//! watches rates, takes over a folder of copies, lets time pass for the hub, listens to Redis for it and
+//! watches rates, takes over a folder of copies, lets time pass for the hub, listens to Redis and others for it and
 //! shares one with other edges, and hands spans to the collector.
 
 mod rates;
@@ -73,6 +73,7 @@ pub(crate) fn run(
             () = rates::keep_watching(watch, errands, tell) => {}
             () = hub::keep_time(control) => {}
             () = hub::redis::keep_listening(control) => {}
+            () = hub::sources::keep_hearing(control) => {}
             () = hub::shared::keep_sharing(control) => {}
             _ = end => {}
         }

@@ -190,9 +190,10 @@ pub(crate) struct Figures {
     pub(crate) cache_passed: Counter,
     /// Copies that a server said are still right.
     pub(crate) cache_renewed: Counter,
-    /// The hub's WebSockets, and its readers of Server-Sent Events, now.
+    /// The hub's WebSockets, its readers of Server-Sent Events, and those of Mercure, now.
     pub(crate) hub_sockets: Counter,
     pub(crate) hub_events: Counter,
+    pub(crate) hub_mercure: Counter,
     /// Messages given to them, and those that they did not get, for they were slow.
     pub(crate) hub_delivered: Counter,
     pub(crate) hub_dropped: Counter,

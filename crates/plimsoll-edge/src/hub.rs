@@ -17,11 +17,15 @@ pub(crate) mod hooks;
 pub(crate) mod house;
 mod inbox;
 mod ledger;
+pub(crate) mod mercure;
 pub(crate) mod publish;
 pub(crate) mod redis;
 mod seats;
 pub(crate) mod shared;
+pub(crate) mod sources;
+mod templates;
 pub(crate) mod token;
+mod turns;
 mod view;
 pub(crate) mod visitor;
 pub(crate) mod world;
@@ -47,11 +51,13 @@ use crate::settings::{Fault, ticks};
 use hooks::{Hooks, Links};
 use ledger::Bounds;
 use token::Gate;
-pub(crate) use view::{HubView, SharedView};
+pub(crate) use view::{HubView, SharedView, SourceView};
 use world::World;
 
 /// How much longer than the time-out what was made of messages is waited for, ms.
 const AGGREGATE_MORE_MS: u64 = 5000;
+/// Where Mercure's clients look for a hub (RFC 8615).
+const MERCURE_PATH: &str = "/.well-known/mercure";
 /// Most fragments of a client's message.
 const FRAGMENTS_MAX: u32 = 64;
 
@@ -83,7 +89,12 @@ impl Hub {
         }
         let world = match before {
             // Channels of one order mean nothing in another.
-            Some(before) if before.config.shared == config.shared => Arc::clone(&before.world),
+            Some(before)
+                if before.config.shared == config.shared
+                    && before.config.mercure == config.mercure =>
+            {
+                Arc::clone(&before.world)
+            }
             _ => Arc::new(World::new(config, loops, clock)),
         };
         let before = before.filter(|before| Arc::ptr_eq(&before.world, &world));
@@ -124,6 +135,18 @@ impl Hub {
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
     }
 
+    /// Whether a target is Mercure's.
+    #[inline]
+    pub(crate) fn takes_mercure(&self, target: &str) -> bool {
+        let rest = target.strip_prefix(MERCURE_PATH);
+        self.config.mercure && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))
+    }
+
+    /// A reader of Mercure is about to subscribe to a template; whether there is room for it.
+    pub(crate) fn wants_template(&self, name: &str) -> bool {
+        self.world.want_template(name)
+    }
+
     /// The file that a target asks for, beside the hub: `/live/client.js`.
     #[inline]
     pub(crate) fn file(&self, target: &str) -> Option<&'static client::File> {
@@ -158,6 +181,12 @@ impl Hub {
     /// How many connections users and tokens may have.
     pub(crate) fn bounds(&self) -> Bounds {
         Bounds::new(&self.config, &self.world.ledger)
+    }
+
+    /// Whether pages of the origin that asks are known by name, so that they may bring cookies along.
+    pub(crate) fn trusts(&self, origin: &str) -> bool {
+        let mut origins = self.config.origins.iter();
+        origins.any(|listed| listed.eq_ignore_ascii_case(origin))
     }
 
     /// What a client may have and ask for.

@@ -248,6 +248,21 @@ pub(crate) fn explained(
     }
 }
 
+/// Writes a text that the hub answers with, and nothing behind it.
+pub(crate) fn text(out: &mut Vec<u8>, text: &str, extra: &str, manner: Manner<'_>) {
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\nX-Plimsoll: {}\r\n{extra}",
+        text.len(),
+        Reason::Hub.name()
+    );
+    out.extend_from_slice(head.as_bytes());
+    end_head(out, manner);
+    if !manner.head_only {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
 /// Writes a file that everybody may have and keep for an hour; only its head if the asker has it already.
 pub(crate) fn file(out: &mut Vec<u8>, file: &File, is_known: bool, manner: Manner<'_>) {
     let File {

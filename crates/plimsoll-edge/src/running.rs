@@ -131,7 +131,7 @@ impl From<settings::Fault> for Fault {
     }
 }
 
-type Tell = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 type ReadAgain = Arc<dyn Fn() -> Result<Edge, String> + Send + Sync>;
 
 /// What an edge asks of whoever started it.

@@ -326,21 +326,28 @@ impl Channels {
 
     /// Does one thing that is due, and returns what goes out of it; `None` when nothing more is due.
     pub fn tick(&mut self, now_ms: u64) -> Option<Published> {
+        self.tick_at(now_ms, None)
+    }
+
+    /// The same; what goes out stands at another place of the order than where it was taken.
+    pub fn tick_at(&mut self, now_ms: u64, place: Option<u64>) -> Option<Published> {
         loop {
             let &Reverse((at, slot, epoch)) = self.due.peek()?;
             if at > now_ms {
                 return None;
             }
             self.due.pop();
-            let channel = ChannelRef { slot, epoch };
-            if self.get(channel).is_none() {
+            let reference = ChannelRef { slot, epoch };
+            if self.get(reference).is_none() {
                 continue;
             }
-            let place = &mut self.slots[slot as usize];
-            let rule = self.rules.get(place.rule);
-            match place.take_due(now_ms, rule) {
+            let channel = &mut self.slots[slot as usize];
+            let rule = self.rules.get(channel.rule);
+            match channel.take_due(now_ms, rule) {
                 Due::Send(text, at) => {
                     self.expect_pending(slot);
+                    let at = place.unwrap_or(at);
+                    self.advance(at);
                     return Some(self.send(now_ms, slot, &text, at));
                 }
                 Due::Ask {

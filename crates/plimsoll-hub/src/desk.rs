@@ -444,6 +444,7 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         let bytes = match format {
             Format::WebSocket | Format::Deflated => text_frame(text),
             Format::Sse => Bytes::from(sse::event(None, text)),
+            Format::Mercure => Bytes::from(sse::aside(text)),
         };
         self.audience.say(client, bytes, self.outlet);
     }

@@ -19,7 +19,8 @@
 //! - [`audience::Audience`] holds the clients of one loop and what they subscribed to. Between the two stands only a
 //!   queue; a message that a client was already given when it subscribed is recognized by its offset.
 //! - [`message::Message`] is encoded once, for every way of reading it.
-//! - [`protocol`] is what clients say and are told, [`sse`] how it looks as Server-Sent Events; [`desk::Desk`] does what they
+//! - [`protocol`] is what clients say and are told, [`sse`] how it looks as Server-Sent Events, [`topics`] what Mercure
+//!   calls channels; [`desk::Desk`] does what they
 //!   say.
 
 pub mod audience;
@@ -34,6 +35,7 @@ pub mod protocol;
 pub mod rate;
 pub mod rules;
 pub mod sse;
+pub mod topics;
 
 pub use audience::{Audience, ClientId, Outlet};
 pub use channels::{ChannelRef, Channels, Position, Published, Refusal};

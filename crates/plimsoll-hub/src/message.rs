@@ -6,6 +6,8 @@ use bytes::Bytes;
 use plimsoll_wire::websocket::Opcode;
 use plimsoll_wire::websocket::deflate::Deflater;
 use plimsoll_wire::websocket::frame::{Frame, write};
+use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use crate::channels::{ChannelRef, Position};
 use crate::patch::patch;
@@ -23,6 +25,15 @@ pub enum Format {
     Deflated,
     /// Server-Sent Events.
     Sse,
+    /// Server-Sent Events as Mercure has them.
+    Mercure,
+}
+
+impl Format {
+    /// Whether its clients only read.
+    pub fn is_events(self) -> bool {
+        matches!(self, Self::Sse | Self::Mercure)
+    }
 }
 
 /// What was published, numbered.
@@ -38,6 +49,8 @@ pub struct Message {
     deflated: OnceLock<Bytes>,
     /// A frame that says what has changed, for who has the message of this offset.
     patch: Option<(u64, Bytes)>,
+    /// Rare, so that it takes little room where there is none.
+    mercure: OnceLock<Box<Bytes>>,
 }
 
 /// The message before another, where what has changed is sent.
@@ -97,6 +110,7 @@ impl Message {
             sse: OnceLock::new(),
             deflated: OnceLock::new(),
             patch: None,
+            mercure: OnceLock::new(),
         }
     }
 
@@ -149,6 +163,20 @@ impl Message {
                 sse::event(Some(id), &String::from_utf8_lossy(self.text())).into()
             }),
             Format::Deflated => self.deflated.get_or_init(|| self.deflate(deflater)),
+            Format::Mercure => self.mercure.get_or_init(|| Box::new(self.update().into())),
+        }
+    }
+
+    /// What a reader of Mercure is sent: a string as the text that it stands for, any other JSON as it is.
+    fn update(&self) -> String {
+        let text = String::from_utf8_lossy(self.text());
+        let (false, Ok(said)) = (self.is_notice, serde_json::from_str::<Said<'_>>(&text)) else {
+            return sse::aside(&text);
+        };
+        let id = (self.position.epoch, self.position.offset);
+        match serde_json::from_str::<String>(said.data.get()) {
+            Ok(plain) => sse::update(id, &plain),
+            Err(_) => sse::update(id, said.data.get()),
         }
     }
 
@@ -172,6 +200,13 @@ impl Message {
         write(&mut frame, &packed, None);
         frame.into()
     }
+}
+
+/// What of a message its publisher said.
+#[derive(Deserialize)]
+struct Said<'a> {
+    #[serde(borrow)]
+    data: &'a RawValue,
 }
 
 /// A server's frame with this text.
@@ -222,6 +257,26 @@ mod tests {
             &message.bytes(Format::Sse, &mut None)[..],
             b"id: 7:5\ndata: {\"channel\":\"game-\\\"1\\\"\",\"offset\":5,\"epoch\":7,\"data\":{\"odds\":[1, 2]}}\n\n"
         );
+    }
+
+    #[test]
+    fn readers_of_mercure_get_what_was_published() {
+        let read = |data: &str| {
+            let message = message("a", 5, data);
+            String::from_utf8(message.bytes(Format::Mercure, &mut None).to_vec()).unwrap()
+        };
+        assert_eq!(
+            read(r#"{"odds": [1]}"#),
+            "id: #7:5\ndata: {\"odds\": [1]}\n\n"
+        );
+        assert_eq!(read(r#""one\ntwo""#), "id: #7:5\ndata: one\ndata: two\n\n");
+        let position = Position {
+            epoch: 7,
+            offset: 5,
+        };
+        let notice = Message::notice(CHANNEL, "a", position);
+        let told = notice.bytes(Format::Mercure, &mut None);
+        assert!(told.starts_with(b"event: plimsoll\ndata: {\"subscribed\":\"a\""));
     }
 
     #[test]

@@ -25,26 +25,60 @@ pub fn event(id: Option<(u64, u64)>, text: &str) -> String {
     event
 }
 
-/// The epoch and the offset of a `Last-Event-ID`.
+/// An event as readers of Mercure are sent it: what was published and nothing else. The id is a fragment, as Mercure
+/// wants what a hub gives itself.
+pub fn update((epoch, offset): (u64, u64), data: &str) -> String {
+    let mut event = format!("id: #{epoch}:{offset}\n");
+    put_data(&mut event, data);
+    event
+}
+
+/// What readers of Mercure are told of their subscription. It has a type, so that nobody takes it for an update.
+pub fn aside(text: &str) -> String {
+    let mut event = "event: plimsoll\n".to_owned();
+    put_data(&mut event, text);
+    event
+}
+
+fn put_data(event: &mut String, data: &str) {
+    // A line may end in three ways (9.2.6).
+    let data = data.replace("\r\n", "\n");
+    for line in data.split(['\n', '\r']) {
+        event.extend(["data: ", line, "\n"]);
+    }
+    event.push('\n');
+}
+
+/// The epoch and the offset of a `Last-Event-ID`, with or without the sign of a fragment.
 pub fn last_event_id(value: &str) -> Option<(u64, u64)> {
-    let (epoch, offset) = value.trim().split_once(':')?;
+    let value = value.trim();
+    let (epoch, offset) = value.strip_prefix('#').unwrap_or(value).split_once(':')?;
     Some((epoch.parse().ok()?, offset.parse().ok()?))
 }
 
 /// The channels that a query asks for (`channel=a&channel=b`), at most one more than [`CHANNELS_MAX`].
 pub fn channels(query: &str) -> Vec<String> {
-    query
+    values(query, "channel").take(CHANNELS_MAX + 1).collect()
+}
+
+/// All values of a name in a query, or in a form that is written like one.
+pub fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = String> + 'a {
+    let values = query
         .split('&')
-        .filter_map(|pair| pair.strip_prefix("channel="))
-        .take(CHANNELS_MAX + 1)
-        .map(decoded)
-        .collect()
+        .filter_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
+    values.map(decoded)
 }
 
 /// The token of a query (`token=…`), and where its value stands.
 pub fn token(query: &str) -> Option<&str> {
     let mut pairs = query.split('&');
     pairs.find_map(|pair| pair.strip_prefix("token="))
+}
+
+/// The token of a query as Mercure has it (`authorization=…`), and where its value stands.
+pub fn authorization(query: &str) -> Option<&str> {
+    let mut pairs = query.split('&');
+    pairs.find_map(|pair| pair.strip_prefix("authorization="))
 }
 
 /// A value of a query as it was before it was written so (`application/x-www-form-urlencoded`). What is no escape
@@ -87,11 +121,17 @@ mod tests {
             "id: 7:5\ndata: {\ndata: \"a\":1\ndata: \ndata: }\n\n"
         );
         assert_eq!(event(None, "{}"), "data: {}\n\n");
+        assert_eq!(
+            update((7, 5), "a\r\nb\r\n"),
+            "id: #7:5\ndata: a\ndata: b\ndata: \n\n"
+        );
+        assert_eq!(aside("{}"), "event: plimsoll\ndata: {}\n\n");
     }
 
     #[test]
     fn an_id_comes_back() {
         assert_eq!(last_event_id("7:5"), Some((7, 5)));
+        assert_eq!(last_event_id("#7:5"), Some((7, 5)));
         for wrong in ["", "7", "7:", ":5", "a:b", "-1:2", "7:5:1"] {
             assert_eq!(last_event_id(wrong), None, "{wrong}");
         }

@@ -244,6 +244,31 @@ impl Redis {
     }
 }
 
+/// A NATS server.
+#[derive(Debug)]
+pub struct Nats {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Nats {
+    /// Starts it at an address with lines of its configuration.
+    #[must_use]
+    pub fn start_at(address: SocketAddr, lines: &str) -> Self {
+        let folder = folder();
+        let path = folder.path().join("nats.conf");
+        write(&path, &format!("listen: \"{address}\"\n{lines}\n"));
+        let path = path.display().to_string();
+        let command = ["nats-server", "-c", &path];
+        Self {
+            program: Program::start(folder, &command, "Server is ready"),
+            address,
+        }
+    }
+}
+
 /// Webdis: Redis over HTTP.
 #[derive(Debug)]
 pub struct Webdis {

@@ -2,6 +2,7 @@
 
 mod doors;
 mod fan;
+mod kill;
 mod million;
 pub(crate) mod order;
 mod paper;
@@ -65,6 +66,8 @@ enum Chapter {
     Slow,
     /// Reloads under 10,000 clients
     Reload,
+    /// One of two edges that share a Redis is killed
+    Kill,
     /// 10,000 clients with 100 channels each
     Million,
 }
@@ -112,6 +115,9 @@ pub(super) fn run(arguments: &HubArguments) -> Result<()> {
     }
     if is_wanted(Chapter::Reload) {
         paper.reload(reload::run(&ground, &programs));
+    }
+    if is_wanted(Chapter::Kill) {
+        paper.kill(kill::run(&ground, &programs));
     }
     if is_wanted(Chapter::Million) {
         paper.million(million::run(&ground, &programs));

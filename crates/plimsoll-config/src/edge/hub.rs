@@ -1,6 +1,8 @@
 //! The hub: channels that clients subscribe to.
 
 mod hooks;
+mod redis;
+mod sources;
 mod tokens;
 
 use std::ops::RangeInclusive;
@@ -9,12 +11,13 @@ use std::time::Duration;
 use super::file::{required, token};
 use super::outward::url;
 use super::routes::rate;
-use super::words::{HUB, HUB_CHANNELS, HUB_REDIS, HUB_SHARED};
+use super::words::{HUB, HUB_CHANNELS};
 use super::{Endpoint, Rate};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::{Kind, Node};
 use crate::units;
 pub use hooks::HubHooks;
+pub use sources::{HubSource, HubSourceKind};
 pub use tokens::{HubKey, HubTokens};
 
 /// Most rules for channels.
@@ -53,8 +56,12 @@ pub struct Hub {
     pub channels_max: u32,
     /// Bytes that the histories of all channels may take.
     pub history_bytes_max: u64,
+    /// Whether clients and publishers of Mercure are served.
+    pub mercure: bool,
     /// A Redis whose messages go to channels of the same name.
     pub redis: Option<HubRedis>,
+    /// What else is listened to.
+    pub sources: Vec<HubSource>,
     /// A Redis through which several edges share their channels.
     pub shared: Option<HubShared>,
     /// What an application is asked over HTTP.
@@ -172,7 +179,9 @@ impl Hub {
             compress: false,
             channels_max: 1_000_000,
             history_bytes_max: 64 << 20,
+            mercure: false,
             redis: None,
+            sources: Vec::new(),
             shared: None,
             hooks: None,
             per_user: None,
@@ -275,12 +284,39 @@ fn others(desk: &Desk<'_>, fields: &Fields<'_>, hub: &mut Hub) {
         .get("tokens")
         .and_then(|node| tokens::tokens(desk, node));
     hooks::read(desk, fields, hub);
-    hub.redis = fields.get("redis").and_then(|node| redis(desk, node));
-    hub.shared = fields.get("shared").and_then(|node| shared(desk, node));
-    if let (Some(node), true) = (fields.get("redis"), hub.shared.is_some()) {
-        let valid = "one of the two: publish to any of the edges over HTTP";
-        let fault = "each of the edges that share would publish what it hears from `redis`";
-        desk.fault(node, fault, valid);
+    put(
+        &mut hub.mercure,
+        fields.get("mercure").and_then(|node| desk.switch(node)),
+    );
+    if let (Some(node), true, None) = (fields.get("mercure"), hub.mercure, fields.get("tokens")) {
+        let valid = "`tokens: { secret: … }` beside it, with which publishers sign";
+        desk.fault(node, "whoever asks could publish", valid);
+    }
+    let decides = |hooks: &HubHooks| {
+        hooks.connect.is_some() || hooks.subscribe.is_some() || hooks.publish.is_some()
+    };
+    if let (Some(node), true) = (fields.get("mercure"), hub.mercure)
+        && hub.hooks.as_ref().is_some_and(decides)
+    {
+        let valid = "one of the two: tokens alone, or `hooks` without `mercure`";
+        desk.fault(node, "`hooks` are not asked about Mercure's clients", valid);
+    }
+    hub.redis = fields
+        .get("redis")
+        .and_then(|node| redis::redis(desk, node));
+    hub.shared = fields
+        .get("shared")
+        .and_then(|node| redis::shared(desk, node));
+    if let Some(node) = fields.get("sources") {
+        hub.sources = sources::sources(desk, node);
+    }
+    for word in ["redis", "sources"] {
+        if let (Some(node), true) = (fields.get(word), hub.shared.is_some()) {
+            let valid = "one of the two: publish to any of the edges over HTTP";
+            let fault =
+                format!("each of the edges that share would publish what it hears from `{word}`");
+            desk.fault(node, fault, valid);
+        }
     }
 }
 
@@ -291,103 +327,6 @@ fn at(desk: &Desk<'_>, node: &Node) -> Option<Hub> {
         desk.fault(node, format!("`{path}` is not a path"), Hub::PATH_VALID);
     }
     hub
-}
-
-/// Reads `redis:`, an address or more about it.
-fn redis(desk: &Desk<'_>, node: &Node) -> Option<HubRedis> {
-    let at = |node: &Node| {
-        let (host, port) = redis_address(desk, node)?;
-        Some(HubRedis {
-            host,
-            port,
-            user: None,
-            password: None,
-            patterns: vec!["*".to_owned()],
-        })
-    };
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return at(node);
-    }
-    let fields = desk.fields(node, &HUB_REDIS)?;
-    let (user, password) = credentials(desk, &fields);
-    let patterns = fields.get("channels").map(|node| {
-        let items = desk.one_or_more(node).iter();
-        let items = items.filter_map(|node| desk.word(node, "a pattern such as game-*"));
-        items.collect::<Vec<_>>()
-    });
-    let redis = required(desk, &fields, "address").and_then(at)?;
-    Some(HubRedis {
-        user,
-        password,
-        patterns: patterns.unwrap_or(redis.patterns),
-        ..redis
-    })
-}
-
-/// Reads `shared:`, an address or more about it.
-fn shared(desk: &Desk<'_>, node: &Node) -> Option<HubShared> {
-    let at = |node: &Node| {
-        let (host, port) = redis_address(desk, node)?;
-        Some(HubShared {
-            host,
-            port,
-            user: None,
-            password: None,
-            name: "plimsoll".to_owned(),
-            messages_max: 100_000,
-            bytes_max: 64 << 20,
-        })
-    };
-    if matches!(node.kind, Kind::Scalar { .. }) {
-        return at(node);
-    }
-    let fields = desk.fields(node, &HUB_SHARED)?;
-    let (user, password) = credentials(desk, &fields);
-    let valid = "1 to 100 letters, digits, `-`, `_`, `.` and `:`";
-    let name = fields
-        .get("name")
-        .and_then(|node| Some((node, desk.word(node, valid)?)));
-    let name = name.and_then(|(node, name)| {
-        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
-        let is_name = (1..=100).contains(&name.len()) && name.bytes().all(is_plain);
-        if !is_name {
-            desk.fault(node, format!("`{name}` cannot begin a key"), valid);
-        }
-        is_name.then_some(name)
-    });
-    let messages = count(desk, &fields, "messages", 1..=10_000_000);
-    let bytes = size(desk, &fields, "size", 64 << 10..=64 << 30);
-    let mut shared = required(desk, &fields, "address").and_then(at)?;
-    put(&mut shared.name, name);
-    put(&mut shared.messages_max, messages.map(u64::from));
-    put(&mut shared.bytes_max, bytes);
-    Some(HubShared {
-        user,
-        password,
-        ..shared
-    })
-}
-
-/// Where a Redis is.
-fn redis_address(desk: &Desk<'_>, node: &Node) -> Option<(String, u16)> {
-    let valid = "a host and a port, such as 127.0.0.1:6379";
-    let text = desk.word(node, valid)?;
-    let parts = text.rsplit_once(':');
-    let parts = parts.and_then(|(host, port)| Some((host, port.parse().ok()?)));
-    let Some((host, port)) = parts.filter(|(host, _)| !host.is_empty()) else {
-        desk.fault(node, format!("`{text}` is no address of Redis"), valid);
-        return None;
-    };
-    Some((host.trim_matches(['[', ']']).to_owned(), port))
-}
-
-/// Who asks Redis.
-fn credentials(desk: &Desk<'_>, fields: &Fields<'_>) -> (Option<String>, Option<String>) {
-    let word = |word: &str, valid: &str| fields.get(word).and_then(|node| desk.word(node, valid));
-    if let (Some(node), None) = (fields.get("user"), fields.get("password")) {
-        desk.fault(node, "a user has a password", "`password: …` beside it");
-    }
-    (word("user", "a name"), word("password", "a password"))
 }
 
 fn origins(desk: &Desk<'_>, node: &Node) -> Vec<String> {

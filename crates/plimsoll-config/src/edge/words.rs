@@ -13,7 +13,9 @@ use crate::plan::words::Shape::{
 use crate::plan::words::{Table, word};
 pub(crate) use caching::{CACHE, CACHE_QUERY, DISK, STORE};
 pub(crate) use encryption::{ACME, CERTIFICATE, SERVER_TLS};
-pub(crate) use hub::{HUB, HUB_CHANNELS, HUB_HOOKS, HUB_REDIS, HUB_SHARED, HUB_TOKENS};
+pub(crate) use hub::{
+    HUB, HUB_CHANNELS, HUB_HOOKS, HUB_REDIS, HUB_SHARED, HUB_SOURCES, HUB_TOKENS,
+};
 
 /// The whole file.
 pub(crate) static EDGE: Table = Table {
@@ -529,6 +531,7 @@ pub(crate) static TABLES: [&Table; 37] = [
     &HUB_CHANNELS,
     &HUB_HOOKS,
     &HUB_REDIS,
+    &HUB_SOURCES,
     &HUB_SHARED,
     &HUB_TOKENS,
     &ACCESS,

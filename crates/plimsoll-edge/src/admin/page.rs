@@ -97,8 +97,14 @@ fn hub(hub: &HubView) -> Value {
                 "deliveries": channel.deliveries, "history_bytes": channel.history_bytes,
             })
         });
+    let sources = hub.sources.iter().map(|source| {
+        json!({
+            "source": source.name, "connected": source.is_there, "messages": source.messages,
+            "refused": source.refused, "losses": source.losses,
+        })
+    });
     json!({
-        "websockets": hub.sockets, "sse": hub.events, "channels": hub.channels,
+        "sources": sources.collect::<Vec<_>>(), "websockets": hub.sockets, "sse": hub.events, "mercure": hub.mercure, "channels": hub.channels,
         "history_bytes": hub.history_bytes, "published": hub.published, "conflated": hub.held,
         "messages": hub.messages, "deliveries": hub.delivered, "dropped": hub.dropped,
         "disconnected": hub.disconnected, "recovered": hub.recovered, "unrecovered": hub.unrecovered,

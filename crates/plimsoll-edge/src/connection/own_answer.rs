@@ -177,6 +177,16 @@ impl Connection {
         self.send_own(bytes, after, own, status, reason, line);
     }
 
+    /// An answer that is a text and nothing else; `extra` are whole header lines.
+    pub(super) fn answer_text(&mut self, own: &Own, text: &str, extra: &str, line: &[u8]) {
+        let after = after(own);
+        let mut bytes = self.event_loop.spare_bytes();
+        let date = self.event_loop.date.borrow();
+        own::text(&mut bytes, text, extra, manner(own, after, &date));
+        drop(date);
+        self.send_own(bytes, after, own, 200, Reason::Hub, line);
+    }
+
     /// A file of the hub's.
     pub(super) fn answer_file(&mut self, own: &Own, file: &File, is_known: bool, line: &[u8]) {
         let after = after(own);

@@ -23,15 +23,15 @@ use crate::own::Reason;
 use crate::record::Outcome;
 
 /// Why somebody is not let in.
-struct Refused {
-    status: u16,
-    why: &'static str,
+pub(super) struct Refused {
+    pub(super) status: u16,
+    pub(super) why: &'static str,
     /// Whole header lines.
-    extra: &'static str,
+    pub(super) extra: &'static str,
 }
 
 /// A refusal without more to say.
-fn refused(status: u16, why: &'static str) -> Refused {
+pub(super) fn refused(status: u16, why: &'static str) -> Refused {
     Refused {
         status,
         why,
@@ -51,6 +51,8 @@ impl Connection {
     ) -> bool {
         if hub.takes(head.target) {
             self.visit(head, client, own, hub);
+        } else if hub.takes_mercure(head.target) {
+            self.meet(head, client, own, hub);
         } else if let Some(file) = hub.file(head.target) {
             self.give_file(head, client, own, file);
         } else {
@@ -111,14 +113,37 @@ impl Connection {
         own: &Own,
         hub: &Arc<Hub>,
     ) -> Result<(u16, Arrival), Refused> {
-        if self.is_fragment() {
-            return Err(refused(404, "the hub is no part of a page"));
-        }
         if own.has_body {
             return Err(refused(
                 400,
                 "the hub takes no body; publish at the admin address",
             ));
+        }
+        self.may_come(head, hub)?;
+        let is_socket = head.headers.iter().any(|header| {
+            header.name.eq_ignore_ascii_case("sec-websocket-key")
+                || header.name.eq_ignore_ascii_case("sec-websocket-version")
+        });
+        let mut grant = grant(head, hub)?;
+        let (status, mut arrival) = if is_socket || head.upgrade {
+            (101, socket(head, hub)?)
+        } else {
+            let arrival = self.events(head, hub)?;
+            may_read(hub, &mut grant, &arrival.channels)?;
+            (200, arrival)
+        };
+        arrival.grant = grant;
+        Ok((status, arrival))
+    }
+
+    /// Whether there is room for a client at all, and whether a page may send it.
+    pub(super) fn may_come(
+        &self,
+        head: &RequestHead<'_, '_>,
+        hub: &Arc<Hub>,
+    ) -> Result<(), Refused> {
+        if self.is_fragment() {
+            return Err(refused(404, "the hub is no part of a page"));
         }
         if self.event_loop.is_draining() || self.event_loop.is_full() {
             return Err(Refused {
@@ -141,20 +166,7 @@ impl Connection {
                 "the Origin is not this host, and not among the hub's origins",
             ));
         }
-        let is_socket = head.headers.iter().any(|header| {
-            header.name.eq_ignore_ascii_case("sec-websocket-key")
-                || header.name.eq_ignore_ascii_case("sec-websocket-version")
-        });
-        let mut grant = grant(head, hub)?;
-        let (status, mut arrival) = if is_socket || head.upgrade {
-            (101, socket(head, hub)?)
-        } else {
-            let arrival = self.events(head, hub)?;
-            may_read(hub, &mut grant, &arrival.channels)?;
-            (200, arrival)
-        };
-        arrival.grant = grant;
-        Ok((status, arrival))
+        Ok(())
     }
 
     /// A reader of Server-Sent Events.
@@ -176,38 +188,31 @@ impl Connection {
         if channels.len() > sse::CHANNELS_MAX {
             return Err(refused(400, "at most 100 channels in one request"));
         }
-        let mut said = head.headers.iter();
-        let said = said.find(|header| header.name.eq_ignore_ascii_case("last-event-id"));
-        let said = said.and_then(|header| std::str::from_utf8(header.value).ok());
-        let since = said.and_then(sse::last_event_id);
-        let mut answer = sse::HEAD.as_bytes().to_vec();
-        let date = self.event_loop.date.borrow();
+        let since = value(head, "last-event-id").and_then(sse::last_event_id);
         let allowed = hub.foreign_origin(head).unwrap_or_default();
         let cross = if allowed.is_empty() {
-            ["", "", ""]
+            String::new()
         } else {
-            [
-                "Access-Control-Allow-Origin: ",
-                allowed,
-                "\r\nVary: Origin\r\n",
-            ]
+            format!("Access-Control-Allow-Origin: {allowed}\r\nVary: Origin\r\n")
         };
-        for part in cross
-            .into_iter()
-            .chain(["Date: ", date.as_str(), "\r\n\r\n"])
-        {
-            answer.extend_from_slice(part.as_bytes());
-        }
         Ok(Arrival {
             hub: Arc::clone(hub),
             format: Format::Sse,
-            head: answer,
+            head: self.events_head(&cross),
             channels,
             since: since.map(|(epoch, offset)| Position { epoch, offset }),
             grant: None,
             dialog: None,
             settled: Vec::new(),
         })
+    }
+
+    /// The head of the answer to a reader of events; `extra` are whole header lines.
+    pub(super) fn events_head(&self, extra: &str) -> Vec<u8> {
+        let date = self.event_loop.date.borrow();
+        [sse::HEAD, extra, "Date: ", date.as_str(), "\r\n\r\n"]
+            .concat()
+            .into_bytes()
     }
 
     pub(super) fn tell_of_visit(&mut self, own: &Own, status: u16, line: &[u8]) {
@@ -255,15 +260,14 @@ impl Connection {
 /// What whoever asks may do, by the token of the request: `Authorization: Bearer …`, or `token=…` in the query, for
 /// browsers can say nothing else when they open a stream.
 fn grant(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<Option<Box<Grant>>, Refused> {
-    let Some(gate) = &hub.gate else {
-        return Ok(None);
-    };
-    let mut said = head.headers.iter();
-    let said = said.find(|header| header.name.eq_ignore_ascii_case("authorization"));
-    let said = said.and_then(|header| std::str::from_utf8(header.value).ok());
-    let bearer = said.and_then(|said| said.trim().strip_prefix("Bearer "));
     let query = head.target.split_once('?').map_or("", |(_, query)| query);
-    let Some(token) = bearer.or_else(|| sse::token(query)) else {
+    let token = bearer(head).or_else(|| sse::token(query));
+    admit(hub, token)
+}
+
+/// What a token lets its bearer do, if there is one.
+pub(super) fn admit(hub: &Hub, token: Option<&str>) -> Result<Option<Box<Grant>>, Refused> {
+    let (Some(gate), Some(token)) = (&hub.gate, token) else {
         return Ok(None);
     };
     let token = token.trim();
@@ -274,7 +278,19 @@ fn grant(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<Option<Box<Grant>>, Re
     Ok(Some(Box::new(grant)))
 }
 
-fn unauthorized(why: &'static str) -> Refused {
+/// The token of `Authorization: Bearer …`.
+pub(super) fn bearer<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
+    value(head, "authorization")?.trim().strip_prefix("Bearer ")
+}
+
+/// The first value of a header, if it is text.
+pub(super) fn value<'b>(head: &RequestHead<'_, 'b>, name: &str) -> Option<&'b str> {
+    let mut headers = head.headers.iter();
+    let header = headers.find(|header| header.name.eq_ignore_ascii_case(name))?;
+    std::str::from_utf8(header.value).ok()
+}
+
+pub(super) fn unauthorized(why: &'static str) -> Refused {
     Refused {
         extra: "WWW-Authenticate: Bearer\r\n",
         ..refused(401, why)
@@ -282,7 +298,11 @@ fn unauthorized(why: &'static str) -> Refused {
 }
 
 /// A reader of events has no other way to learn that it may not read: browsers ask again for a stream that ends.
-fn may_read(hub: &Hub, grant: &mut Option<Box<Grant>>, channels: &[String]) -> Result<(), Refused> {
+pub(super) fn may_read(
+    hub: &Hub,
+    grant: &mut Option<Box<Grant>>,
+    channels: &[String],
+) -> Result<(), Refused> {
     if hub
         .hooks
         .as_ref()
@@ -317,9 +337,9 @@ fn may_read(hub: &Hub, grant: &mut Option<Box<Grant>>, channels: &[String]) -> R
 }
 
 /// A target whose token nobody can read.
-fn without_token(target: &str) -> Cow<'_, str> {
+pub(super) fn without_token(target: &str) -> Cow<'_, str> {
     let query = target.split_once('?').map_or("", |(_, query)| query);
-    match sse::token(query) {
+    match sse::token(query).or_else(|| sse::authorization(query)) {
         Some(token) if !token.is_empty() => Cow::Owned(target.replace(token, "-")),
         _ => Cow::Borrowed(target),
     }

@@ -177,6 +177,7 @@ impl House {
     fn count_of(&self, format: Format) -> &crate::figures::Counter {
         match format {
             Format::Sse => &self.figures.hub_events,
+            Format::Mercure => &self.figures.hub_mercure,
             Format::WebSocket | Format::Deflated => &self.figures.hub_sockets,
         }
     }

@@ -67,7 +67,8 @@ async fn end(begun: Result<Begun, Refusal>) -> Result<Value, Refusal> {
     Ok(json!({ "epoch": position.epoch, "offset": position.offset }))
 }
 
-fn status(refusal: Refusal) -> u16 {
+/// The status of an answer to something that was refused.
+pub(super) fn status(refusal: Refusal) -> u16 {
     match refusal {
         Refusal::DataTooLong(_) => 413,
         Refusal::TooOften => 429,

@@ -11,6 +11,7 @@ use plimsoll_config::edge::{HubHooks, HubKey, HubTokens};
 use plimsoll_hub::Refusal;
 use plimsoll_hub::desk::{Rights, Wish};
 use plimsoll_hub::pattern::Pattern;
+use plimsoll_hub::topics::{Selector, bounded};
 use ring::{hmac, signature};
 use serde::Deserialize;
 
@@ -45,6 +46,9 @@ enum Key {
 pub(crate) struct Grant {
     subscribe: Vec<Pattern>,
     publish: Vec<Pattern>,
+    /// What it says to a hub of Mercure: what its bearer may read, and what it may publish at Mercure's door.
+    topics: Vec<Selector>,
+    posts: Vec<Selector>,
     /// Who it is.
     user: Option<Rc<str>>,
     /// Its end, s since 1970.
@@ -66,6 +70,17 @@ struct Claims {
     nbf: Option<f64>,
     aud: Option<Audience>,
     sub: Option<String>,
+    #[serde(default)]
+    subscribe: Vec<String>,
+    #[serde(default)]
+    publish: Vec<String>,
+    #[serde(default)]
+    mercure: Topics,
+}
+
+/// What a token says to a hub of Mercure.
+#[derive(Default, Deserialize)]
+struct Topics {
     #[serde(default)]
     subscribe: Vec<String>,
     #[serde(default)]
@@ -92,6 +107,11 @@ impl Gate {
             audience: config.audience.clone(),
             public: config.public.iter().map(|one| Pattern::new(one)).collect(),
         }
+    }
+
+    /// Whether everybody may read a channel.
+    pub(crate) fn is_public(&self, channel: &str) -> bool {
+        self.public.iter().any(|one| one.matches(channel))
     }
 
     /// What a token lets its bearer do now.
@@ -140,14 +160,20 @@ impl Gate {
         {
             return Err("the token is for another audience");
         }
-        Grant::new(
+        let mut grant = Grant::new(
             claims.sub,
             &claims.subscribe,
             &claims.publish,
             until_s,
             now_s,
-        )
+        )?;
+        grant.add_topics(&claims.mercure)?;
+        Ok(grant)
     }
+}
+
+fn selectors(texts: &[String]) -> Vec<Selector> {
+    texts.iter().map(|one| Selector::new(one)).collect()
 }
 
 impl Key {
@@ -218,10 +244,22 @@ impl Grant {
         Ok(Self {
             subscribe: patterns(subscribe),
             publish: patterns(publish),
+            topics: Vec::new(),
+            posts: Vec::new(),
             user: user.map(Rc::from),
             until_s,
             places: Vec::new(),
         })
+    }
+
+    /// What a token says to a hub of Mercure goes with it.
+    fn add_topics(&mut self, said: &Topics) -> Result<(), &'static str> {
+        if said.subscribe.len().max(said.publish.len()) > PATTERNS_MAX {
+            return Err("there are more than 100 patterns of one kind");
+        }
+        self.topics = selectors(&said.subscribe);
+        self.posts = selectors(&said.publish);
+        Ok(())
     }
 
     /// Everything, for nobody in particular and for ever.
@@ -230,6 +268,8 @@ impl Grant {
         Self {
             subscribe: all(),
             publish: all(),
+            topics: Vec::new(),
+            posts: Vec::new(),
             user: None,
             until_s: f64::INFINITY,
             places: Vec::new(),
@@ -254,6 +294,11 @@ impl Grant {
     /// Who it is.
     pub(super) fn user(&self) -> Option<Rc<str>> {
         self.user.clone()
+    }
+
+    /// Whether its bearer may publish to a topic at Mercure's door.
+    pub(crate) fn may_post(&self, topic: &str) -> bool {
+        self.posts.iter().any(|one| one.matches(topic))
     }
 
     /// How long it lasts, s; `None` when it is over.
@@ -285,26 +330,35 @@ impl Access<'_> {
         self.settled.iter().any(|settled| settled == channel)
     }
 
-    fn has(&self, kind: impl Fn(&Grant) -> &[Pattern], channel: &str) -> bool {
+    /// Whether the token, if it is not over, lets its bearer do something.
+    fn lets(&self, act: impl Fn(&Grant) -> bool) -> bool {
         let grant = self.grant.as_ref();
         let grant = grant.filter(|grant| grant.left_s(self.now_s).is_some());
-        grant.is_some_and(|grant| kind(grant).iter().any(|one| one.matches(channel)))
+        grant.is_some_and(|grant| act(grant))
     }
 }
 
 impl Rights for Access<'_> {
     fn may_subscribe(&self, channel: &str) -> bool {
+        // A template is read by who may read all that it means.
+        let name = bounded(channel);
         let is_public = match self.gate {
-            Some(gate) => gate.public.iter().any(|one| one.matches(channel)),
+            Some(gate) => gate.is_public(&name),
             None => !self.hooks.is_some_and(decide_reading),
         };
-        is_public || self.is_settled(channel) || self.has(|grant| &grant.subscribe, channel)
+        is_public
+            || self.is_settled(channel)
+            || self.lets(|grant| {
+                grant.subscribe.iter().any(|one| one.matches(&name))
+                    || grant.topics.iter().any(|one| one.matches(channel))
+            })
     }
 
     fn may_publish(&self, channel: &str) -> bool {
         let decides = |hooks: &HubHooks| hooks.connect.is_some() || hooks.publish.is_some();
         let is_public = self.gate.is_none() && !self.hooks.is_some_and(decides);
-        is_public || self.is_settled(channel) || self.has(|grant| &grant.publish, channel)
+        let is_meant = |grant: &Grant| grant.publish.iter().any(|one| one.matches(channel));
+        is_public || self.is_settled(channel) || self.lets(is_meant)
     }
 
     fn defers_publications(&self) -> bool {

@@ -6,6 +6,7 @@ use plimsoll_hub::channels::Seen;
 
 use super::{Hub, hooks};
 use crate::figures::{Figures, TimesSum};
+use crate::pool::lock;
 
 /// Channels that are told of one by one.
 const LARGEST: usize = 10;
@@ -13,9 +14,10 @@ const LARGEST: usize = 10;
 /// The hub at one moment. Counts are since the start.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HubView {
-    /// WebSockets, and readers of Server-Sent Events, now.
+    /// WebSockets, readers of Server-Sent Events, and of Mercure, now.
     pub(crate) sockets: u64,
     pub(crate) events: u64,
+    pub(crate) mercure: u64,
     pub(crate) channels: u64,
     /// Bytes of all histories.
     pub(crate) history_bytes: u64,
@@ -40,8 +42,22 @@ pub(crate) struct HubView {
     pub(crate) hooks: Option<(hooks::Seen, u64)>,
     /// What it shares with other edges.
     pub(crate) shared: Option<SharedView>,
+    /// What it listens to.
+    pub(crate) sources: Vec<SourceView>,
     /// The channels with most subscribers.
     pub(crate) largest: Vec<Seen>,
+}
+
+/// A program whose messages go to the hub.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SourceView {
+    pub(crate) name: String,
+    pub(crate) is_there: bool,
+    /// Messages that were published, and those that were not.
+    pub(crate) messages: u64,
+    pub(crate) refused: u64,
+    /// How often it was gone.
+    pub(crate) losses: u64,
 }
 
 /// What a hub shares with those of other edges.
@@ -81,9 +97,13 @@ impl Hub {
             read: shared.counts.read.load(Ordering::Relaxed),
             lost: shared.counts.lost.load(Ordering::Relaxed),
         });
+        let sources = lock(&self.world.sources);
+        seen.sources = sources.iter().map(|source| source.view()).collect();
+        drop(sources);
         for figures in loops {
             seen.sockets += figures.hub_sockets.get();
             seen.events += figures.hub_events.get();
+            seen.mercure += figures.hub_mercure.get();
             seen.delivered += figures.hub_delivered.get();
             seen.dropped += figures.hub_dropped.get();
             seen.disconnected += figures.hub_disconnected.get();

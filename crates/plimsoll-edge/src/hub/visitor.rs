@@ -174,7 +174,7 @@ impl Visitor {
     /// Whether all was said that is said to one that goes.
     fn is_over(&self) -> bool {
         match self.format {
-            Format::Sse => !self.closing.may_send(),
+            Format::Sse | Format::Mercure => !self.closing.may_send(),
             Format::WebSocket | Format::Deflated => self.is_broken || self.closing.is_complete(),
         }
     }
@@ -239,7 +239,7 @@ impl Visitor {
         let user = self.user();
         let speaker = self.house.speaker(self.id, self.format, user.as_deref());
         room.desk(&mut self.house.shards()).retire(&speaker);
-        if self.closing.send() && self.format != Format::Sse {
+        if self.closing.send() && !self.format.is_events() {
             let payload = closing::payload(Some(code), why);
             self.say(room, Opcode::Close, &payload);
         }
@@ -276,7 +276,7 @@ impl Visitor {
 
     /// Takes what it says. A reader of Server-Sent Events has nothing to say.
     fn hear(&mut self, bytes: &mut [u8], room: &mut Room, event_loop: &Rc<EventLoop>) {
-        if self.format == Format::Sse {
+        if self.format.is_events() {
             return;
         }
         let limits = self.house.wire_limits.get();
@@ -414,13 +414,13 @@ impl Visitor {
         };
         let has_moved = std::mem::take(&mut seat.has_moved);
         let is_stuck = is_waiting && !has_moved;
-        let is_silent = self.format != Format::Sse && self.is_asked && !is_waiting;
+        let is_silent = !self.format.is_events() && self.is_asked && !is_waiting;
         if is_stuck && self.was_stuck || is_silent {
             return true;
         }
         self.was_stuck = is_stuck;
         let question = match self.format {
-            Format::Sse => sse::HEARTBEAT.as_bytes(),
+            Format::Sse | Format::Mercure => sse::HEARTBEAT.as_bytes(),
             Format::WebSocket | Format::Deflated => PING,
         };
         if !is_waiting {

@@ -18,6 +18,9 @@ use super::inbox::Inbox;
 use super::ledger::Ledger;
 use super::redis::CATCHING_UP;
 use super::shared::{Asker, Shared};
+use super::sources::Source;
+use super::templates::{Templates, Wanted};
+use super::turns::Turns;
 use super::{rules, size};
 use crate::clock::{self, Clock};
 use crate::pool::lock;
@@ -46,6 +49,11 @@ pub(crate) struct World {
     gathered: Mutex<Vec<Gathered>>,
     /// What it shares with other edges.
     pub(super) shared: Option<Arc<Shared>>,
+    /// The order of all messages, where it keeps one by itself.
+    turns: Option<Turns>,
+    templates: Templates,
+    /// What it listens to.
+    pub(super) sources: Mutex<Vec<Arc<Source>>>,
     pub(super) counts: Counts,
     /// What became of questions to an application.
     pub(super) asked: Arc<hooks::Counts>,
@@ -76,7 +84,7 @@ impl World {
             let channels = Channels::new(rules(config), limits(config), seed, first_epoch, shard);
             Mutex::new(channels)
         });
-        Self {
+        let world = Self {
             clock,
             shards: shards.collect(),
             spread,
@@ -89,10 +97,20 @@ impl World {
                 .shared
                 .clone()
                 .map(|shared| Arc::new(Shared::new(shared))),
+            turns: (config.mercure && config.shared.is_none()).then(Turns::default),
+            templates: Templates::default(),
+            sources: Mutex::default(),
             counts: Counts::default(),
             asked: Arc::default(),
             ledger: Arc::default(),
+        };
+        if world.turns.is_some() {
+            world.begin_anew(Position {
+                epoch: first_epoch,
+                offset: 0,
+            });
         }
+        world
     }
 
     /// A number that no other life of an edge has, unless it began in the same millisecond.
@@ -196,8 +214,9 @@ impl World {
         data: &str,
         place: u64,
     ) -> Result<(), Refusal> {
-        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))
-            .map(drop)
+        self.publish_with(name, |channels| channels.take(now_ms, name, data, place))?;
+        self.copy(now_ms, name, data, place);
+        Ok(())
     }
 
     /// Goes on at another place of the order that edges share, or in another order.
@@ -234,7 +253,74 @@ impl World {
     /// When it is not published.
     pub(super) fn publish(&self, name: &str, data: &str) -> Result<Published, Refusal> {
         let now_ms = self.now_ms();
-        self.publish_with(name, |channels| channels.publish(now_ms, name, data))
+        let Some(turns) = &self.turns else {
+            return self.publish_with(name, |channels| channels.publish(now_ms, name, data));
+        };
+        turns.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                channels.examine(now_ms, name, data)?;
+                channels.take(now_ms, name, data, place)
+            })?;
+            self.copy(now_ms, name, data, place);
+            Ok(published)
+        })
+    }
+
+    /// Publishes what a client offers.
+    fn publish_offer(&self, offer: &Offer<'_>) -> Result<Published, Refusal> {
+        let name = offer.channel;
+        let Some(turns) = &self.turns else {
+            return self.publish_with(name, |channels| offer.publish(channels));
+        };
+        turns.next(|place| {
+            let published = self.publish_with(name, |channels| {
+                offer.examine(channels)?;
+                channels.take(offer.now_ms, name, offer.data, place)
+            })?;
+            self.copy(offer.now_ms, name, offer.data, place);
+            Ok(published)
+        })
+    }
+
+    /// Gives a message to the templates that mean its channel.
+    fn copy(&self, now_ms: u64, channel: &str, data: &str, place: u64) {
+        for name in self.templates.of(channel) {
+            let mut shard = lock(self.shard(&name));
+            let Ok(published) = shard.take(now_ms, &name, data, place) else {
+                continue;
+            };
+            let woken = self.hand_out(&published);
+            let due = shard.next_due();
+            drop(shard);
+            self.wake(woken);
+            if matches!(published, Published::Held) {
+                self.expect(due.unwrap_or(u64::MAX));
+            }
+        }
+    }
+
+    /// Somebody is about to subscribe to a template; whether there is room for it.
+    pub(super) fn want_template(&self, name: &str) -> bool {
+        let want = |place: Option<u64>| {
+            let lives = |name: &str| lock(self.shard(name)).find(name).is_some();
+            let wanted = self.templates.want(self.now_ms(), name, lives);
+            if wanted == Wanted::New {
+                // What came before it may be missing. The order of several edges goes on meanwhile, by one message.
+                let place = place.or_else(|| Some(self.shared.as_ref()?.at() + 1));
+                lock(self.shard(name)).forget(place.unwrap_or_default());
+            }
+            wanted != Wanted::TooMany
+        };
+        match &self.turns {
+            Some(turns) => turns.next(|place| want(Some(place))),
+            None => want(None),
+        }
+    }
+
+    /// Up to where all messages of a shard are in its channels, where they have places in an order.
+    fn read_up_to(&self) -> Option<u64> {
+        let shared = self.shared.as_ref().map(|shared| shared.at());
+        shared.or_else(|| self.turns.as_ref().map(Turns::at))
     }
 
     /// Puts what goes out into the inboxes of the loops that listen; those that must be woken, a bit for each.
@@ -299,33 +385,59 @@ impl World {
 
     /// Lets go out what was made of gathered data.
     pub(super) fn release(&self, gathered: &Gathered, made: Made<'_>) {
-        let mut shard = lock(self.shard(&gathered.name));
-        let released = shard.release(self.now_ms(), gathered, made);
-        let woken = released.map(|published| self.hand_out(&published));
-        let due = shard.next_due();
-        drop(shard);
-        self.wake(woken.unwrap_or_default());
+        let shard = self.shard(&gathered.name);
+        let release = |place| {
+            let mut channels = lock(shard);
+            let released = channels.release(self.now_ms(), gathered, made, place);
+            released.map_or(0, |published| self.hand_out(&published))
+        };
+        // As with what was held: it stands where it goes out.
+        let woken = match &self.turns {
+            Some(turns) => turns.next(|place| release(Some(place))),
+            None => release(None),
+        };
+        let due = lock(shard).next_due();
+        self.wake(woken);
         self.expect(due.unwrap_or(u64::MAX));
     }
 
     /// Does what is due in a shard; when something is next, ms.
     fn tick(&self, shard: &Mutex<Channels>, now_ms: u64) -> Option<u64> {
-        let mut channels = lock(shard);
         let mut woken = 0;
-        while !self.is_behind() {
+        if let Some(turns) = &self.turns {
+            // What was held stands where it goes out: readers of other channels are beyond where it was taken.
+            while !self.is_behind() && is_due(shard, now_ms) {
+                woken |= turns.next(|place| self.tick_at(&mut lock(shard), now_ms, Some(place)));
+            }
+        }
+        let mut channels = lock(shard);
+        while self.turns.is_none() && !self.is_behind() {
             let Some(published) = channels.tick(now_ms) else {
                 break;
             };
-            if let Published::Gathered(gathered) = published {
-                lock(&self.gathered).push(*gathered);
-            } else {
-                woken |= self.hand_out(&published);
-            }
+            woken |= self.hand_on(published);
         }
         let due = channels.next_due();
         drop(channels);
         self.wake(woken);
         due
+    }
+
+    /// Does one thing that is due; the loops that must be woken for it.
+    fn tick_at(&self, channels: &mut Channels, now_ms: u64, place: Option<u64>) -> u64 {
+        let published = channels.tick_at(now_ms, place);
+        published.map_or(0, |published| self.hand_on(published))
+    }
+
+    /// Hands out what goes out, and keeps what somebody is to make a message of; the loops that must be woken.
+    fn hand_on(&self, published: Published) -> u64 {
+        match published {
+            Published::Gathered(gathered) => {
+                lock(&self.gathered).push(*gathered);
+                0
+            }
+            published => self.hand_out(&published),
+        }
     }
 }
 
@@ -346,8 +458,7 @@ impl Shards for FromLoop<'_> {
     fn publish(&mut self, offer: &Offer<'_>) -> Result<Taken, Refusal> {
         let name = offer.channel;
         let Some(shared) = &self.world.shared else {
-            let act = |channels: &mut Channels| offer.publish(channels);
-            return self.world.publish_with(name, act).map(|_| Taken::Done);
+            return self.world.publish_offer(offer).map(|_| Taken::Done);
         };
         offer.examine(&mut lock(self.world.shard(name)))?;
         let asker = Asker {
@@ -361,9 +472,9 @@ impl Shards for FromLoop<'_> {
 
     fn by_name<T>(&mut self, name: &str, act: impl FnOnce(&mut Channels) -> T) -> T {
         let mut shard = lock(self.world.shard(name));
-        if let Some(shared) = &self.world.shared {
+        if let Some(at) = self.world.read_up_to() {
             // What other shards have read counts too: everything up to there is in the channels.
-            shard.advance(shared.at());
+            shard.advance(at);
         }
         act(&mut shard)
     }
@@ -375,6 +486,11 @@ impl Shards for FromLoop<'_> {
             &world.shards[usize::try_from(index).unwrap_or_default()],
         ))
     }
+}
+
+fn is_due(shard: &Mutex<Channels>, now_ms: u64) -> bool {
+    let due = lock(shard).next_due();
+    due.is_some_and(|due| due <= now_ms)
 }
 
 /// A shard's part.

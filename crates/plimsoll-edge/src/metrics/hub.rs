@@ -1,12 +1,16 @@
 //! What is told of the hub.
 
 use super::Page;
-use crate::hub::{HubView, SharedView};
+use crate::hub::{HubView, SharedView, SourceView};
 
 /// Clients, channels, and what became of messages.
 pub(super) fn page(page: &mut Page, hub: &HubView) {
     page.family("hub_connections", "gauge", "Clients of the hub now");
-    for (kind, count) in [("websocket", hub.sockets), ("sse", hub.events)] {
+    for (kind, count) in [
+        ("websocket", hub.sockets),
+        ("sse", hub.events),
+        ("mercure", hub.mercure),
+    ] {
         page.line("hub_connections", &[("kind", kind)], count);
     }
     let gauges = [
@@ -65,6 +69,7 @@ pub(super) fn page(page: &mut Page, hub: &HubView) {
     if let Some((asked, waiting)) = &hub.hooks {
         hooks(page, asked, *waiting);
     }
+    sources(page, &hub.sources);
     if let Some(shared) = &hub.shared {
         sharing(page, shared);
     }
@@ -107,6 +112,46 @@ fn hooks(page: &mut Page, asked: &[(&str, &str, u64)], waiting: u64) {
     for (hook, answer, count) in asked {
         let labels = [("hook", *hook), ("answer", *answer)];
         page.line("hub_hooks_total", &labels, *count);
+    }
+}
+
+/// One of a source's counts.
+type Count = fn(&SourceView) -> u64;
+
+/// What the hub listens to, by name.
+fn sources(page: &mut Page, sources: &[SourceView]) {
+    if sources.is_empty() {
+        return;
+    }
+    let help = "Whether a source of the hub's messages is there";
+    page.family("hub_source_connected", "gauge", help);
+    for source in sources {
+        let labels = [("source", source.name.as_str())];
+        page.line("hub_source_connected", &labels, u64::from(source.is_there));
+    }
+    let counters: [(&str, &str, Count); 3] = [
+        (
+            "hub_source_messages",
+            "Messages of a source that were published",
+            |source| source.messages,
+        ),
+        (
+            "hub_source_refused",
+            "Messages of a source that were not, for the hub does not take such",
+            |source| source.refused,
+        ),
+        (
+            "hub_source_losses",
+            "How often a source was gone",
+            |source| source.losses,
+        ),
+    ];
+    for (name, help, count) in counters {
+        page.family(name, "counter", help);
+        for source in sources {
+            let labels = [("source", source.name.as_str())];
+            page.line(&format!("{name}_total"), &labels, count(source));
+        }
     }
 }
 

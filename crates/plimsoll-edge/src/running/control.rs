@@ -48,6 +48,8 @@ pub(crate) struct Control {
     pub(crate) hub_changed: Notify,
     /// It may listen elsewhere.
     pub(crate) redis_changed: Notify,
+    /// It may listen to other sources.
+    pub(crate) sources_changed: Notify,
     /// It may share another Redis.
     pub(crate) shared_changed: Notify,
     pub(crate) challenges: Arc<Challenges>,
@@ -83,6 +85,7 @@ impl Control {
             disk_changed: Notify::new(),
             hub_changed: Notify::new(),
             redis_changed: Notify::new(),
+            sources_changed: Notify::new(),
             shared_changed: Notify::new(),
             challenges,
         }
@@ -219,6 +222,7 @@ impl Control {
         self.disk_changed.notify_one();
         self.hub_changed.notify_one();
         self.redis_changed.notify_one();
+        self.sources_changed.notify_one();
         self.shared_changed.notify_one();
         Ok(told)
     }

@@ -3,9 +3,11 @@
 mod abuse;
 mod events;
 mod hooks;
+mod mercure;
 mod redis;
 mod shared;
 mod slow;
+mod sources;
 mod staying;
 mod tokens;
 

@@ -45,12 +45,13 @@ impl Channels {
     }
 
     /// What was made of gathered data goes out, unless it comes too late. What is no JSON, or longer than the channel
-    /// allows, counts as [`Made::Failed`].
+    /// allows, counts as [`Made::Failed`]. `place` is where it stands in the order, if not where it was taken.
     pub fn release(
         &mut self,
         now_ms: u64,
         gathered: &Gathered,
         made: Made<'_>,
+        place: Option<u64>,
     ) -> Option<Published> {
         let ChannelRef { slot, .. } = gathered.channel;
         self.get(gathered.channel)?;
@@ -66,6 +67,8 @@ impl Channels {
             Made::Message(text) if text.len() <= len_max && check_json(text).is_ok() => text.trim(),
             Made::Message(_) | Made::Failed => newest.as_str(),
         };
+        let at = place.unwrap_or(at);
+        self.advance(at);
         Some(self.send(now_ms, slot, text, at))
     }
 }

@@ -78,6 +78,13 @@ impl Channels {
         }
     }
 
+    /// Messages up to here may be missing in channels that begin now.
+    pub fn forget(&mut self, place: u64) {
+        if let Some(order) = &mut self.order {
+            order.forget(place);
+        }
+    }
+
     /// Whether something may be given to the order: everything that [`Channels::publish`] asks.
     ///
     /// # Errors

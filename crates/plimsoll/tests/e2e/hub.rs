@@ -48,14 +48,14 @@ const CLIENT_PAGE: &str = r#"<!doctype html><title>hub</title><script type="modu
 </script>"#;
 
 /// Hands on connections to an edge, until it is told to cut them.
-struct Cable {
-    address: SocketAddr,
+pub(crate) struct Cable {
+    pub(crate) address: SocketAddr,
     ends: Arc<Mutex<Vec<TcpStream>>>,
     is_cut: Arc<AtomicBool>,
 }
 
 impl Cable {
-    fn to(edge: SocketAddr) -> Self {
+    pub(crate) fn to(edge: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let cable = Self {
             address: listener.local_addr().unwrap(),
@@ -84,20 +84,20 @@ impl Cable {
         cable
     }
 
-    fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.is_cut.store(true, Ordering::SeqCst);
         for end in self.ends.lock().unwrap().drain(..) {
             let _ = end.shutdown(Shutdown::Both);
         }
     }
 
-    fn mend(&self) {
+    pub(crate) fn mend(&self) {
         self.is_cut.store(false, Ordering::SeqCst);
     }
 }
 
 /// Serves the page, and hands on what it reports.
-fn site(page: &'static str) -> (SocketAddr, Receiver<(String, Value)>) {
+pub(crate) fn site(page: &str) -> (SocketAddr, Receiver<(String, Value)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, reports) = sync_channel(100);
@@ -157,7 +157,7 @@ fn site(page: &'static str) -> (SocketAddr, Receiver<(String, Value)>) {
 }
 
 /// A browser that ends with the test.
-struct Chromium {
+pub(crate) struct Chromium {
     child: Child,
     _profile: tempfile::TempDir,
 }
@@ -169,7 +169,7 @@ impl Drop for Chromium {
     }
 }
 
-fn browse(url: &str) -> Chromium {
+pub(crate) fn browse(url: &str) -> Chromium {
     let profile = tempfile::tempdir().unwrap();
     let child = Command::new("chromium")
         .arg(format!("--user-data-dir={}", profile.path().display()))
@@ -211,7 +211,10 @@ fn publish(admin: SocketAddr, token: &str, body: &Value) -> String {
 }
 
 /// Waits until these were reported, in any order among other reports.
-fn wait_for(reports: &Receiver<(String, Value)>, awaited: &[&str]) -> Vec<(String, Value)> {
+pub(crate) fn wait_for(
+    reports: &Receiver<(String, Value)>,
+    awaited: &[&str],
+) -> Vec<(String, Value)> {
     let mut heard: Vec<(String, Value)> = Vec::new();
     while !awaited
         .iter()

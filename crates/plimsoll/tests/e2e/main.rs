@@ -19,6 +19,7 @@ mod hub_shared;
 mod import;
 mod kill;
 mod limit;
+mod mercure;
 mod nginx;
 mod plan;
 mod process;

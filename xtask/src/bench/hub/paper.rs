@@ -1,12 +1,14 @@
 //! The tables of the hub's page.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use anyhow::Result;
 
 use super::Outcome;
 use super::doors;
 use super::fan::{self, Fan, INTERVAL_MS, MESSAGE_LEN};
+use super::kill;
 use super::million::{self, CHANNELS_EACH};
 use super::reload::{self, RELOADS};
 use super::slow::{self, Policy, STOPPED, WAITING_MAX};
@@ -24,6 +26,9 @@ const WHOLE: f64 = 1.0 - 1e-12;
 const CONFLATED_P99_MAX: f64 = 300.0;
 /// By how much the stopped may slow the others.
 const SLOWED_MAX: f64 = 1.1;
+
+/// How long those may be away whose edge is killed.
+const BACK_MAX: Duration = Duration::from_secs(5);
 
 /// The page under way.
 pub(super) struct Paper {
@@ -282,6 +287,40 @@ impl Paper {
             }),
             moved.map(|moved| moved.median < SLOWED_MAX && is_bounded && are_treated),
         );
+    }
+
+    pub(super) fn kill(&mut self, seen: Result<kill::Seen>) {
+        let what = format!(
+            "two edges and Redis, one killed under {} readers and {} messages a second: all back within 5 s, every message \
+             recovered or its loss told",
+            kill::READERS,
+            kill::PER_SECOND
+        );
+        match seen {
+            Ok(seen) => self.page.ask(
+                &what,
+                &format!(
+                    "{} readers back within {:.2} s; of {} messages for each of {} lost {}, told of none {}, doubled {}",
+                    seen.moved,
+                    seen.back.as_secs_f64(),
+                    seen.messages,
+                    kill::READERS,
+                    seen.lost,
+                    seen.untold,
+                    seen.doubled
+                ),
+                Some(
+                    seen.moved >= kill::READERS / 2
+                        && seen.back <= BACK_MAX
+                        && seen.untold == 0
+                        && seen.doubled == 0,
+                ),
+            ),
+            Err(error) => {
+                self.failure(&format!("one of two edges killed: {error:#}"));
+                self.page.ask(&what, "not measured", None);
+            }
+        }
     }
 
     pub(super) fn reload(&mut self, seen: Result<reload::Seen>) {

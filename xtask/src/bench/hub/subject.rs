@@ -43,6 +43,7 @@ impl Programs {
             ("nchan", NCHAN, "libnginx-mod-nchan"),
             ("node", "/usr/bin/node", "nodejs"),
             ("npm", "/usr/bin/npm", "npm"),
+            ("redis-server", "/usr/bin/redis-server", "redis-server"),
         ]
         .into_iter()
         .filter(|(program, file, _)| !prepare::is_installed(program) && !Path::new(file).is_file())
@@ -73,6 +74,7 @@ impl Programs {
             package("bun"),
             debian_version("libnginx-mod-nchan").map(|version| format!("nchan {version}")),
             version("nginx", "-v"),
+            version("redis-server", "--version"),
             package("ws"),
             version("node", "--version").map(|version| format!("node {version}")),
         ]

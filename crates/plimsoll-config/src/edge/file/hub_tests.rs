@@ -4,7 +4,8 @@ use std::time::Duration;
 use super::read;
 use super::tests::{Folder, look_up};
 use crate::edge::{
-    Edge, Endpoint, Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSlow, HubTokens, Rate,
+    Edge, Endpoint, Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSlow, HubSource,
+    HubSourceKind, HubTokens, Rate,
 };
 
 fn read_text(text: &str) -> Result<Edge, String> {
@@ -82,6 +83,18 @@ fn a_path_is_enough() {
     assert_eq!(edge.unwrap().routes.len(), 1);
 }
 
+fn source(host: &str, port: u16) -> HubSource {
+    HubSource {
+        kind: HubSourceKind::Nats,
+        host: host.to_owned(),
+        port,
+        user: None,
+        password: None,
+        names: Vec::new(),
+        channel: "*".to_owned(),
+    }
+}
+
 #[test]
 fn every_word_of_the_hub_has_its_meaning() {
     let edge = read_text(
@@ -153,6 +166,53 @@ fn every_word_of_the_hub_has_its_meaning() {
         ..Hub::at("/live").unwrap()
     };
     assert_eq!(hub, expected);
+}
+
+#[test]
+fn sources_are_read() {
+    let edge = read_text(
+        "hub:\n  path: /live\n  sources:\n  \
+           - { redis_stream: 'r:6379', listen: [updates, more], group: edge-1 }\n  \
+           - { nats: 'n:4222', listen: game.>, channel: live-*, user: u, password: p }\n  \
+           - { postgres: 'p:5432', listen: odds, user: app, database: shop }\n",
+    );
+    let expected = vec![
+        HubSource {
+            kind: HubSourceKind::RedisStream {
+                group: "edge-1".to_owned(),
+            },
+            names: vec!["updates".to_owned(), "more".to_owned()],
+            ..source("r", 6379)
+        },
+        HubSource {
+            user: Some("u".to_owned()),
+            password: Some("p".to_owned()),
+            names: vec!["game.>".to_owned()],
+            channel: "live-*".to_owned(),
+            ..source("n", 4222)
+        },
+        HubSource {
+            kind: HubSourceKind::Postgres {
+                database: "shop".to_owned(),
+            },
+            user: Some("app".to_owned()),
+            names: vec!["odds".to_owned()],
+            ..source("p", 5432)
+        },
+    ];
+    assert_eq!(edge.unwrap().hub.unwrap().sources, expected);
+    assert_eq!(expected[1].channel_of("a*"), "live-a*");
+}
+
+#[test]
+fn mercure_is_served_with_tokens() {
+    let secret = "0123456789abcdef0123456789abcdef";
+    let hub = |text: &str| read_text(&format!("hub: {{ path: /live, {text} }}"));
+    let both = format!("mercure: true, tokens: {{ secret: {secret} }}");
+    assert!(hub(&both).unwrap().hub.unwrap().mercure);
+    assert!(!hub("mercure: false").unwrap().hub.unwrap().mercure);
+    let told = hub("mercure: true").unwrap_err();
+    assert!(told.contains("whoever asks could publish"), "{told}");
 }
 
 #[test]
@@ -272,7 +332,10 @@ fn what_no_application_can_be_asked_is_named() {
 #[test]
 fn what_makes_no_hub_is_named() {
     for (text, fault) in [
-        ("{ path: /live, shared: localhost }", "no address of Redis"),
+        (
+            "{ path: /live, shared: localhost }",
+            "`localhost` is no address",
+        ),
         (
             "{ path: /live, shared: { name: a } }",
             "`address` is missing",
@@ -294,7 +357,10 @@ fn what_makes_no_hub_is_named() {
         ("{ origins: '*' }", "`path` is missing"),
         ("{ path: /live, origins: a.example }", "is not an origin"),
         ("{ path: /live, publish_token: short }", "not a token"),
-        ("{ path: /live, redis: localhost }", "no address of Redis"),
+        (
+            "{ path: /live, redis: localhost }",
+            "`localhost` is no address",
+        ),
         (
             "{ path: /live, redis: { address: 'a:1', user: x } }",
             "a user has a password",
@@ -327,4 +393,45 @@ fn what_makes_no_hub_is_named() {
     }
     let told = read_text("hub: /live\npools: {}").unwrap_err();
     assert!(told.contains("there is no pool"), "{told}");
+}
+
+#[test]
+fn what_makes_no_source_is_named() {
+    for (text, fault) in [
+        (
+            "{ path: /live, sources: [{ nats: 'a:1', listen: a }], shared: 'a:1' }",
+            "what it hears from `sources`",
+        ),
+        (
+            "{ path: /live, sources: [{ nats: 'a:1' }] }",
+            "`listen` is missing",
+        ),
+        (
+            "{ path: /live, sources: [{ listen: a }] }",
+            "what it is is not said",
+        ),
+        (
+            "{ path: /live, sources: [{ nats: 'a:1', postgres: 'a:1', listen: a }] }",
+            "postgres",
+        ),
+        (
+            "{ path: /live, sources: [{ nats: 'a:1', listen: a, group: b }] }",
+            "`group` is a word of `redis_stream`",
+        ),
+        (
+            "{ path: /live, sources: [{ nats: 'a:1', listen: a b }] }",
+            "`a b` cannot be listened to",
+        ),
+        (
+            "{ path: /live, sources: [{ nats: 'a:1', listen: a, user: u }] }",
+            "a user has a password",
+        ),
+        (
+            "{ path: /live, sources: [{ nats: 'a:1', listen: a }, { nats: 'a:1', listen: a }] }",
+            "written twice",
+        ),
+    ] {
+        let told = read_text(&format!("hub: {text}")).unwrap_err();
+        assert!(told.contains(fault), "{text}: {told}");
+    }
 }

@@ -87,9 +87,19 @@ pub(crate) static HUB: Table = Table {
             "Bytes that the histories of all channels may take, 64KiB to 64GiB; 64MiB."
         ),
         word!(
+            "mercure",
+            Switch,
+            "Browsers and publishers that speak Mercure are served at `/.well-known/mercure`, by the same tokens; false."
+        ),
+        word!(
             "redis",
             Either(&[Text, Of(&HUB_REDIS)]),
             "A Redis whose published messages go to channels of the same name: its address, or more about it; none."
+        ),
+        word!(
+            "sources",
+            ListOf(&Of(&HUB_SOURCES)),
+            "What else is listened to: streams of Redis, subjects of NATS, notifications of PostgreSQL; none."
         ),
         word!(
             "shared",
@@ -204,6 +214,51 @@ pub(crate) static HUB_REDIS: Table = Table {
             "channels",
             OneOrMore(&Text),
             "Patterns of its channels, as `PSUBSCRIBE` takes them; `*`. What two of them mean comes twice."
+        ),
+    ],
+};
+
+/// What else is listened to.
+pub(crate) static HUB_SOURCES: Table = Table {
+    name: "hub_sources",
+    meaning: "A program whose messages go to the hub: one of `redis_stream`, `nats`, `postgres`. Data that is no JSON becomes a string. It is tried again until it is there.",
+    words: &[
+        word!(
+            "redis_stream",
+            Text,
+            "Host and port of a Redis: `127.0.0.1:6379`. Entries (`XADD`) have fields `data` and, if it is not the key, `channel`; without `data`, all fields become an object. What is added while the edge is away comes when it is back."
+        ),
+        word!(
+            "nats",
+            Text,
+            "Host and port of a NATS server: `127.0.0.1:4222`, without TLS. What is published while the connection is gone is lost."
+        ),
+        word!(
+            "postgres",
+            Text,
+            "Host and port of a PostgreSQL: `127.0.0.1:5432`, without TLS (`NOTIFY`, at most 8,000 bytes). What is notified while the connection is gone is lost."
+        ),
+        word!(
+            "listen",
+            OneOrMore(&Text),
+            "Keys of streams, subjects (`game.>`), or channels of `NOTIFY`."
+        ),
+        word!(
+            "channel",
+            Text,
+            "The hub's channel; `*` stands for the source's name; `*`."
+        ),
+        word!("user", Text, "Who listens; for PostgreSQL `postgres`."),
+        word!(
+            "password",
+            Text,
+            "What is asked for: `{{ env('NATS_PASSWORD') }}`; for NATS without `user`, a token."
+        ),
+        word!("database", Text, "The database of PostgreSQL; `postgres`."),
+        word!(
+            "group",
+            Text,
+            "The consumer group in which Redis keeps how far this edge is, each edge its own; `plimsoll`."
         ),
     ],
 };

@@ -28,7 +28,7 @@ pub(in crate::hub) struct Place<'a> {
 ///
 /// # Errors
 /// In words.
-pub(super) async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
+pub(in crate::hub) async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
     let connected = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
     let stream = connected
         .map_err(|_| format!("no connection within {PATIENCE:?}"))?

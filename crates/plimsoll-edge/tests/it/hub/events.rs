@@ -9,7 +9,7 @@ use super::{live, only_hub, publish};
 use crate::support::{Afloat, connect, metric, read_until, start};
 
 /// curl, which shows events as they come, and ends with the test.
-struct Curl {
+pub(super) struct Curl {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
@@ -22,7 +22,7 @@ impl Drop for Curl {
 }
 
 impl Curl {
-    fn open(url: &str, arguments: &[&str]) -> Self {
+    pub(super) fn open(url: &str, arguments: &[&str]) -> Self {
         let mut child = Command::new("curl")
             .args(["-sS", "-N", "-k", "--max-time", "60"])
             .args(arguments)
@@ -36,15 +36,23 @@ impl Curl {
 
     /// The next event: its id, and its data.
     fn hear(&mut self) -> (String, Value) {
-        let (mut id, mut data) = (String::new(), String::new());
+        let (id, data) = self.hear_text();
+        (id, serde_json::from_str(&data).unwrap())
+    }
+
+    /// The next event: its id, or its type where it has none, and the lines of its data.
+    pub(super) fn hear_text(&mut self) -> (String, String) {
+        let (mut id, mut data) = (String::new(), Vec::new());
         for line in self.lines.by_ref() {
             let line = line.unwrap();
             if let Some(rest) = line.strip_prefix("id: ") {
                 rest.clone_into(&mut id);
+            } else if let Some(rest) = line.strip_prefix("event: ") {
+                rest.clone_into(&mut id);
             } else if let Some(rest) = line.strip_prefix("data: ") {
-                data.push_str(rest);
+                data.push(rest.to_owned());
             } else if line.is_empty() && !data.is_empty() {
-                return (id, serde_json::from_str(&data).unwrap());
+                return (id, data.join("\n"));
             }
         }
         panic!("no event");

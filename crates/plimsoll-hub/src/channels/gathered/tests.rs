@@ -62,25 +62,32 @@ fn what_is_made_of_an_interval_goes_out() {
     }
     // Nothing is asked, nor sent, before the answer is there.
     assert!(channels.tick(10).is_none());
-    let message = channels.release(10, &first, Made::Message(" \"one\" "));
+    let message = channels.release(10, &first, Made::Message(" \"one\" "), None);
     assert_eq!(sent(message), "1 \"one\"");
     assert!(
-        channels.release(11, &first, Made::Failed).is_none(),
+        channels.release(11, &first, Made::Failed, None).is_none(),
         "twice"
     );
     assert!(channels.tick(104).is_none(), "the interval is not over");
     let second = asked(&mut channels, 105);
     assert_eq!(second.items, "[2,{\"b\": 3}]");
-    assert!(channels.release(106, &second, Made::Nothing).is_none());
+    assert!(
+        channels
+            .release(106, &second, Made::Nothing, None)
+            .is_none()
+    );
     hold(&mut channels, 107, "4");
     let third = asked(&mut channels, 205);
-    assert_eq!(sent(channels.release(206, &third, Made::Failed)), "2 4");
+    assert_eq!(
+        sent(channels.release(206, &third, Made::Failed, None)),
+        "2 4"
+    );
     // What is no message counts as none.
     for (now, made) in [(306, "{"), (407, "\"longer than may be sent\"")] {
         hold(&mut channels, now, "5");
         hold(&mut channels, now, "6");
         let gathered = asked(&mut channels, now);
-        let message = channels.release(now, &gathered, Made::Message(made));
+        let message = channels.release(now, &gathered, Made::Message(made), None);
         assert!(sent(message).ends_with(" 6"));
     }
 }
@@ -94,13 +101,17 @@ fn who_never_answers_is_not_waited_for() {
     let until = PATIENCE_MS;
     assert!(channels.tick(until - 1).is_none());
     assert_eq!(sent(channels.tick(until)), "1 1");
-    assert!(channels.release(until, &late, Made::Message("3")).is_none());
+    assert!(
+        channels
+            .release(until, &late, Made::Message("3"), None)
+            .is_none()
+    );
     let next = asked(&mut channels, INTERVAL_MS);
     assert_eq!(next.items, "[2]");
     // A channel that nobody subscribes to lives until what it waits for is there, and then until its history is old.
     assert_eq!(channels.len(), 1);
     assert_eq!(
-        sent(channels.release(INTERVAL_MS, &next, Made::Message("4"))),
+        sent(channels.release(INTERVAL_MS, &next, Made::Message("4"), None)),
         "2 4"
     );
     while channels.tick(1_000_000).is_some() {}
@@ -139,7 +150,8 @@ fn who_comes_meanwhile_gets_what_was_waited_for_where_hubs_share() {
     };
     let subscription = channels.subscribe(0, "a", None, subscriber).unwrap();
     assert_eq!(subscription.position.offset, 0);
-    let Some(Published::Sent(message, _)) = channels.release(1, &gathered, Made::Failed) else {
+    let Some(Published::Sent(message, _)) = channels.release(1, &gathered, Made::Failed, None)
+    else {
         panic!("it goes out");
     };
     assert_eq!(message.offset(), 2);
@@ -150,5 +162,9 @@ fn who_comes_meanwhile_gets_what_was_waited_for_where_hubs_share() {
         epoch: 8,
         offset: 0,
     });
-    assert!(channels.release(101, &gathered, Made::Failed).is_none());
+    assert!(
+        channels
+            .release(101, &gathered, Made::Failed, None)
+            .is_none()
+    );
 }

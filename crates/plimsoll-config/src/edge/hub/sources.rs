@@ -1,0 +1,171 @@
+//! Where messages of the hub come from besides publishers who ask for it.
+
+use super::super::file::required;
+use super::super::words::HUB_SOURCES;
+use super::redis::host_and_port;
+use crate::plan::desk::{Desk, Fields};
+use crate::plan::tree::Node;
+
+/// Most sources.
+const SOURCES_MAX: usize = 16;
+/// Most names that are listened to at one source.
+const NAMES_MAX: usize = 100;
+
+/// A program that is listened to, and how what it calls something becomes the name of a channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubSource {
+    /// What it is.
+    pub kind: HubSourceKind,
+    /// Its name or number.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// Who listens.
+    pub user: Option<String>,
+    /// What it asks for.
+    pub password: Option<String>,
+    /// Keys of streams, subjects or channels.
+    pub names: Vec<String>,
+    /// The hub's channel; a star stands for what the source calls it.
+    pub channel: String,
+}
+
+/// What is listened to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HubSourceKind {
+    /// Streams of Redis.
+    RedisStream {
+        /// The consumer group in which Redis keeps how far this edge is.
+        group: String,
+    },
+    /// Subjects of NATS.
+    Nats,
+    /// Notifications of PostgreSQL.
+    Postgres {
+        /// The database.
+        database: String,
+    },
+}
+
+impl HubSource {
+    /// The hub's channel for a name of the source.
+    pub fn channel_of(&self, name: &str) -> String {
+        self.channel.replacen('*', name, 1)
+    }
+
+    /// What it is called where it is told of.
+    pub fn title(&self) -> String {
+        let kind = match self.kind {
+            HubSourceKind::RedisStream { .. } => "Redis",
+            HubSourceKind::Nats => "NATS",
+            HubSourceKind::Postgres { .. } => "PostgreSQL",
+        };
+        format!("{kind} at {}:{}", self.host, self.port)
+    }
+}
+
+/// Reads `sources:`.
+pub(super) fn sources(desk: &Desk<'_>, node: &Node) -> Vec<HubSource> {
+    let items = desk.list(node, "sources");
+    if items.len() > SOURCES_MAX {
+        let valid = format!("at most {SOURCES_MAX}; one may listen to several names");
+        desk.fault(node, "there are too many sources", valid);
+    }
+    let all: Vec<_> = items.iter().filter_map(|item| source(desk, item)).collect();
+    for (at, one) in all.iter().enumerate() {
+        if all[..at].contains(one) {
+            desk.fault(
+                node,
+                "a source is written twice",
+                "each once: every message would come twice",
+            );
+        }
+    }
+    all
+}
+
+fn source(desk: &Desk<'_>, node: &Node) -> Option<HubSource> {
+    let fields = desk.fields(node, &HUB_SOURCES)?;
+    let kinds = ["redis_stream", "nats", "postgres"];
+    let (kind, address) = desk.exactly_one(&fields, &kinds)?;
+    let word = |name: &str, valid: &str| fields.get(name).and_then(|node| desk.word(node, valid));
+    let (example, is_names) = match kind.text.as_str() {
+        "redis_stream" => ("127.0.0.1:6379", "keys of streams: `updates`"),
+        "nats" => ("127.0.0.1:4222", "subjects: `game.>`"),
+        _ => ("127.0.0.1:5432", "channels of NOTIFY: `updates`"),
+    };
+    let place = host_and_port(desk, address, example);
+    let names = required(desk, &fields, "listen").map(|node| names(desk, node, is_names));
+    let channel = word(
+        "channel",
+        "a name in which `*` stands for the source's: `live-*`",
+    );
+    let kind = match kind.text.as_str() {
+        "redis_stream" => HubSourceKind::RedisStream {
+            group: word("group", "a name").unwrap_or_else(|| "plimsoll".to_owned()),
+        },
+        "nats" => HubSourceKind::Nats,
+        _ => HubSourceKind::Postgres {
+            database: word("database", "a name").unwrap_or_else(|| "postgres".to_owned()),
+        },
+    };
+    only_for(
+        desk,
+        &fields,
+        "group",
+        matches!(kind, HubSourceKind::RedisStream { .. }),
+        "redis_stream",
+    );
+    only_for(
+        desk,
+        &fields,
+        "database",
+        matches!(kind, HubSourceKind::Postgres { .. }),
+        "postgres",
+    );
+    let user = word("user", "a name");
+    let password = word("password", "a password");
+    let may_trust = matches!(kind, HubSourceKind::Postgres { .. });
+    if let (Some(node), None, false) = (fields.get("user"), fields.get("password"), may_trust) {
+        desk.fault(node, "a user has a password", "`password: …` beside it");
+    }
+    let (host, port) = place?;
+    Some(HubSource {
+        kind,
+        host,
+        port,
+        user,
+        password,
+        names: names?,
+        channel: channel.unwrap_or_else(|| "*".to_owned()),
+    })
+}
+
+/// A word that means nothing at other sources.
+fn only_for(desk: &Desk<'_>, fields: &Fields<'_>, name: &str, is_meant: bool, kind: &str) {
+    if let (Some(node), false) = (fields.get(name), is_meant) {
+        let fault = format!("`{name}` is a word of `{kind}`");
+        desk.fault(node, fault, format!("leave it out, or listen to `{kind}`"));
+    }
+}
+
+fn names(desk: &Desk<'_>, node: &Node, valid: &str) -> Vec<String> {
+    let items = desk.one_or_more(node);
+    if items.len() > NAMES_MAX {
+        desk.fault(
+            node,
+            "too much is listened to at once",
+            format!("at most {NAMES_MAX}"),
+        );
+    }
+    let read = |item: &Node| {
+        let name = desk.word(item, valid)?;
+        let is_name =
+            name.len() <= 200 && !name.contains(|one: char| one.is_control() || one == ' ');
+        if !is_name {
+            desk.fault(item, format!("`{name}` cannot be listened to"), valid);
+        }
+        is_name.then_some(name)
+    };
+    items.iter().filter_map(read).collect()
+}

@@ -1,0 +1,337 @@
+//! Requests of Mercure's clients: those who read come to stay as the hub's clients, those who publish are answered when
+//! their update has its place.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use plimsoll_hub::channels::Position;
+use plimsoll_hub::pattern::check_name;
+use plimsoll_hub::topics::Selector;
+use plimsoll_hub::{Format, sse};
+use plimsoll_wire::fault::Fault;
+use plimsoll_wire::framing::BodyReader;
+use plimsoll_wire::request_head::RequestHead;
+
+use super::begin::length;
+use super::own_answer::Own;
+use super::visiting::{
+    Refused, admit, bearer, may_read, refused, unauthorized, value, without_token,
+};
+use super::{Connection, Stage};
+use crate::client::Client;
+use crate::hub::Hub;
+use crate::hub::mercure::{Post, Update};
+use crate::hub::publish::ORDER_LEN_MAX;
+use crate::hub::token::Grant;
+use crate::hub::visitor::Arrival;
+use crate::own::Reason;
+
+/// What a client is told that waits until its body is wanted.
+const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// An update that comes.
+#[derive(Debug)]
+pub(super) struct Posting {
+    hub: Arc<Hub>,
+    grant: Box<Grant>,
+    own: Own,
+    /// The beginning of its line in the access log.
+    line: Vec<u8>,
+    /// Whole header lines of the answer.
+    extra: String,
+    /// What is still to be said before the body comes.
+    go_on: &'static [u8],
+    body: BodyReader,
+    bytes: Vec<u8>,
+    /// It has come, and waits for its place.
+    post: Option<Post>,
+}
+
+/// Who asks at Mercure's door.
+enum Met {
+    Reader(Arrival),
+    Publisher(Box<Grant>),
+    /// A browser asks whether a page of another origin may.
+    Browser,
+}
+
+impl Posting {
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// Takes a piece of the body; how much of it was body.
+    fn take(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
+        let held = &mut self.bytes;
+        self.body
+            .take(bytes, |content| held.extend_from_slice(content))
+    }
+}
+
+impl Connection {
+    /// Lets a client of Mercure in, takes what it publishes, or says why not.
+    pub(super) fn meet(
+        &mut self,
+        head: &RequestHead<'_, '_>,
+        client: Option<IpAddr>,
+        own: &Own,
+        hub: &Arc<Hub>,
+    ) {
+        let mut line = Vec::new();
+        // A token is written nowhere.
+        let shown = without_token(head.target);
+        let head_shown = RequestHead {
+            target: &shown,
+            ..*head
+        };
+        self.begin_line(&mut line, &head_shown, client);
+        self.show_target(&shown);
+        let extra = cross(head, hub);
+        match self.met(head, own, hub, &extra) {
+            Ok(Met::Reader(arrival)) => {
+                self.tell_of_visit(own, 200, &line);
+                self.stage = Stage::Arriving(Box::new(arrival));
+            }
+            Ok(Met::Publisher(grant)) => {
+                let is_plain = head.expects_continue && !matches!(self.client, Client::Stream(_));
+                let ticks = self.event_loop.settings().ticks.body;
+                self.event_loop.set_deadline(self.deadline, ticks);
+                self.stage = Stage::Posting(Box::new(Posting {
+                    hub: Arc::clone(hub),
+                    grant,
+                    own: *own,
+                    line,
+                    extra,
+                    go_on: if is_plain { GO_ON } else { &[] },
+                    body: BodyReader::new(length(head), ORDER_LEN_MAX as u64),
+                    bytes: Vec::new(),
+                    post: None,
+                }));
+            }
+            Ok(Met::Browser) => {
+                let why = ("updates are read with GET and published with POST", &*extra);
+                self.answer_explained(own, 200, Reason::Hub, why, &line);
+            }
+            Err(Refused { status, why, extra }) => {
+                self.answer_explained(own, status, Reason::Hub, (why, extra), &line);
+            }
+        }
+    }
+
+    fn met(
+        &self,
+        head: &RequestHead<'_, '_>,
+        own: &Own,
+        hub: &Arc<Hub>,
+        extra: &str,
+    ) -> Result<Met, Refused> {
+        self.may_come(head, hub)?;
+        match head.method {
+            "GET" if own.has_body => Err(refused(400, "who reads sends no body")),
+            "GET" => self.reader(head, hub, extra).map(Met::Reader),
+            "POST" => publisher(head, hub).map(Met::Publisher),
+            "OPTIONS" if !own.has_body => Ok(Met::Browser),
+            _ => Err(Refused {
+                extra: "Allow: GET, POST, OPTIONS\r\n",
+                ..refused(405, "updates are read with GET and published with POST")
+            }),
+        }
+    }
+
+    fn reader(
+        &self,
+        head: &RequestHead<'_, '_>,
+        hub: &Arc<Hub>,
+        extra: &str,
+    ) -> Result<Arrival, Refused> {
+        let query = query(head);
+        let topics: Vec<String> = sse::values(query, "topic")
+            .chain(sse::values(query, "match"))
+            .take(sse::CHANNELS_MAX + 1)
+            .collect();
+        if topics.is_empty() {
+            return Err(refused(
+                400,
+                "say which topics: ?topic=https%3A%2F%2Fa.example%2Fbooks%2F1",
+            ));
+        }
+        if topics.len() > sse::CHANNELS_MAX {
+            return Err(refused(400, "at most 100 topics in one request"));
+        }
+        if topics.iter().any(|topic| check_name(topic).is_err()) {
+            return Err(refused(
+                400,
+                "a topic has 1 to 200 bytes, none of them control characters",
+            ));
+        }
+        let (mut grant, _) = grant(head, hub)?;
+        may_read(hub, &mut grant, &topics)?;
+        let wide = topics.iter().filter(|topic| Selector::new(topic).is_wide());
+        for topic in wide {
+            if !hub.wants_template(topic) {
+                return Err(refused(
+                    503,
+                    "as many templates are read as there may be; name topics",
+                ));
+            }
+        }
+        let said = sse::values(query, "lastEventID").next();
+        let said = value(head, "last-event-id").or(said.as_deref());
+        let since = said.and_then(sse::last_event_id);
+        Ok(Arrival {
+            hub: Arc::clone(hub),
+            format: Format::Mercure,
+            head: self.events_head(extra),
+            channels: topics,
+            since: since.map(|(epoch, offset)| Position { epoch, offset }),
+            grant,
+            dialog: None,
+            settled: Vec::new(),
+        })
+    }
+
+    /// Takes the body of an update, and answers when it has its place.
+    pub(super) fn poll_posting(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let read = ready!(self.poll_update(cx));
+        let Stage::Posting(posting) = &mut self.stage else {
+            return Poll::Ready(());
+        };
+        let done = match read {
+            Ok(true) => {
+                let Posting {
+                    hub,
+                    grant,
+                    bytes,
+                    post,
+                    ..
+                } = &mut **posting;
+                let post = post.get_or_insert_with(|| {
+                    Update::read(&std::mem::take(bytes))
+                        .and_then(|update| update.begin(hub, grant))
+                        .into()
+                });
+                ready!(post.poll(cx))
+            }
+            // It has left in the middle of it.
+            Ok(false) => {
+                self.count_gone();
+                self.stage = Stage::Over;
+                return Poll::Ready(());
+            }
+            Err(Fault::BodyTooLong) => Err((413, "an update has at most 4 MiB".to_owned())),
+            Err(_) => Err((400, "the body is not framed as it must be".to_owned())),
+        };
+        let Stage::Posting(posting) = std::mem::replace(&mut self.stage, Stage::Over) else {
+            return Poll::Ready(());
+        };
+        let Posting {
+            mut own,
+            line,
+            extra,
+            ..
+        } = *posting;
+        // Of a broken body nobody knows where it ends.
+        own.has_body = read.is_err();
+        match done {
+            Ok(id) => self.answer_text(&own, &id, &extra, &line),
+            Err((status, why)) => {
+                self.answer_explained(&own, status, Reason::Hub, (&why, &extra), &line);
+            }
+        }
+        Poll::Ready(())
+    }
+
+    /// Takes what comes of the body; whether all of it has come, or else the client is gone.
+    fn poll_update(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Fault>> {
+        let Stage::Posting(posting) = &mut self.stage else {
+            return Poll::Ready(Ok(false));
+        };
+        if !self.held.is_empty() && !posting.body.is_complete() {
+            let taken = posting.take(&self.held)?;
+            self.held.drain(..taken);
+        }
+        let mut shared = self.event_loop.shared.borrow_mut();
+        while !posting.body.is_complete() {
+            while !posting.go_on.is_empty() {
+                match ready!(self.client.poll_write(cx, posting.go_on, &[])) {
+                    Ok(count) if count > 0 => posting.go_on = &posting.go_on[count..],
+                    _ => return Poll::Ready(Ok(false)),
+                }
+            }
+            let count = match ready!(self.client.poll_read(cx, &mut shared)) {
+                Ok(count) if count > 0 => count,
+                _ => return Poll::Ready(Ok(false)),
+            };
+            self.event_loop.figures.bytes_in.add(count as u64);
+            let taken = posting.take(&shared[..count])?;
+            self.held.extend_from_slice(&shared[taken..count]);
+        }
+        Poll::Ready(Ok(true))
+    }
+}
+
+fn query<'b>(head: &RequestHead<'_, 'b>) -> &'b str {
+    head.target.split_once('?').map_or("", |(_, query)| query)
+}
+
+/// What pages of another origin may do, if it is one that is listed: whole header lines.
+fn cross(head: &RequestHead<'_, '_>, hub: &Hub) -> String {
+    let Some(origin) = hub.foreign_origin(head) else {
+        return String::new();
+    };
+    // Cookies are for origins that are known by name.
+    let credentials = if hub.trusts(origin) {
+        "Access-Control-Allow-Credentials: true\r\n"
+    } else {
+        ""
+    };
+    let asked = if head.method == "OPTIONS" {
+        "Access-Control-Allow-Methods: GET, POST\r\n\
+         Access-Control-Allow-Headers: authorization, cache-control, content-type, last-event-id\r\n"
+    } else {
+        ""
+    };
+    format!("Access-Control-Allow-Origin: {origin}\r\nVary: Origin\r\n{credentials}{asked}")
+}
+
+/// What whoever asks may do, and whether a cookie says so. A page of another site brings a cookie along unasked: that it
+/// may was seen by its origin, which who publishes must therefore name.
+fn grant(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<(Option<Box<Grant>>, bool), Refused> {
+    let token = bearer(head).or_else(|| sse::authorization(query(head)));
+    let cookie = cookie(head).filter(|_| token.is_none());
+    let grant = admit(hub, token.or(cookie))?;
+    Ok((grant, cookie.is_some()))
+}
+
+/// The token in the cookie that Mercure has for it.
+fn cookie<'b>(head: &RequestHead<'_, 'b>) -> Option<&'b str> {
+    let mut cookies = head
+        .headers
+        .iter()
+        .filter(|header| header.name.eq_ignore_ascii_case("cookie"))
+        .filter_map(|header| std::str::from_utf8(header.value).ok())
+        .flat_map(|value| value.split(';'));
+    cookies.find_map(|pair| pair.trim().strip_prefix("mercureAuthorization="))
+}
+
+/// Whether somebody may publish at all; what, is seen when it has come.
+fn publisher(head: &RequestHead<'_, '_>, hub: &Hub) -> Result<Box<Grant>, Refused> {
+    let form = "application/x-www-form-urlencoded";
+    let kind = value(head, "content-type").unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let (grant, by_cookie) = grant(head, hub)?;
+    let grant = grant.ok_or_else(|| {
+        unauthorized("who publishes has a token that says mercure.publish: Authorization: Bearer …")
+    })?;
+    if by_cookie && value(head, "origin").is_none() {
+        return Err(refused(403, "who publishes with a cookie names its Origin"));
+    }
+    if !kind.eq_ignore_ascii_case(form) {
+        return Err(refused(
+            400,
+            "an update is a form: Content-Type: application/x-www-form-urlencoded",
+        ));
+    }
+    Ok(grant)
+}

@@ -1,0 +1,273 @@
+//! Where messages come from besides publishers who ask for it: streams of Redis, subjects of NATS, notifications of
+//! PostgreSQL. Each source is a task of its own, which connects again and again.
+
+mod nats;
+mod postgres;
+mod stream;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use plimsoll_config::edge::{HubSource, HubSourceKind};
+use plimsoll_hub::Refusal;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
+
+use super::redis::link::PATIENCE;
+use super::redis::{CATCHING_UP, PAUSES};
+use super::view::SourceView;
+use super::world::World;
+use crate::pool::lock;
+use crate::running::{Control, Tell};
+
+/// When nothing was said for so long, a source is asked whether it is there.
+const SILENCE: Duration = Duration::from_secs(10);
+/// Room for what is read at once.
+const READ_LEN: usize = 64 * 1024;
+
+/// A source, and what has come from it.
+#[derive(Debug)]
+pub(super) struct Source {
+    config: HubSource,
+    is_there: AtomicBool,
+    /// Messages that were published.
+    messages: AtomicU64,
+    /// Messages that were not.
+    refused: AtomicU64,
+    /// How often it was gone.
+    losses: AtomicU64,
+}
+
+impl Source {
+    /// What there is to see of it.
+    pub(super) fn view(&self) -> SourceView {
+        let names = self.config.names.join(" ");
+        SourceView {
+            name: format!("{}: {names}", self.config.title()),
+            is_there: self.is_there.load(Ordering::Relaxed),
+            messages: self.messages.load(Ordering::Relaxed),
+            refused: self.refused.load(Ordering::Relaxed),
+            losses: self.losses.load(Ordering::Relaxed),
+        }
+    }
+}
+
+/// A task that ends with this.
+struct Task(JoinHandle<Infallible>);
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// A source that is listened to.
+struct Hearing {
+    world: Arc<World>,
+    source: Arc<Source>,
+    _task: Task,
+}
+
+/// Listens as long as the configuration says so; a reload that says the same interrupts nothing.
+pub(crate) async fn keep_hearing(control: &Control) {
+    let mut all = Vec::new();
+    loop {
+        follow(&mut all, control);
+        control.sources_changed.notified().await;
+    }
+}
+
+/// Lets those go that are not wanted any more, and begins with those that are new.
+fn follow(all: &mut Vec<Hearing>, control: &Control) {
+    let Some(hub) = control.hub() else {
+        return all.clear();
+    };
+    let (world, wanted) = (&hub.world, &hub.config.sources);
+    all.retain(|one| Arc::ptr_eq(world, &one.world) && wanted.contains(&one.source.config));
+    for config in wanted {
+        if all.iter().all(|one| one.source.config != *config) {
+            all.push(hear(world, config, &control.hooks.tell));
+        }
+    }
+    let sources = all.iter().map(|one| Arc::clone(&one.source));
+    *lock(&world.sources) = sources.collect();
+}
+
+/// Begins to listen.
+fn hear(world: &Arc<World>, config: &HubSource, tell: &Tell) -> Hearing {
+    let source = Arc::new(Source {
+        config: config.clone(),
+        is_there: AtomicBool::new(false),
+        messages: AtomicU64::new(0),
+        refused: AtomicU64::new(0),
+        losses: AtomicU64::new(0),
+    });
+    let mut ear = Ear {
+        world: Arc::clone(world),
+        source: Arc::clone(&source),
+        tell: Arc::clone(tell),
+        is_told_of_refusal: false,
+        was_there: None,
+    };
+    let listening = async move { ear.listen().await };
+    Hearing {
+        world: Arc::clone(world),
+        source,
+        _task: Task(tokio::spawn(listening)),
+    }
+}
+
+/// What is known of a source over several connections.
+struct Ear {
+    world: Arc<World>,
+    source: Arc<Source>,
+    tell: Tell,
+    is_told_of_refusal: bool,
+    /// Whether it was there last; `None` before anybody has looked.
+    was_there: Option<bool>,
+}
+
+impl Ear {
+    /// Listens, and returns when the source is gone and back.
+    async fn listen(&mut self) -> Infallible {
+        let mut pause = PAUSES.0;
+        loop {
+            let source = Arc::clone(&self.source);
+            let config = &source.config;
+            let ended = match &config.kind {
+                HubSourceKind::RedisStream { group } => stream::listen(self, config, group).await,
+                HubSourceKind::Nats => nats::listen(self, config).await,
+                HubSourceKind::Postgres { database } => {
+                    postgres::listen(self, config, database).await
+                }
+            };
+            let why = match ended {
+                Ok(never) => match never {},
+                Err(why) => why,
+            };
+            source.is_there.store(false, Ordering::Relaxed);
+            if self.was_there != Some(false) {
+                let title = config.title();
+                (self.tell)(&format!(
+                    "{title} is not there: {why}; it is tried again and again"
+                ));
+                source.losses.fetch_add(1, Ordering::Relaxed);
+                pause = PAUSES.0;
+            }
+            self.was_there = Some(false);
+            tokio::time::sleep(pause).await;
+            pause = (2 * pause).min(PAUSES.1);
+        }
+    }
+
+    /// It is there, and what it says from now on is heard.
+    fn arrive(&mut self) {
+        self.source.is_there.store(true, Ordering::Relaxed);
+        if self.was_there != Some(true) {
+            self.was_there = Some(true);
+            let title = self.source.config.title();
+            (self.tell)(&format!("messages of {title} go to the hub"));
+        }
+    }
+
+    /// Publishes what a source says under a name. While the loops are behind, nothing more is read. What is no JSON is a
+    /// string.
+    async fn publish(&mut self, name: &str, data: &str) {
+        let channel = self.source.config.channel_of(name);
+        let done = loop {
+            let done = match self.world.publish(&channel, data) {
+                Err(Refusal::NotJson) => {
+                    let quoted = serde_json::Value::from(data).to_string();
+                    self.world.publish(&channel, &quoted)
+                }
+                done => done,
+            };
+            match done {
+                Err(Refusal::Behind) => tokio::time::sleep(CATCHING_UP).await,
+                done => break done.map(drop),
+            }
+        };
+        let count = match done {
+            Ok(()) => &self.source.messages,
+            Err(_) => &self.source.refused,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        if let Err(why) = done
+            && !self.is_told_of_refusal
+        {
+            self.is_told_of_refusal = true;
+            let title = self.source.config.title();
+            (self.tell)(&format!(
+                "a message of {title} to the channel `{channel}` is not sent: {why}; others are not told of"
+            ));
+        }
+    }
+}
+
+/// A connection on which is read what comes.
+struct Line {
+    stream: TcpStream,
+    held: Vec<u8>,
+    /// Bytes of `held` that are read.
+    taken: usize,
+}
+
+impl Line {
+    async fn open(config: &HubSource) -> Result<Self, String> {
+        Ok(Self {
+            stream: super::redis::link::connect(&config.host, config.port).await?,
+            held: Vec::new(),
+            taken: 0,
+        })
+    }
+
+    async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let sent = tokio::time::timeout(PATIENCE, self.stream.write_all(bytes)).await;
+        sent.map_err(|_| format!("nothing is taken for {PATIENCE:?}"))?
+            .map_err(|error| error.to_string())
+    }
+
+    /// What has come and is not read yet.
+    fn bytes(&self) -> &[u8] {
+        &self.held[self.taken..]
+    }
+
+    /// So many bytes are read.
+    fn advance(&mut self, len: usize) {
+        self.taken += len;
+    }
+
+    /// Waits for more; whether something came before the time was over.
+    async fn more(&mut self, patience: Duration) -> Result<bool, String> {
+        self.held.drain(..self.taken);
+        self.taken = 0;
+        if self.held.is_empty() {
+            self.held.shrink_to(READ_LEN);
+        }
+        self.held.reserve(READ_LEN);
+        match tokio::time::timeout(patience, self.stream.read_buf(&mut self.held)).await {
+            Err(_) => Ok(false),
+            Ok(Ok(0)) => Err("it has closed the connection".to_owned()),
+            Ok(Ok(_)) => Ok(true),
+            Ok(Err(error)) => Err(error.to_string()),
+        }
+    }
+
+    /// Waits for more; asks by `question` whether anybody is there when nothing comes for long. `is_asked` is kept between
+    /// calls.
+    async fn more_or_ask(&mut self, is_asked: &mut bool, question: &[u8]) -> Result<(), String> {
+        let patience = if *is_asked { PATIENCE } else { SILENCE };
+        if self.more(patience).await? {
+            *is_asked = false;
+            return Ok(());
+        }
+        if *is_asked {
+            return Err(format!("no answer within {PATIENCE:?}"));
+        }
+        *is_asked = true;
+        self.send(question).await
+    }
+}

@@ -1,0 +1,112 @@
+//! Messages from PostgreSQL: what is notified on a channel (`NOTIFY`) goes to the hub.
+
+use std::convert::Infallible;
+
+use plimsoll_config::edge::HubSource;
+use plimsoll_wire::postgres::{
+    self, Entrance, Message, NoEntrance, Step, error_field, notification,
+};
+
+use super::super::redis::link::PATIENCE;
+use super::{Ear, Line};
+
+/// Longest message of the server, bytes: a notification has at most 8,000.
+const MESSAGE_LEN_MAX: usize = 1 << 20;
+
+/// One connection, until it ends; why it did.
+pub(super) async fn listen(
+    ear: &mut Ear,
+    config: &HubSource,
+    database: &str,
+) -> Result<Infallible, String> {
+    let mut line = Line::open(config).await?;
+    enter(&mut line, config, database).await?;
+    let listening: String = config.names.iter().map(|name| listening(name)).collect();
+    line.send(&postgres::question(&listening)).await?;
+    let question = postgres::question("");
+    let mut is_asked = true;
+    loop {
+        while let Some((len, message)) = read(&line)? {
+            match message.kind {
+                b'A' => {
+                    let (channel, data) = notification(message.body).ok_or_else(not_understood)?;
+                    let channel = String::from_utf8_lossy(channel);
+                    ear.publish(&channel, &String::from_utf8_lossy(data)).await;
+                }
+                b'E' => return Err(said(message.body)),
+                // It is ready: all that was asked is done.
+                b'Z' => ear.arrive(),
+                _ => {}
+            }
+            line.advance(len);
+        }
+        line.more_or_ask(&mut is_asked, &question).await?;
+    }
+}
+
+/// Comes in.
+async fn enter(line: &mut Line, config: &HubSource, database: &str) -> Result<(), String> {
+    let user = config.user.as_deref().unwrap_or("postgres");
+    let password = config.password.as_deref().unwrap_or_default();
+    let is_near = line
+        .stream
+        .peer_addr()
+        .is_ok_and(|peer| peer.ip().is_loopback());
+    let mut entrance = Entrance::new(password, is_near);
+    line.send(&postgres::entry(user, database)).await?;
+    loop {
+        while let Some((len, message)) = read(line)? {
+            let answer = match message.kind {
+                b'R' => match entrance.answer(message.body) {
+                    Ok(Step::Send(answer)) => Some(answer),
+                    Ok(Step::Wait) => None,
+                    Err(NoEntrance::Denied(why) | NoEntrance::Strange(why)) => {
+                        return Err(why.to_owned());
+                    }
+                    Err(NoEntrance::Malformed) => return Err(not_understood()),
+                },
+                b'E' => return Err(said(message.body)),
+                b'Z' => {
+                    line.advance(len);
+                    return Ok(());
+                }
+                _ => None,
+            };
+            line.advance(len);
+            if let Some(answer) = answer {
+                line.send(&answer).await?;
+            }
+        }
+        if !line.more(PATIENCE).await? {
+            return Err(format!("no answer within {PATIENCE:?}"));
+        }
+    }
+}
+
+fn read(line: &Line) -> Result<Option<(usize, Message<'_>)>, String> {
+    postgres::read(line.bytes(), MESSAGE_LEN_MAX).map_err(|_| not_understood())
+}
+
+/// The order to listen; a name stands as it is written, in quotes.
+fn listening(name: &str) -> String {
+    format!("LISTEN \"{}\";", name.replace('"', "\"\""))
+}
+
+fn said(error: &[u8]) -> String {
+    error_field(error, b'M').unwrap_or_else(not_understood)
+}
+
+fn not_understood() -> String {
+    "what it says is not understood".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_no_order() {
+        assert_eq!(listening("odds"), "LISTEN \"odds\";");
+        assert_eq!(listening("a\"; DROP"), "LISTEN \"a\"\"; DROP\";");
+    }
+}

@@ -1,0 +1,197 @@
+//! Messages from streams of Redis, which keeps for a consumer group how far this edge is: what is added while the edge is
+//! away comes when it is back, and an entry whose acknowledgement was lost comes once more.
+
+use std::convert::Infallible;
+
+use plimsoll_config::edge::HubSource;
+use serde_json::Map;
+
+use super::super::redis::link::{Link, Place};
+use super::super::redis::value::Value;
+use super::Ear;
+
+/// The name of this edge in its group.
+const CONSUMER: &str = "edge";
+/// Entries of each key that are read at once.
+const READ_MAX: &str = "256";
+/// How long Redis waits for more, ms: shorter than an answer may take.
+const BLOCK_MS: &str = "2000";
+
+/// An entry of a stream.
+#[derive(Debug, PartialEq, Eq)]
+struct Entry<'a> {
+    id: &'a str,
+    /// Fields and their values in turn; none when the entry was trimmed meanwhile.
+    fields: Vec<(&'a [u8], &'a [u8])>,
+}
+
+/// One connection, until it ends; why it did.
+pub(super) async fn listen(
+    ear: &mut Ear,
+    config: &HubSource,
+    group: &str,
+) -> Result<Infallible, String> {
+    let place = Place {
+        host: &config.host,
+        port: config.port,
+        user: config.user.as_deref(),
+        password: config.password.as_deref(),
+    };
+    let mut link = Link::open(&place).await?;
+    for key in &config.names {
+        begin(&mut link, key, group).await?;
+    }
+    // What was read and not acknowledged is read again first.
+    while take(ear, &mut link, config, group, "0").await? > 0 {}
+    ear.arrive();
+    loop {
+        take(ear, &mut link, config, group, ">").await?;
+    }
+}
+
+/// Makes the group if there is none: it begins with what is added from then on.
+async fn begin(link: &mut Link, key: &str, group: &str) -> Result<(), String> {
+    match link
+        .ask(&["XGROUP", "CREATE", key, group, "$", "MKSTREAM"])
+        .await
+    {
+        Err(why) if !why.starts_with("BUSYGROUP") => Err(why),
+        _ => Ok(()),
+    }
+}
+
+/// Reads from all keys, publishes what there is, and acknowledges it; how many entries that were.
+async fn take(
+    ear: &mut Ear,
+    link: &mut Link,
+    config: &HubSource,
+    group: &str,
+    from: &str,
+) -> Result<usize, String> {
+    let mut words = vec!["XREADGROUP", "GROUP", group, CONSUMER, "COUNT", READ_MAX];
+    words.extend(["BLOCK", BLOCK_MS, "STREAMS"]);
+    words.extend(config.names.iter().map(String::as_str));
+    words.extend(config.names.iter().map(|_| from));
+    let answer = link.ask(&words).await?;
+    let streams = streams(&answer).ok_or("it does not answer with entries of streams")?;
+    let mut count = 0;
+    for &(key, ref entries) in &streams {
+        for entry in entries.iter().filter(|entry| !entry.fields.is_empty()) {
+            let (name, data) = message(key, entry);
+            ear.publish(&name, &data).await;
+        }
+        let mut words = vec!["XACK", key, group];
+        words.extend(entries.iter().map(|entry| entry.id));
+        if !entries.is_empty() {
+            link.ask(&words).await?;
+        }
+        count += entries.len();
+    }
+    Ok(count)
+}
+
+/// What an entry says: a name, and data. Without a field `data`, all fields together are the data.
+fn message(key: &str, entry: &Entry<'_>) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let field = |name: &[u8]| {
+        let mut fields = entry.fields.iter();
+        let found = fields.find(|(field, _)| *field == name);
+        found.map(|(_, value)| text(value))
+    };
+    let Some(data) = field(b"data") else {
+        let fields = entry.fields.iter();
+        let fields: Map<_, _> = fields
+            .map(|(field, value)| (text(field), text(value).into()))
+            .collect();
+        return (
+            key.to_owned(),
+            serde_json::Value::Object(fields).to_string(),
+        );
+    };
+    (field(b"channel").unwrap_or_else(|| key.to_owned()), data)
+}
+
+/// The answer to a reading: keys with their entries; `None` if it is none.
+fn streams(answer: &Value) -> Option<Vec<(&str, Vec<Entry<'_>>)>> {
+    if *answer == Value::Nothing {
+        return Some(Vec::new());
+    }
+    let streams = answer.list()?.iter().map(|stream| {
+        let [key, entries] = stream.list()? else {
+            return None;
+        };
+        let entries: Option<Vec<_>> = entries.list()?.iter().map(entry).collect();
+        Some((key.text()?, entries?))
+    });
+    streams.collect()
+}
+
+fn entry(value: &Value) -> Option<Entry<'_>> {
+    let [id, fields] = value.list()? else {
+        return None;
+    };
+    let fields: &[Value] = if *fields == Value::Nothing {
+        &[]
+    } else {
+        fields.list()?
+    };
+    let pairs = fields.chunks(2).map(|pair| match pair {
+        [Value::Text(field), Value::Text(value)] => Some((field.as_slice(), value.as_slice())),
+        _ => None,
+    });
+    Some(Entry {
+        id: id.text()?,
+        fields: pairs.collect::<Option<Vec<_>>>()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> Value {
+        Value::Text(text.as_bytes().to_vec())
+    }
+
+    fn answer(entries: Vec<Value>) -> Value {
+        let stream = Value::List(vec![text("updates"), Value::List(entries)]);
+        Value::List(vec![stream])
+    }
+
+    fn said(fields: &[&str]) -> Value {
+        let fields = fields.iter().map(|field| text(field)).collect();
+        Value::List(vec![text("5-0"), Value::List(fields)])
+    }
+
+    #[test]
+    fn entries_say_what_goes_where() {
+        for (fields, name, data) in [
+            (&["data", "[1]"][..], "updates", "[1]"),
+            (&["channel", "game-1", "data", "x"], "game-1", "x"),
+            (&["a", "1", "b", "ä"], "updates", r#"{"a":"1","b":"ä"}"#),
+        ] {
+            let answer = answer(vec![said(fields)]);
+            let read = streams(&answer).unwrap();
+            let (key, entries) = &read[0];
+            let expected = (name.to_owned(), data.to_owned());
+            assert_eq!(message(key, &entries[0]), expected);
+            assert_eq!(entries[0].id, "5-0");
+        }
+        let trimmed = answer(vec![Value::List(vec![text("5-0"), Value::Nothing])]);
+        let read = streams(&trimmed).unwrap();
+        assert!(read[0].1[0].fields.is_empty());
+        assert_eq!(streams(&Value::Nothing), Some(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_stream_is_refused() {
+        for strange in [
+            text("x"),
+            Value::List(vec![text("x")]),
+            answer(vec![text("x")]),
+            answer(vec![said(&["a"])]),
+        ] {
+            assert_eq!(streams(&strange), None, "{strange:?}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Templates that readers of Mercure subscribe to. Each is a channel of its own, which gets a copy of every message whose
+//! channel the template means, at the same place of the order. Channels know nothing of it.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use plimsoll_hub::topics::Selector;
+
+use crate::pool::lock;
+
+/// Most templates at once: each message is held against all of them.
+const TEMPLATES_MAX: usize = 100;
+/// How long a template stays that nobody subscribes to yet, ms.
+const GRACE_MS: u64 = 60_000;
+
+/// All templates.
+#[derive(Debug, Default)]
+pub(super) struct Templates {
+    all: Mutex<Vec<Template>>,
+    count: AtomicUsize,
+}
+
+#[derive(Debug)]
+struct Template {
+    selector: Selector,
+    name: String,
+    /// When somebody wanted it last.
+    wanted_ms: u64,
+}
+
+/// What became of a template that is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// It was there.
+    Known,
+    /// It begins.
+    New,
+    /// There are as many as there may be.
+    TooMany,
+}
+
+impl Templates {
+    /// Somebody is about to subscribe to a template. Those go whose channel has ended.
+    pub(super) fn want(&self, now_ms: u64, name: &str, lives: impl Fn(&str) -> bool) -> Wanted {
+        let mut all = lock(&self.all);
+        if let Some(one) = all.iter_mut().find(|one| one.name == name) {
+            one.wanted_ms = now_ms;
+            return Wanted::Known;
+        }
+        all.retain(|one| now_ms.saturating_sub(one.wanted_ms) < GRACE_MS || lives(&one.name));
+        let is_full = all.len() >= TEMPLATES_MAX;
+        if !is_full {
+            all.push(Template {
+                selector: Selector::new(name),
+                name: name.to_owned(),
+                wanted_ms: now_ms,
+            });
+        }
+        self.count.store(all.len(), Ordering::Release);
+        if is_full {
+            Wanted::TooMany
+        } else {
+            Wanted::New
+        }
+    }
+
+    /// The templates that mean a channel.
+    pub(super) fn of(&self, channel: &str) -> Vec<String> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        let all = lock(&self.all);
+        let meant = all
+            .iter()
+            .filter(|one| one.name != channel && one.selector.matches(channel));
+        meant.map(|one| one.name.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_come_and_go() {
+        let templates = Templates::default();
+        assert!(templates.of("/a/1").is_empty());
+        assert_eq!(templates.want(0, "/a/{id}", |_| false), Wanted::New);
+        assert_eq!(templates.want(5, "/a/{id}", |_| false), Wanted::Known);
+        assert_eq!(templates.want(5, "*", |_| false), Wanted::New);
+        assert_eq!(templates.of("/a/1"), ["/a/{id}", "*"]);
+        assert_eq!(templates.of("/b/1"), ["*"]);
+        for number in 0..TEMPLATES_MAX - 2 {
+            let name = format!("/{number}/{{id}}");
+            assert_eq!(templates.want(6, &name, |_| false), Wanted::New);
+        }
+        assert_eq!(templates.want(7, "/x/{id}", |_| false), Wanted::TooMany);
+        // What somebody still subscribes to stays.
+        let later = 7 + GRACE_MS;
+        assert_eq!(
+            templates.want(later, "/x/{id}", |name| name == "*"),
+            Wanted::New
+        );
+        assert_eq!(templates.of("/a/1"), ["*"]);
+    }
+}

@@ -1,0 +1,351 @@
+//! Mercure's protocol with clients of other people's making: curl reads and publishes.
+
+use std::process::Command;
+
+use plimsoll_config::edge::{Edge, Hub, HubKey, HubTokens};
+use serde_json::{Value, json};
+
+use super::events::Curl;
+use super::tokens::{SECRET, in_s, signed};
+use super::{Browser, live, only_hub, publish};
+use crate::support::{Afloat, start, wait_for};
+
+const READERS: &str = "plimsoll_edge_hub_connections{kind=\"mercure\"}";
+const BOOKS: &str = "https://a.example/books/";
+
+fn served() -> Edge {
+    only_hub(Hub {
+        mercure: true,
+        tokens: Some(HubTokens {
+            key: HubKey::Secret(SECRET.to_owned()),
+            audience: None,
+            public: vec![format!("{BOOKS}*"), "news".to_owned()],
+        }),
+        origins: vec!["https://page.example".to_owned()],
+        ..live()
+    })
+}
+
+fn token(claims: &Value) -> String {
+    signed(&json!({ "exp": in_s(600.0), "mercure": claims }))
+}
+
+/// Somebody with rights of his own.
+fn claims() -> Value {
+    json!({ "subscribe": ["/users/{id}"], "publish": ["/users/5"] })
+}
+
+fn publisher() -> String {
+    token(&json!({ "publish": ["*"] }))
+}
+
+fn url(edge: &Afloat, topics: &[&str]) -> String {
+    let topics: Vec<String> = topics
+        .iter()
+        .map(|topic| {
+            let topic = topic.replace('{', "%7B").replace('}', "%7D");
+            format!("topic={topic}")
+        })
+        .collect();
+    format!(
+        "http://{}/.well-known/mercure?{}",
+        edge.address,
+        topics.join("&")
+    )
+}
+
+/// What curl is answered: the status, and the body.
+fn curl(arguments: &[&str], url: &str) -> (u16, String) {
+    let done = Command::new("curl")
+        .args(["-sS", "--max-time", "60", "-w", "\n%{http_code}"])
+        .args(arguments)
+        .arg(url)
+        .output()
+        .expect("curl is installed: apt-get install curl");
+    let said = String::from_utf8(done.stdout).unwrap();
+    let (body, status) = said.rsplit_once('\n').unwrap();
+    (status.parse().unwrap(), body.to_owned())
+}
+
+/// Posts a form with a token.
+fn post(edge: &Afloat, token: &str, fields: &[&str]) -> (u16, String) {
+    let bearer = format!("Authorization: Bearer {token}");
+    let mut arguments = vec!["-H", &*bearer];
+    for field in fields {
+        arguments.extend(["--data-urlencode", field]);
+    }
+    let url = format!("http://{}/.well-known/mercure", edge.address);
+    curl(&arguments, &url)
+}
+
+/// Publishes, which must be possible; the id.
+#[track_caller]
+fn update(edge: &Afloat, topic: &str, data: &str) -> String {
+    let (topic, data) = (format!("topic={topic}"), format!("data={data}"));
+    let (status, id) = post(edge, &publisher(), &[&topic, &data]);
+    assert_eq!(status, 200, "{id}");
+    id
+}
+
+/// Opens a reader, and waits until it subscribes to one more channel.
+fn read(edge: &Afloat, topics: &[&str], arguments: &[&str]) -> Curl {
+    let before = crate::support::metric(edge, READERS).unwrap();
+    let reader = Curl::open(&url(edge, topics), arguments);
+    wait_for(edge, READERS, before + 1.0);
+    reader
+}
+
+#[test]
+fn updates_reach_readers_as_they_were_published() {
+    let edge = start(&served());
+    let one = format!("{BOOKS}1");
+    let mut reader = read(&edge, &[&one, "news"], &[]);
+    let mut native = Browser::open(edge.address);
+    native.subscribe(&one);
+    for data in [
+        r#"{"title": "a"}"#,
+        "plain text",
+        r#""in quotes""#,
+        "two\nlines",
+        "5",
+        "ä",
+    ] {
+        let id = update(&edge, &one, data);
+        assert_eq!(reader.hear_text(), (id, data.to_owned()));
+        let heard = native.hear();
+        let expected = match data {
+            r#"{"title": "a"}"# => json!({ "title": "a" }),
+            "5" => json!(5),
+            text => json!(text),
+        };
+        assert_eq!(
+            (&heard["channel"], &heard["data"]),
+            (&json!(one), &expected)
+        );
+    }
+    // What is published otherwise reaches them too.
+    publish(&edge, "news", &json!([1]));
+    assert_eq!(reader.hear_text().1, "[1]");
+    let id = update(&edge, "news", "");
+    assert_eq!(reader.hear_text(), (id, String::new()));
+    drop(reader);
+    wait_for(&edge, READERS, 0.0);
+}
+
+#[test]
+fn one_id_recovers_all_topics() {
+    let edge = start(&served());
+    let topics = [format!("{BOOKS}1"), format!("{BOOKS}2"), "news".to_owned()];
+    let all: Vec<&str> = topics.iter().map(String::as_str).collect();
+    let mut reader = read(&edge, &all, &[]);
+    let first = update(&edge, all[1], "first");
+    assert_eq!(reader.hear_text(), (first.clone(), "first".to_owned()));
+    drop(reader);
+    wait_for(&edge, READERS, 0.0);
+    let mut missed = Vec::new();
+    for (number, topic) in all.iter().cycle().take(7).enumerate() {
+        let data = number.to_string();
+        missed.push((update(&edge, topic, &data), data));
+    }
+    for how in ["header", "query"] {
+        let mut url = url(&edge, &all);
+        let header = format!("Last-Event-ID: {first}");
+        let mut arguments = vec!["-H", &*header];
+        if how == "query" {
+            arguments.clear();
+            url.extend(["&lastEventID=%23", &first[1..]]);
+        }
+        let mut reader = Curl::open(&url, &arguments);
+        let mut heard: Vec<_> = missed.iter().map(|_| reader.hear_text()).collect();
+        // Topic by topic.
+        heard.sort_by_key(|(id, _)| id.split(':').nth(1).unwrap().parse::<u64>().unwrap());
+        assert_eq!(heard, missed, "by {how}");
+    }
+    // Another life of the hub: what was missed is not known, and that is told.
+    let mut reader = Curl::open(&url(&edge, &["news"]), &["-H", "Last-Event-ID: #5:1"]);
+    let (kind, told) = reader.hear_text();
+    assert!(
+        kind == "plimsoll" && told.contains("\"recovered\":false"),
+        "{kind} {told}"
+    );
+    let id = update(&edge, "news", "new");
+    assert_eq!(reader.hear_text(), (id, "new".to_owned()));
+}
+
+#[test]
+fn templates_mean_what_they_may_become() {
+    let edge = start(&served());
+    let template = format!("{BOOKS}{{id}}");
+    let mut reader = read(&edge, &[&template], &["-g"]);
+    wait_for(&edge, "plimsoll_edge_hub_channels", 1.0);
+    update(&edge, &format!("{BOOKS}1/secret"), "another");
+    let id = update(&edge, &format!("{BOOKS}1"), "one");
+    assert_eq!(reader.hear_text(), (id.clone(), "one".to_owned()));
+    drop(reader);
+    wait_for(&edge, READERS, 0.0);
+    update(&edge, &format!("{BOOKS}2"), "two");
+    let header = format!("Last-Event-ID: {id}");
+    let mut reader = Curl::open(&url(&edge, &[&template]), &["-g", "-H", &header]);
+    assert_eq!(reader.hear_text().1, "two");
+    // All topics are for who may read them.
+    let everything = token(&json!({ "subscribe": ["*"] }));
+    assert_eq!(curl(&[], &url(&edge, &["*"])).0, 401);
+    let bearer = format!("Authorization: Bearer {everything}");
+    let mut all = read(&edge, &["*"], &["-H", &bearer]);
+    // The two readers of templates.
+    wait_for(&edge, "plimsoll_edge_hub_channels", 5.0);
+    update(&edge, "hidden", "three");
+    assert_eq!(all.hear_text().1, "three");
+    update(&edge, &format!("{BOOKS}3"), "four");
+    assert_eq!(
+        (all.hear_text().1, reader.hear_text().1),
+        ("four".to_owned(), "four".to_owned())
+    );
+}
+
+#[test]
+fn readers_and_publishers_do_what_their_token_says() {
+    let edge = start(&served());
+    let token = token(&claims());
+    let bearer = format!("Authorization: Bearer {token}");
+    let cookie = format!("mercureAuthorization={token}");
+    let asked = url(&edge, &["/users/5"]);
+    assert_eq!(curl(&[], &asked).0, 401);
+    assert_eq!(curl(&["-H", "Authorization: Bearer x"], &asked).0, 401);
+    assert_eq!(
+        curl(&["-H", &bearer], &url(&edge, &["/users/5/cards"])).0,
+        403
+    );
+    let by_query = format!("{asked}&authorization={token}");
+    let mut readers = [
+        Curl::open(&asked, &["-H", &bearer]),
+        Curl::open(&asked, &["-b", &cookie]),
+        Curl::open(&by_query, &[]),
+        Curl::open(
+            &asked,
+            &["-b", &cookie, "-H", "Origin: https://page.example"],
+        ),
+    ];
+    wait_for(&edge, READERS, 4.0);
+    let (status, id) = post(
+        &edge,
+        &token,
+        &["topic=/users/5", "data=secret", "private=on"],
+    );
+    assert_eq!(status, 200, "{id}");
+    for reader in &mut readers {
+        assert_eq!(reader.hear_text(), (id.clone(), "secret".to_owned()));
+    }
+}
+
+#[test]
+fn what_is_no_update_is_refused() {
+    let edge = start(&served());
+    let (token, publisher) = (token(&claims()), publisher());
+    for (token, fields, status, why) in [
+        ("x", &["topic=news"][..], 401, "not a signed JWT"),
+        (
+            &*token,
+            &["topic=/users/6"],
+            403,
+            "does not let its bearer publish to /users/6",
+        ),
+        (
+            &*publisher,
+            &["topic=news", "private=on"],
+            403,
+            "everybody may read news",
+        ),
+        (
+            &*publisher,
+            &["topic=news", "type=x"],
+            400,
+            "leave `type` out",
+        ),
+        (&*publisher, &["data=x"], 400, "has a topic"),
+        (
+            &*publisher,
+            &[&*format!("topic={}", "x".repeat(300))],
+            400,
+            "longer than 200 bytes",
+        ),
+        (
+            &*publisher,
+            &["topic=news", &*format!("data={}", "x".repeat(70_000))],
+            413,
+            "longer than",
+        ),
+    ] {
+        let (answered, said) = post(&edge, token, fields);
+        assert!(
+            answered == status && said.contains(why),
+            "{answered} {said}"
+        );
+    }
+}
+
+#[test]
+fn publishers_come_by_every_way_that_is_safe() {
+    let edge = start(&served());
+    let token = token(&claims());
+    let bearer = format!("Authorization: Bearer {token}");
+    let cookie = format!("mercureAuthorization={token}");
+    let door = format!("http://{}/.well-known/mercure", edge.address);
+    let form = ["-d", "topic=/users/5"];
+    for (arguments, status, why) in [
+        (&[][..], 401, "a token that says mercure.publish"),
+        (&["-b", &*cookie], 403, "names its Origin"),
+        (
+            &["-b", &*cookie, "-H", "Origin: https://evil.example"],
+            403,
+            "not among the hub's origins",
+        ),
+        (
+            &["-b", &*cookie, "-H", "Origin: https://page.example"],
+            200,
+            "#",
+        ),
+        (
+            &["-H", &*bearer, "-H", "Content-Type: application/json"],
+            400,
+            "is a form",
+        ),
+        (&["-H", &*bearer, "-X", "PUT"], 405, "published with POST"),
+        (&["-H", &*bearer, "--http2-prior-knowledge"], 200, "#"),
+        (
+            &["-H", &*bearer, "-H", "Transfer-Encoding: chunked"],
+            200,
+            "#",
+        ),
+        (&["-H", &*bearer, "-H", "Expect: 100-continue"], 200, "#"),
+    ] {
+        let (answered, said) = curl(&[&form[..], arguments].concat(), &door);
+        assert!(
+            answered == status && said.contains(why),
+            "{arguments:?} {answered} {said}"
+        );
+    }
+}
+
+#[test]
+fn pages_of_other_origins_ask_before() {
+    let edge = start(&served());
+    let door = format!("http://{}/.well-known/mercure", edge.address);
+    // A browser asks before a page of another origin may send a token.
+    let (status, said) = curl(
+        &["-i", "-X", "OPTIONS", "-H", "Origin: https://page.example"],
+        &door,
+    );
+    assert_eq!(status, 200);
+    for line in [
+        "Access-Control-Allow-Origin: https://page.example",
+        "Access-Control-Allow-Credentials: true",
+        "Access-Control-Allow-Headers: authorization,",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    // Who is not asked does not answer.
+    let plain = start(&only_hub(live()));
+    let door = format!("http://{}/.well-known/mercure?topic=a", plain.address);
+    assert_eq!(curl(&[], &door).0, 404);
+}

@@ -1,0 +1,203 @@
+//! Selectors of topics as Mercure's tokens have them: a name, a URI template (RFC 6570), or a star for all.
+//!
+//! Of templates `{name}` and `{+name}` are understood; any other expression makes a selector that means only itself.
+
+use std::borrow::Cow;
+
+/// What stands between braces of a template, besides letters and digits.
+const NAME_EXTRA: &[u8] = b"_.,";
+/// What a value may hold besides letters and digits.
+const PLAIN: &[u8] = b"-._~,%";
+/// What `{+name}` lets stand besides.
+const RESERVED: &[u8] = b":/?#[]@!$&'()*+;=";
+
+/// A selector of topics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    text: Box<str>,
+    /// Of a template.
+    parts: Box<[Part]>,
+}
+
+/// A part of a template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(Box<str>),
+    /// A value.
+    Value {
+        has_reserved: bool,
+    },
+}
+
+impl Selector {
+    /// `https://a.example/books/1`, `https://a.example/books/{id}`, or `*`.
+    pub fn new(text: &str) -> Self {
+        Self {
+            text: text.into(),
+            parts: parts(text).unwrap_or_default().into(),
+        }
+    }
+
+    /// Whether it may mean more than the topic of the same name.
+    pub fn is_wide(&self) -> bool {
+        *self.text == *"*" || !self.parts.is_empty()
+    }
+
+    /// Whether it means a topic. Takes as long as the topic times the parts at most.
+    pub fn matches(&self, topic: &str) -> bool {
+        if *self.text == *topic || *self.text == *"*" {
+            return true;
+        }
+        if self.parts.is_empty() {
+            return false;
+        }
+        let bytes = topic.as_bytes();
+        // Where what was looked at so far may end.
+        let mut ends = vec![false; bytes.len() + 1];
+        ends[0] = true;
+        for part in &self.parts {
+            let mut next = vec![false; bytes.len() + 1];
+            match part {
+                Part::Text(text) => {
+                    let ended = ends.iter().enumerate().filter(|(_, is_end)| **is_end);
+                    for (at, _) in ended {
+                        if bytes[at..].starts_with(text.as_bytes()) {
+                            next[at + text.len()] = true;
+                        }
+                    }
+                }
+                Part::Value { has_reserved } => {
+                    let following = bytes.iter().map(Some).chain([None]);
+                    let mut goes_on = false;
+                    for ((next, end), byte) in next.iter_mut().zip(&ends).zip(following) {
+                        *next = goes_on || *end;
+                        goes_on = *next && byte.is_some_and(|&byte| is_value(byte, *has_reserved));
+                    }
+                }
+            }
+            ends = next;
+        }
+        ends[bytes.len()]
+    }
+}
+
+/// A name to hold against patterns: what a template leaves open is a character that only a star stands for. So who may
+/// read what a template means may read all of it.
+pub fn bounded(name: &str) -> Cow<'_, str> {
+    let Some(parts) = name.contains('{').then(|| parts(name)).flatten() else {
+        return Cow::Borrowed(name);
+    };
+    let parts = parts.iter().map(|part| match part {
+        Part::Text(text) => &**text,
+        Part::Value { .. } => "\0",
+    });
+    Cow::Owned(parts.collect())
+}
+
+fn is_value(byte: u8, has_reserved: bool) -> bool {
+    byte.is_ascii_alphanumeric()
+        || PLAIN.contains(&byte)
+        || has_reserved && RESERVED.contains(&byte)
+}
+
+/// The parts of a template; `None` if it is none that is understood.
+fn parts(text: &str) -> Option<Vec<Part>> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        let (name, after) = after.split_once('}')?;
+        if !before.is_empty() {
+            parts.push(Part::Text(before.into()));
+        }
+        let plain = name.strip_prefix('+');
+        let is_name = |name: &str| {
+            let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || NAME_EXTRA.contains(&byte);
+            !name.is_empty() && name.bytes().all(is_fit)
+        };
+        if !is_name(plain.unwrap_or(name)) {
+            return None;
+        }
+        parts.push(Part::Value {
+            has_reserved: plain.is_some(),
+        });
+        rest = after;
+    }
+    if parts.is_empty() || rest.contains('}') {
+        return None;
+    }
+    if !rest.is_empty() {
+        parts.push(Part::Text(rest.into()));
+    }
+    Some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_template_means_what_it_may_become() {
+        for (selector, topics) in [
+            ("*", &["", "a", "https://a.example/x"][..]),
+            ("https://a.example/1", &["https://a.example/1"]),
+            (
+                "/books/{id}",
+                &[
+                    "/books/1",
+                    "/books/a-b.c~d",
+                    "/books/%C3%A4",
+                    "/books/",
+                    "/books/{id}",
+                ],
+            ),
+            ("/u/{u}/b/{b}", &["/u/1/b/2", "/u//b/"]),
+            ("{+all}", &["https://a.example/x?y#z", ""]),
+            ("{a}-{b}", &["1-2-3", "-"]),
+            // What is not understood means itself.
+            ("/x{?q}", &["/x{?q}"]),
+            ("/x{", &["/x{"]),
+        ] {
+            for topic in topics {
+                assert!(Selector::new(selector).matches(topic), "{selector} {topic}");
+            }
+        }
+        for (selector, topic) in [
+            ("/books/{id}", "/books/1/secret"),
+            ("/books/{id}", "/books/1?x"),
+            ("/books/{id}", "/book/1"),
+            ("/books/{id}/x", "/books/1"),
+            ("/books/*", "/books/1"),
+            ("a*", "ab"),
+            ("/x{?q}", "/x?q=1"),
+            ("", "a"),
+            ("{a}b", "ä"),
+        ] {
+            assert!(
+                !Selector::new(selector).matches(topic),
+                "{selector} {topic}"
+            );
+        }
+        assert!(Selector::new("*").is_wide() && Selector::new("/{a}").is_wide());
+        assert!(!Selector::new("/a*").is_wide() && !Selector::new("/x{?q}").is_wide());
+    }
+
+    #[test]
+    fn what_a_template_leaves_open_is_no_letter() {
+        use crate::pattern::Pattern;
+
+        assert!(Pattern::new("/books/*").matches(&bounded("/books/{id}")));
+        assert!(!Pattern::new("/books/*d*").matches(&bounded("/books/{id}")));
+        assert!(Pattern::new("/books/*").matches(&bounded("/books/1")));
+        assert_eq!(bounded("/x{?q}"), "/x{?q}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_selector_means_itself(text in "[ab/{}+*]{0,20}", topic in "[ab/]{0,20}") {
+            prop_assert!(Selector::new(&text).matches(&text));
+            Selector::new(&text).matches(&topic);
+        }
+    }
+}
