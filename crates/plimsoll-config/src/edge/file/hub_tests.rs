@@ -213,6 +213,21 @@ fn mercure_is_served_with_tokens() {
     assert!(!hub("mercure: false").unwrap().hub.unwrap().mercure);
     let told = hub("mercure: true").unwrap_err();
     assert!(told.contains("whoever asks could publish"), "{told}");
+    // They would come in past the application.
+    for (word, is_fault) in [
+        ("connect", true),
+        ("subscribe", true),
+        ("publish", true),
+        ("messages", false),
+    ] {
+        let asked = hub(&format!("{both}, hooks: {{ {word}: 'http://a' }}"));
+        let told = asked.err().unwrap_or_default();
+        assert_eq!(
+            told.contains("not asked about Mercure"),
+            is_fault,
+            "{word}: {told}"
+        );
+    }
 }
 
 #[test]

@@ -1,0 +1,304 @@
+//! Limits of a real HAProxy that are relaxed and put back, while and after a search.
+#![expect(
+    clippy::unwrap_used,
+    reason = "these are tests, and the lint sees only functions marked so"
+)]
+
+use std::num::NonZeroU32;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use plimsoll_lab::conductor::{Assignment, Finished};
+use plimsoll_lab::limit::confirm::Confirm;
+use plimsoll_lab::limit::{Ambition, LimitOrder, limit};
+use plimsoll_lab::progress::{StopFlag, Watcher};
+use plimsoll_model::finding::{Certainty, Finding, InterventionOutcome};
+use plimsoll_model::journey::Inputs;
+use plimsoll_model::objective::{LatencyBound, Objective};
+use plimsoll_model::part::{Lever, Part, PartKind, PartPlace};
+use plimsoll_model::plan::{
+    Facts, Find, GoodStatus, Load, LoadUnit, PathOrder, Plan, RequestPlan, Target, Transport,
+};
+use plimsoll_model::schedule::{Phase, Spacing};
+use plimsoll_model::seed::Seed;
+use plimsoll_model::trial::{TrialKind, TrialSpec};
+use plimsoll_model::verdict::Verdict;
+use plimsoll_probe::{ProbePlan, hands};
+use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
+use plimsoll_testkit::program::Haproxy;
+
+/// One search at a time: each measures.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// A service that answers any number at once, each after a tenth of a second, behind a HAProxy that lets ten through.
+struct Scene {
+    haproxy: Haproxy,
+    _origin: KnownLaw,
+    folder: tempfile::TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let origin = KnownLaw::start(KnownLawPlan {
+            servers: NonZeroU32::new(4096).unwrap(),
+            service: Service::Deterministic(Duration::from_millis(100)),
+            ..KnownLawPlan::default()
+        })
+        .unwrap();
+        let url = origin.url();
+        let address = url.trim_start_matches("http://").trim_end_matches('/');
+        let server = format!("  server s1 {address} maxconn 10");
+        Self {
+            haproxy: Haproxy::start_with("level admin", "", &server),
+            _origin: origin,
+            folder: tempfile::tempdir().unwrap(),
+            _turn: turn,
+        }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn lever(&self) -> Lever {
+        Lever {
+            kind: PartKind::Haproxy,
+            place: PartPlace::Socket(self.haproxy.socket.clone()),
+            setting: "maxconn".to_owned(),
+            of: "app/s1".to_owned(),
+        }
+    }
+
+    fn maxconn(&self) -> String {
+        hands::value_of(&self.lever(), None).unwrap()
+    }
+
+    fn plan(&self) -> Plan {
+        let address = self.haproxy.address;
+        Plan {
+            name: "confirm".to_owned(),
+            target: Target {
+                url: format!("http://{address}/"),
+                tls: false,
+                host: address.ip().to_string(),
+                port: address.port(),
+                addresses: vec![address],
+                unix_socket: None,
+            },
+            request: RequestPlan {
+                method: "GET".to_owned(),
+                paths: vec!["/".to_owned()],
+                order: PathOrder::Circular,
+                headers: Vec::new(),
+                body: Vec::new(),
+                redirects_max: 0,
+            },
+            scenario: None,
+            // The law says 100/s.
+            find: Some(Find {
+                unit: LoadUnit::RequestsPerSecond,
+                from: Some(80.0),
+                to: None,
+            }),
+            transport: Transport {
+                timeout: Duration::from_secs(5),
+                connect_timeout: Duration::from_secs(5),
+                connections_max: 5000,
+                requests_per_connection: 0,
+                sources: Vec::new(),
+                ca_file: None,
+                insecure: false,
+                http2: None,
+                body_len_max: 1 << 20,
+            },
+            load: Load::Open {
+                phases: vec![Phase::constant(10.0, Duration::from_secs(1))],
+                spacing: Spacing::Poisson,
+            },
+            objective: Some(Objective {
+                latency: vec![LatencyBound {
+                    quantile: 0.95,
+                    within_us: 300_000,
+                }],
+                errors_max: Some(0.01),
+                ..Objective::default()
+            }),
+            good: GoodStatus::default(),
+            seed: Seed(1),
+            cores: 1,
+            tick: None,
+            warmup: Duration::ZERO,
+            classes_ms: [800, 1200],
+        }
+    }
+
+    /// A short search whose limit is tried.
+    fn search(
+        &self,
+        commands: Option<(&[&str], &[&str])>,
+        stop: StopFlag,
+        watcher: &mut dyn Watcher,
+    ) -> Finished {
+        let plan = self.plan();
+        let assignment = Assignment {
+            probes: ProbePlan {
+                target_address: plan.target.addresses.first().copied(),
+                parts: vec![Part {
+                    kind: PartKind::Haproxy,
+                    place: PartPlace::Socket(self.haproxy.socket.clone()),
+                    login: None,
+                }],
+                ..ProbePlan::default()
+            },
+            plan,
+            inputs: Arc::new(Inputs::default()),
+            command: "limit",
+            started_at: "2026-11-23T00:00:00Z".to_owned(),
+            log_path: self.path().join("confirm.run"),
+            versions: Facts::new(),
+        };
+        let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
+        let order = LimitOrder {
+            ambition: Ambition::Within(Duration::from_mins(1)),
+            confirm: Some(Confirm {
+                commands: commands.map(|(relax, undo)| (words(relax), words(undo))),
+                environment: vec![("PATH".to_owned(), "/usr/bin:/bin".to_owned())],
+                journal: self.path().join("confirm.undo"),
+            }),
+            ..LimitOrder::default()
+        };
+        limit(assignment, &order, stop, watcher).unwrap()
+    }
+
+    /// Nothing of the change is left.
+    fn is_as_before(&self) {
+        assert_eq!(self.maxconn(), "10");
+        assert!(!self.path().join("confirm.undo").exists());
+    }
+}
+
+/// What was tried; `None`, said loudly, when this machine had no time for the search to find the limit, or for trials
+/// that tell.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+fn tried(finished: &Finished) -> Option<&Finding> {
+    let findings = &finished.run.findings;
+    let is_void = |kind: TrialKind| {
+        let trials = finished.run.trials.iter();
+        trials
+            .filter(|trial| trial.spec.kind == kind)
+            .any(|trial| trial.verdict.is_void())
+    };
+    let tried = findings.iter().find(|finding| {
+        let outcome = finding.intervention.as_ref().map(|tried| tried.outcome);
+        outcome.is_some_and(|outcome| outcome != InterventionOutcome::Undecided)
+    });
+    if let Some(tried) = tried.filter(|tried| tried.rule == "H1") {
+        return Some(tried);
+    }
+    let is_disturbed = is_void(TrialKind::Relaxed)
+        || is_void(TrialKind::Restored)
+        || finished
+            .run
+            .trials
+            .iter()
+            .any(|trial| trial.verdict.is_void())
+        || findings
+            .iter()
+            .any(|finding| ["C1", "G1"].contains(&finding.rule.as_str()));
+    assert!(
+        is_disturbed,
+        "{findings:#?}\n{:#?}\n{:#?}",
+        finished.run.search, finished.run.notes
+    );
+    println!("NOT TRIED, this machine was disturbed: {findings:#?}");
+    None
+}
+
+#[derive(Default)]
+struct Heard {
+    notes: Vec<String>,
+}
+
+impl Watcher for Heard {
+    fn noted(&mut self, text: &str) {
+        self.notes.push(text.to_owned());
+    }
+}
+
+#[test]
+fn a_limit_that_is_one_is_confirmed_and_put_back() {
+    let scene = Scene::new();
+    let mut heard = Heard::default();
+    let finished = scene.search(None, StopFlag::default(), &mut heard);
+    scene.is_as_before();
+    let Some(found) = tried(&finished) else {
+        return;
+    };
+    let intervention = found.intervention.as_ref().unwrap();
+    assert_eq!(found.certainty, Certainty::Confirmed, "{found:#?}");
+    assert!(intervention.relaxed.passed >= 3 && intervention.restored.failed >= 2);
+    assert!(
+        intervention.change.contains("maxconn of app/s1 in HAProxy")
+            && intervention.change.ends_with("raised from 10 to 40"),
+        "{intervention:#?}"
+    );
+    assert_eq!(finished.run.findings[0].rule, "H1", "the best comes first");
+    let said = heard.notes.join("\n");
+    assert!(said.contains("confirm: it is put back"), "{said}");
+}
+
+#[test]
+fn what_changes_nothing_is_demoted() {
+    let scene = Scene::new();
+    let undone = scene.path().join("undone").display().to_string();
+    let commands: (&[&str], &[&str]) = (&["true"], &["touch", &undone]);
+    let finished = scene.search(Some(commands), StopFlag::default(), &mut Heard::default());
+    scene.is_as_before();
+    let Some(found) = tried(&finished) else {
+        return;
+    };
+    assert_eq!(found.certainty, Certainty::Demoted, "{found:#?}");
+    assert!(Path::new(&undone).exists());
+    let last = finished.run.findings.last().unwrap();
+    assert_eq!(last.rule, "H1", "what sets no line comes last");
+}
+
+/// Stops a search when it begins to try.
+struct Impatient {
+    stop: StopFlag,
+    tries: u32,
+}
+
+impl Watcher for Impatient {
+    fn trial_started(&mut self, spec: &TrialSpec) {
+        if spec.kind == TrialKind::Relaxed {
+            self.tries += 1;
+            self.stop.raise();
+        }
+    }
+}
+
+#[test]
+fn an_interrupt_puts_it_back() {
+    let scene = Scene::new();
+    let stop = StopFlag::default();
+    let mut impatient = Impatient {
+        stop: stop.clone(),
+        tries: 0,
+    };
+    let finished = scene.search(None, stop, &mut impatient);
+    scene.is_as_before();
+    if impatient.tries == 0 {
+        assert!(tried(&finished).is_none(), "nothing began to be tried");
+        return;
+    }
+    assert_eq!(impatient.tries, 1);
+    let ending = finished.run.ending.as_ref().unwrap();
+    assert_eq!(ending.verdict, Verdict::Interrupted);
+}
