@@ -102,7 +102,8 @@ impl Apache {
         let configuration = folder.path().join("apache2.conf");
         write(&configuration, &text);
         let path = configuration.display().to_string();
-        let command = ["apache2", "-DFOREGROUND", "-f", &path];
+        // At its end it signals its whole process group, which would be that of the tests.
+        let command = ["setsid", "apache2", "-DFOREGROUND", "-f", &path];
         Self {
             program: Program::start(folder, &command, "resuming normal operations"),
             address,
