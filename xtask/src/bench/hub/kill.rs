@@ -296,6 +296,12 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let mut reader = Reader::open(port, 3).unwrap();
         let (mut server, _) = listener.accept().unwrap();
+        // A connection that is closed with a question unread is reset, and what it sent may be lost.
+        let mut asked = [0; 1024];
+        let mut len = 0;
+        while position(&asked[..len], b"\r\n\r\n").is_none() {
+            len += server.read(&mut asked[len..]).unwrap();
+        }
         server.write_all(b"HTTP/1.1 200 OK\r\n\r\n:\n\n").unwrap();
         for number in (1..=messages()).filter(|number| *number != 2).chain([3]) {
             let event = format!("id: 7:{number}\ndata: {{\"data\":{{\"n\":{number}}}}}\n\n");
