@@ -8,7 +8,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 use tempfile::TempDir;
 
 use crate::port;
@@ -16,6 +17,12 @@ use crate::port;
 pub mod databases;
 pub mod runtimes;
 pub mod servers;
+
+/// How long a program may take to end by itself.
+const PATIENCE: Timespec = Timespec {
+    tv_sec: 10,
+    tv_nsec: 0,
+};
 
 /// A program that runs.
 #[derive(Debug)]
@@ -76,9 +83,21 @@ impl Drop for Program {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
             let _ = kill_process(pid, self.end);
+            if !ends_within(pid, PATIENCE) {
+                let _ = kill_process(pid, Signal::KILL);
+            }
         }
         let _ = self.child.wait();
     }
+}
+
+/// Whether a process has ended before so much time is over: a server may wait for work that never ends.
+fn ends_within(pid: Pid, patience: Timespec) -> bool {
+    let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return false;
+    };
+    let mut ends = [PollFd::new(&process, PollFlags::IN)];
+    poll(&mut ends, Some(&patience)).is_ok_and(|count| count > 0)
 }
 
 fn folder() -> TempDir {

@@ -51,7 +51,7 @@ pub(super) const PLANTED: &[Planted] = &[
         start: mariadb_sessions,
     },
     Planted {
-        name: "MariaDB: innodb_buffer_pool_size 5 MB",
+        name: "MariaDB: innodb_buffer_pool_size 6 MB",
         rules: &["Q7"],
         start: mariadb_pool,
     },
@@ -183,7 +183,7 @@ fn mariadb_pool() -> Scene {
     );
     let statement = "SELECT count(note) FROM orders WHERE id IN (RANDOM % 150000, RANDOM % 150000, RANDOM % 150000, RANDOM % 150000)";
     before_mariadb(
-        mariadb("innodb_buffer_pool_size = 5M", &fill),
+        mariadb("innodb_buffer_pool_size = 6M", &fill),
         statement,
         ["20/s:4s", "2500/s:8s"],
     )
