@@ -8,7 +8,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
 
-pub(crate) use index::{Index, advised};
+pub(crate) use index::{Index, advised, chooses};
 
 /// Statements that are told.
 const TOLD_MAX: usize = 12;

@@ -8,7 +8,7 @@ use super::proxy::{place, written};
 use super::rule::{Case, Sign, Words, say};
 use super::statements::{busiest, counted_words, each_most, most};
 use super::stretch::{View, bounded};
-use crate::statements::advised;
+use crate::statements::{advised, chooses};
 
 /// How long a transaction may be idle, s.
 const IDLE_MAX_S: f64 = 5.0;
@@ -44,14 +44,15 @@ pub(super) fn scans(view: &View<'_>) -> Vec<Sign> {
         let (_, _, rows) = scanned(view, &at)?;
         let running = most(view, metric::POSTGRES_RUNNING, &at, "statement");
         // Roles that do not see statements see no share of one.
-        let is_mostly_one = running
+        // A statement that wants all rows reads them all, whatever there is of indexes.
+        let may_be_spared = running
             .first()
-            .is_none_or(|(_, sessions)| *sessions > MOSTLY * active);
+            .is_none_or(|(statement, sessions)| *sessions > MOSTLY * active && chooses(statement));
         let locked = share(view, &subject, LOCK).unwrap_or(0.0);
         Some(Sign {
             subject,
             magnitude: active,
-            present: active >= ACTIVE_MIN && rows > ROWS_MAX && is_mostly_one && locked < 0.5,
+            present: active >= ACTIVE_MIN && rows > ROWS_MAX && may_be_spared && locked < 0.5,
         })
     });
     signs.collect()

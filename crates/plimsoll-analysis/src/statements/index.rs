@@ -87,6 +87,13 @@ fn is_column(token: &str) -> bool {
     token.chars().all(is_part) && token.starts_with(|c: char| c.is_alphabetic() || c == '_')
 }
 
+/// Whether a statement asks for some rows and not for all: an index may spare it the others.
+pub(crate) fn chooses(statement: &str) -> bool {
+    // What was cut off may hold a condition.
+    let chooses = |token: &String| is_word(token, "WHERE") || is_word(token, "JOIN");
+    statement.ends_with('…') || tokens(statement).iter().any(chooses)
+}
+
 /// The index that a statement would use; `None` where its form does not tell.
 pub(crate) fn advised(statement: &str) -> Option<Index> {
     // What was cut off may hold the rest of the condition.
@@ -168,6 +175,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_statement_without_a_condition_wants_all_rows() {
+        for statement in [
+            "SELECT n FROM t WHERE a is ?",
+            "select n from t join u using (id)",
+            "SELECT a, b, c…",
+        ] {
+            assert!(chooses(statement), "{statement}");
+        }
+        assert!(!chooses(
+            "SELECT note FROM orders ORDER BY customer % ? OFFSET ?"
+        ));
+    }
 
     #[test]
     fn an_index_over_what_is_compared_and_then_over_the_order() {
