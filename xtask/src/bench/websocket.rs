@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use self::client::{Client, Work};
+use self::client::{COMMON, Client, MANY, Work};
 use self::install::Installed;
 use self::paper::Paper;
 use self::turn::Turn;
@@ -79,8 +79,10 @@ pub(super) fn run(arguments: &WebsocketArguments) -> Result<()> {
     let is_wanted = |chapter| arguments.only.is_empty() || arguments.only.contains(&chapter);
     for (chapter, work) in [
         (Chapter::Open, Work::Open),
-        (Chapter::Receive, Work::Receive),
-        (Chapter::Answer, Work::Answer),
+        (Chapter::Receive, Work::Receive(COMMON)),
+        (Chapter::Receive, Work::Receive(MANY)),
+        (Chapter::Answer, Work::Answer(COMMON)),
+        (Chapter::Answer, Work::Answer(MANY)),
     ] {
         if is_wanted(chapter) {
             paper.work(work, &alternate(&ground, &installed, work));
@@ -95,11 +97,15 @@ pub(super) fn run(arguments: &WebsocketArguments) -> Result<()> {
 
 /// All clients in turn, round after round. One that fails is left out from then on.
 fn alternate(ground: &Ground, installed: &Installed, work: Work) -> Vec<Outcome> {
-    let mut outcomes = Client::ALL.map(|client| Outcome {
-        client,
-        turns: Vec::new(),
-        failure: None,
-    });
+    let mut outcomes: Vec<Outcome> = work
+        .clients()
+        .iter()
+        .map(|client| Outcome {
+            client: *client,
+            turns: Vec::new(),
+            failure: None,
+        })
+        .collect();
     for round in 1..=ground.rounds {
         for outcome in outcomes
             .iter_mut()
@@ -118,5 +124,5 @@ fn alternate(ground: &Ground, installed: &Installed, work: Work) -> Vec<Outcome>
             }
         }
     }
-    outcomes.into()
+    outcomes
 }

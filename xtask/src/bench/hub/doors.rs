@@ -54,26 +54,33 @@ pub(super) fn open(port: u16, count: usize, sockets: &mut Vec<TcpStream>) -> Res
          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
     );
     let end = sockets.len() + count;
-    while sockets.len() < end {
-        let from = sockets.len();
-        for _ in 0..AT_ONCE.min(end - from) {
+    let mut answered = sockets.len();
+    // The oldest is read while the youngest are under way: neither side waits for a whole flock of the other's.
+    while answered < end {
+        if sockets.len() < end && sockets.len() - answered < AT_ONCE {
             let mut stream = TcpStream::connect(("127.0.0.1", port))?;
             stream.set_read_timeout(Some(PATIENCE))?;
             stream.write_all(request.as_bytes())?;
             sockets.push(stream);
-        }
-        for stream in &mut sockets[from..] {
-            let head = read_until(stream, b"\r\n\r\n").context("a handshake was not answered")?;
-            ensure!(
-                head.starts_with(b"HTTP/1.1 101"),
-                "a handshake was answered `{}`",
-                String::from_utf8_lossy(&head)
-                    .lines()
-                    .next()
-                    .unwrap_or_default()
-            );
+        } else {
+            welcomed(&mut sockets[answered])?;
+            answered += 1;
         }
     }
+    Ok(())
+}
+
+/// Reads the answer to a handshake.
+fn welcomed(stream: &mut TcpStream) -> Result<()> {
+    let head = read_until(stream, b"\r\n\r\n").context("a handshake was not answered")?;
+    ensure!(
+        head.starts_with(b"HTTP/1.1 101"),
+        "a handshake was answered `{}`",
+        String::from_utf8_lossy(&head)
+            .lines()
+            .next()
+            .unwrap_or_default()
+    );
     Ok(())
 }
 

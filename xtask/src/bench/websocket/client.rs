@@ -9,8 +9,10 @@ use crate::case::server::free_ports;
 
 /// How long each would stay; it is ended before.
 const STAY_S: u32 = 600;
-/// Between two messages on a WebSocket. With fewer in all, what is measured is mostly waking up for each.
-const EVERY_MS: u32 = 200;
+/// Messages a second on a WebSocket that every client keeps up with.
+pub(super) const COMMON: u32 = 5;
+/// As many as fill half of a core of ours: with fewer, what is measured is mostly waking up for each.
+pub(super) const MANY: u32 = 25;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Client {
@@ -25,25 +27,42 @@ pub(super) enum Client {
 pub(super) enum Work {
     /// To open ten thousand at once, and to keep them.
     Open,
-    /// To receive what a server sends to all.
-    Receive,
-    /// To send five messages a second on each, which are answered.
-    Answer,
+    /// To receive what a server sends to all, so many times a second.
+    Receive(u32),
+    /// To send so many messages a second on each, which are answered.
+    Answer(u32),
 }
 
 impl Work {
-    pub(super) fn title(self) -> &'static str {
+    pub(super) fn title(self) -> String {
+        let (what, each) = match self {
+            Self::Open => return "Handshakes and memory".to_owned(),
+            Self::Receive(each) => ("Messages received", each),
+            Self::Answer(each) => ("Messages sent and answered", each),
+        };
+        format!("{what}, {},000 a second", each * self.connections() / 1_000)
+    }
+
+    /// Who does it: what is more than the others keep up with only ours.
+    pub(super) fn clients(self) -> &'static [Client] {
         match self {
-            Self::Open => "Handshakes and memory",
-            Self::Receive => "Messages received",
-            Self::Answer => "Messages sent and answered",
+            Self::Receive(MANY) | Self::Answer(MANY) => &[Client::Plimsoll],
+            _ => &Client::ALL,
+        }
+    }
+
+    /// Between two messages that a client sends on a WebSocket, ms; 0 where it sends none.
+    fn every_ms(self) -> u32 {
+        match self {
+            Self::Answer(each) => 1_000 / each,
+            Self::Open | Self::Receive(_) => 0,
         }
     }
 
     pub(super) fn connections(self) -> u32 {
         match self {
             Self::Open => 10_000,
-            Self::Receive | Self::Answer => 1_000,
+            Self::Receive(_) | Self::Answer(_) => 1_000,
         }
     }
 
@@ -51,15 +70,15 @@ impl Work {
     pub(super) fn rate(self) -> u32 {
         match self {
             Self::Open => 10_000,
-            Self::Receive | Self::Answer => 500,
+            Self::Receive(_) | Self::Answer(_) => 500,
         }
     }
 
     /// Messages that the server sends to all each second.
     pub(super) fn broadcasts_per_second(self) -> u32 {
         match self {
-            Self::Receive => 5,
-            Self::Open | Self::Answer => 0,
+            Self::Receive(each) => each,
+            Self::Open | Self::Answer(_) => 0,
         }
     }
 }
@@ -92,10 +111,9 @@ impl Client {
         port: u16,
         folder: &Path,
     ) -> Result<Told> {
-        let asks = work == Work::Answer;
         match self {
             Self::Plimsoll => Ok(plimsoll(installed, work, connections, port)),
-            Self::K6 => k6(installed, asks, connections, port),
+            Self::K6 => k6(installed, work, connections, port),
             Self::Artillery => artillery(installed, work, connections, port, folder),
             Self::Tsung => tsung(installed, work, connections, port, folder),
         }
@@ -105,8 +123,8 @@ impl Client {
 fn plimsoll(installed: &Installed, work: Work, connections: u32, port: u16) -> Told {
     let marks = match work {
         Work::Open => String::new(),
-        Work::Receive => "--broadcast-stamp $.t --broadcast-seq $.n".to_owned(),
-        Work::Answer => format!("--send hello --every {EVERY_MS}ms"),
+        Work::Receive(_) => "--broadcast-stamp $.t --broadcast-seq $.n".to_owned(),
+        Work::Answer(_) => format!("--send hello --every {}ms", work.every_ms()),
     };
     let line = format!(
         "run ws://127.0.0.1:{port}/live --ws --connections {connections} --connect-rate {}/s --hold {STAY_S}s {marks} \
@@ -120,12 +138,12 @@ fn plimsoll(installed: &Installed, work: Work, connections: u32, port: u16) -> T
     }
 }
 
-fn k6(installed: &Installed, asks: bool, connections: u32, port: u16) -> Result<Told> {
+fn k6(installed: &Installed, work: Work, connections: u32, port: u16) -> Result<Told> {
     let program = installed.k6.as_ref().context("k6 is not installed")?;
     let line = format!(
         "run --quiet --no-usage-report --address= -e TARGET=ws://127.0.0.1:{port}/live -e CONNECTIONS={connections} -e \
          EVERY_MS={} {}",
-        if asks { EVERY_MS } else { 0 },
+        work.every_ms(),
         installed.scripts.join("k6.js").display()
     );
     Ok(Told {
@@ -148,13 +166,13 @@ fn artillery(
         .context("Artillery is not installed")?;
     // Without something to capture it does not await an answer.
     let flow = match work {
-        Work::Answer => format!(
+        Work::Answer(_) => format!(
             "      - loop:\n          - send:\n              payload: hello\n              capture:\n                \
              regexp: 'hello'\n                as: answer\n          - think: {}\n        count: {}",
-            f64::from(EVERY_MS) / 1e3,
-            STAY_S * 1_000 / EVERY_MS
+            f64::from(work.every_ms()) / 1e3,
+            STAY_S * 1_000 / work.every_ms()
         ),
-        Work::Open | Work::Receive => format!("      - think: {STAY_S}"),
+        Work::Open | Work::Receive(_) => format!("      - think: {STAY_S}"),
     };
     let text = filled(
         installed,
@@ -189,13 +207,13 @@ fn tsung(
     folder: &Path,
 ) -> Result<Told> {
     let flow = match work {
-        Work::Answer => format!(
+        Work::Answer(_) => format!(
             "      <for from=\"1\" to=\"{}\" var=\"time\">\n        <request><websocket type=\"message\">hello\
              </websocket></request>\n        <thinktime value=\"{}\"/>\n      </for>",
-            STAY_S * 1_000 / EVERY_MS,
-            f64::from(EVERY_MS) / 1e3
+            STAY_S * 1_000 / work.every_ms(),
+            f64::from(work.every_ms()) / 1e3
         ),
-        Work::Open | Work::Receive => format!("      <thinktime value=\"{STAY_S}\"/>"),
+        Work::Open | Work::Receive(_) => format!("      <thinktime value=\"{STAY_S}\"/>"),
     };
     let text = filled(
         installed,

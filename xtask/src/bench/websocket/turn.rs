@@ -207,8 +207,8 @@ fn look(ground: &Ground, origin: &Origin, standing: &Standing, work: Work) -> Re
     );
     let messages = match work {
         Work::Open => return Ok((0.0, cpu.as_secs_f64() / wall.as_secs_f64())),
-        Work::Receive => u64::from(broadcasts) * u64::from(work.connections()),
-        Work::Answer => heard_now - heard,
+        Work::Receive(_) => u64::from(broadcasts) * u64::from(work.connections()),
+        Work::Answer(_) => heard_now - heard,
     };
     ensure!(messages > 0, "no message came to the server");
     Ok((
