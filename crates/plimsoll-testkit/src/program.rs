@@ -14,6 +14,7 @@ use tempfile::TempDir;
 use crate::port;
 
 pub mod databases;
+pub mod engines;
 pub mod runtimes;
 pub mod servers;
 
