@@ -21,7 +21,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 31] = [
+const TOOLS: [Tool; 36] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -145,6 +145,26 @@ const TOOLS: [Tool; 31] = [
     Tool {
         program: "cc",
         package: "gcc",
+    },
+    Tool {
+        program: "java",
+        package: "default-jdk-headless",
+    },
+    Tool {
+        program: "javac",
+        package: "default-jdk-headless",
+    },
+    Tool {
+        program: "uwsgi",
+        package: "uwsgi-core",
+    },
+    Tool {
+        program: "/usr/lib/uwsgi/plugins/python3_plugin.so",
+        package: "uwsgi-plugin-python3",
+    },
+    Tool {
+        program: "varnishd",
+        package: "varnish",
     },
 ];
 

@@ -20,8 +20,8 @@ const REAL: [&str; 3] = [
 /// Before this line of a file there are no tests.
 const TESTS: &str = "#[cfg(test)]";
 
-/// The method's rules: id and limit; the last is ours.
-const METHOD: [(&str, &str); 107] = [
+/// The method's rules: id and limit; `V1` and the last are ours.
+const METHOD: [(&str, &str); 108] = [
     ("G1", "load generator CPU"),
     ("G2", "generator ephemeral ports"),
     ("G3", "generator fd limit"),
@@ -79,6 +79,7 @@ const METHOD: [(&str, &str); 107] = [
     ("H10", "HAProxy CPU"),
     ("H11", "HAProxy: imbalance or a slow replica"),
     ("A0", "Apache workers"),
+    ("V1", "Varnish threads"),
     ("J1", "Node event loop"),
     ("J2", "libuv pool"),
     ("J3", "JVM garbage collection"),
@@ -300,7 +301,7 @@ mod tests {
         )];
         let page = page(&sources, &real).unwrap();
         for line in [
-            "4 of 107 rules are built: 2 are tried on a real program that is brought to that limit, 1 on series",
+            "4 of 108 rules are built: 2 are tried on a real program that is brought to that limit, 1 on series",
             "| H1 | HAProxy server `maxconn` / `timeout queue` | yes | real program |",
             "| P9 | sort/hash spill (`work_mem`) | yes | real program |",
             "| P2 | PostgreSQL CPU | yes | nothing by name |",

@@ -7,12 +7,14 @@
 //!
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
+mod engines;
 mod forecast;
 mod gauges;
 mod generator;
 mod log;
 mod machine;
 mod measure;
+mod mongo;
 mod mysql;
 mod network;
 mod postgres;
@@ -30,12 +32,15 @@ mod store;
 mod stretch;
 mod table;
 mod table_databases;
+mod table_engines;
 mod table_logs;
 mod table_servers;
 mod unexplained;
 
 #[cfg(test)]
 mod databases_tests;
+#[cfg(test)]
+mod engines_tests;
 #[cfg(test)]
 mod parts_tests;
 #[cfg(test)]

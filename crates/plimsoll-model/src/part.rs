@@ -43,6 +43,16 @@ pub enum PartKind {
     Apache,
     /// gunicorn, by its processes and the connections to its listener.
     Gunicorn,
+    /// A Java virtual machine, by the counters that it keeps in a file, or by Jolokia.
+    Jvm,
+    /// uWSGI, by its stats server.
+    Uwsgi,
+    /// A program in Go, by `expvar` or a page with what `runtime/metrics` tells.
+    Go,
+    /// Varnish, by the counters that a command prints.
+    Varnish,
+    /// MongoDB, by `serverStatus`.
+    Mongo,
 }
 
 impl PartKind {
@@ -64,6 +74,11 @@ impl PartKind {
             Self::Pgbouncer => "pgbouncer",
             Self::Apache => "Apache",
             Self::Gunicorn => "gunicorn",
+            Self::Jvm => "the JVM",
+            Self::Uwsgi => "uWSGI",
+            Self::Go => "the Go program",
+            Self::Varnish => "Varnish",
+            Self::Mongo => "MongoDB",
         }
     }
 }
@@ -83,6 +98,8 @@ pub enum PartPlace {
     },
     /// A file that it writes.
     File(PathBuf),
+    /// A command that prints what it tells, with its arguments, blanks between.
+    Command(String),
     /// A page over a Unix socket.
     SocketPage {
         /// The socket.
@@ -119,7 +136,7 @@ impl PartPlace {
             Self::Page { path, .. }
             | Self::SocketPage { path, .. }
             | Self::Figures { path, .. } => Some(path),
-            Self::Socket(_) | Self::File(_) | Self::Tcp { .. } => None,
+            Self::Socket(_) | Self::File(_) | Self::Command(_) | Self::Tcp { .. } => None,
         }
     }
 }
@@ -128,6 +145,7 @@ impl fmt::Display for PartPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Socket(path) | Self::File(path) => write!(f, "{}", path.display()),
+            Self::Command(command) => write!(f, "{command}"),
             Self::SocketPage { socket, path } => write!(f, "{}:{path}", socket.display()),
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
             Self::Tcp { host, port } => write!(f, "{host}:{port}"),

@@ -4,6 +4,7 @@
 //! is executed.
 
 mod databases;
+mod engines;
 mod proxy_logs;
 mod runtimes;
 mod servers;
@@ -51,9 +52,9 @@ pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Par
     if named.is_empty() && !auto {
         return Vec::new();
     }
-    // Puma cannot be found where it tells of itself, so that it is asked for only where it is not named.
-    let has_puma = named.iter().any(|part| part.kind == PartKind::Puma);
-    let found = find(files, auto, has_puma);
+    // Some cannot be found where they tell of themselves, so that they are asked for only where they are not named.
+    let kinds: Vec<PartKind> = named.iter().map(|part| part.kind).collect();
+    let found = find(files, auto, &kinds);
     let mut parts: Vec<(Part, Known)> = Vec::new();
     for part in named {
         let own = found.iter().find(|found| is_same(&found.part, &part));
@@ -72,7 +73,7 @@ pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Par
     if auto && parts.is_empty() {
         files.tell(
             "found nothing",
-            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn or Apache that tells of itself was found on this machine",
+            "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, uWSGI, JVM or Apache that tells of itself was found on this machine",
         );
     }
     parts
@@ -96,6 +97,7 @@ fn is_same(a: &Part, b: &Part) -> bool {
             _ => (path.display().to_string(), 0, String::new()),
         },
         PartPlace::File(path) => (path.display().to_string(), 0, String::new()),
+        PartPlace::Command(command) => (command.clone(), 0, String::new()),
         PartPlace::SocketPage { socket, path } => (socket.display().to_string(), 0, path.clone()),
         PartPlace::Tcp { host, port } => (local(host), *port, String::new()),
         PartPlace::Page { host, port, path }
@@ -106,7 +108,7 @@ fn is_same(a: &Part, b: &Part) -> bool {
     a.kind == b.kind && place(a) == place(b)
 }
 
-fn find(files: &mut Files, auto: bool, has_puma: bool) -> Vec<Found> {
+fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
     let mut found = Vec::new();
     let pids = files.numbers_in("proc").unwrap_or_default();
     for pid in pids.into_iter().take(PROCESSES_MAX) {
@@ -114,6 +116,9 @@ fn find(files: &mut Files, auto: bool, has_puma: bool) -> Vec<Found> {
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
         let is_fpm = comm.starts_with("php-fpm");
         if !is_fpm && !NAMES.contains(&comm.as_str()) && !servers::knows(&comm) {
+            if auto && !named.contains(&PartKind::Go) {
+                engines::go(files, pid, &comm);
+            }
             continue;
         }
         let line = files
@@ -131,8 +136,11 @@ fn find(files: &mut Files, auto: bool, has_puma: bool) -> Vec<Found> {
             "redis-server" | "valkey-server" => found.extend(redis(pid, &words)),
             "postgres" => found.extend(databases::postgres(files, pid, &words, auto)),
             "node" => found.extend(runtimes::node(files, pid, auto)),
-            "puma" | "ruby" => runtimes::puma(files, pid, &words, !auto || has_puma),
+            "puma" | "ruby" => {
+                runtimes::puma(files, pid, &words, !auto || named.contains(&PartKind::Puma))
+            }
             _ if is_fpm => runtimes::php_fpm(files, pid, &words, auto, &mut found),
+            "varnishd" if named.contains(&PartKind::Varnish) => {}
             "mariadbd" | "mysqld" => found.extend(databases::mysql(files, pid, &words)),
             other => servers::find(files, (pid, other), &words, auto, &mut found),
         }

@@ -7,12 +7,15 @@
 mod apache;
 mod fault;
 mod figures;
+mod go;
 mod gunicorn;
 pub mod hands;
 mod haproxy;
+mod jvm;
 mod link;
 mod log;
 mod memcached;
+mod mongo;
 mod mysql;
 mod nginx;
 mod node;
@@ -22,9 +25,13 @@ mod prometheus;
 mod puma;
 mod redis;
 mod statements;
+mod uwsgi;
+mod varnish;
 
 #[cfg(test)]
 mod databases_tests;
+#[cfg(test)]
+mod engines_tests;
 #[cfg(test)]
 mod servers_tests;
 #[cfg(test)]
@@ -137,6 +144,13 @@ impl Eye {
                 known.settings,
             )),
             PartKind::Mysql => Box::new(mysql::Mysql::new(part.login.clone(), own_name.to_owned())),
+            PartKind::Jvm => Box::new(jvm::Jvm::new(part.place.clone(), known.pid)),
+            PartKind::Mongo => Box::new(mongo::Mongo::new(part.login.clone())),
+            PartKind::Uwsgi => Box::new(uwsgi::Uwsgi {
+                settings: known.settings,
+            }),
+            PartKind::Go => Box::new(go::Go::new()),
+            PartKind::Varnish => Box::new(varnish::Varnish::new(&part.place, known.settings)),
         };
         Self {
             name: part.to_string(),

@@ -6,12 +6,16 @@ pub mod apache;
 pub mod cgroup;
 pub mod cpu;
 pub mod disk;
+pub mod go;
 pub mod gunicorn;
 pub mod haproxy;
 pub mod haproxy_configuration;
+pub mod hsperf;
+pub mod jvm;
 pub mod log;
 pub mod memcached;
 pub mod memory;
+pub mod mongo;
 pub mod mysql;
 pub mod network;
 pub mod nginx;
@@ -26,6 +30,8 @@ pub mod puma;
 pub mod redis;
 pub mod socket;
 pub mod statement;
+pub mod uwsgi;
+pub mod varnish;
 
 #[cfg(test)]
 mod parts_tests;

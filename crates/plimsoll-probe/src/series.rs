@@ -233,6 +233,12 @@ const ALL: &[Definition] = table! {
     Delta MYSQL_POOL_WAITS ["at"] "{wait}" "Innodb_buffer_pool_wait_free" "times that a session waited for a free page";
     Delta MYSQL_LOG_WAITS ["at"] "{wait}" "Innodb_log_waits" "times that a session waited because the buffer of the redo log was full";
     Delta MYSQL_DEADLOCKS ["at"] "{deadlock}" "Innodb_deadlocks" "deadlocks that were broken";
+    Gauge MONGO_TICKETS ["at", "kind"] "{operation}" "serverStatus wiredTiger.concurrentTransactions, queues.execution" "operations that the storage could take at once, by kind: read, write";
+    Gauge MONGO_QUEUE ["at"] "{operation}" "serverStatus globalLock.currentQueue" "operations that wait for a lock or a ticket";
+    Gauge MONGO_ACTIVE ["at"] "{client}" "serverStatus globalLock.activeClients" "clients whose operations are carried out or wait";
+    Gauge MONGO_CONNECTIONS ["at"] "{connection}" "serverStatus connections.current" "connections";
+    Delta MONGO_OPERATIONS ["at", "kind"] "{operation}" "serverStatus opcounters" "operations by kind";
+    Delta MONGO_PAGES_READ ["at"] "{page}" "serverStatus wiredTiger.cache" "pages that were read from files because the cache did not hold them";
 
     Gauge PHP_FPM_PROCESSES ["at", "state"] "{process}" "PHP-FPM active, idle, total processes" "processes by state: active, idle, all";
     Gauge PHP_FPM_QUEUE ["at"] "{request}" "PHP-FPM listen queue" "requests that wait for a process; 0 of a Unix socket";
@@ -246,6 +252,29 @@ const ALL: &[Definition] = table! {
     Gauge PUMA_BACKLOG ["at"] "{request}" "Puma stats backlog" "requests that wait for a thread, in all workers";
     Gauge PUMA_CAPACITY ["at"] "{request}" "Puma stats pool_capacity" "requests that could be taken at once, in all workers";
     Delta PUMA_REQUESTS ["at"] "{request}" "Puma stats requests_count" "requests carried out";
+
+    Delta JVM_GC_TIME ["at", "kind"] "s" "hsperfdata sun.gc.collector.N.time; Jolokia CollectionTime" "time that the collector stopped the JVM, by kind: young, full, concurrent";
+    Delta JVM_GC_COUNT ["at", "kind"] "{collection}" "hsperfdata sun.gc.collector.N.invocations; Jolokia CollectionCount" "collections by kind";
+    Gauge JVM_GC_PAUSE ["at"] "s" "hsperfdata sun.gc.collector.N.lastEntryTime, lastExitTime" "longest pause of the collector in this second, as far as it is told: the last one, or the mean";
+    Delta JVM_STOPPED ["at"] "s" "hsperfdata sun.rt.safepointTime" "time that all threads stood still";
+    Gauge JVM_OLD_USED ["at"] "By" "hsperfdata sun.gc.generation.1.space.0.used" "memory of the old generation that is used";
+    Gauge JVM_OLD_AFTER ["at"] "By" "hsperfdata sun.gc.generation.1.space.0.used; Jolokia CollectionUsage" "the same after the last collection of the whole heap";
+    Gauge JVM_OLD_LIMIT ["at"] "By" "hsperfdata sun.gc.generation.1.maxCapacity" "most memory of the old generation";
+    Gauge JVM_THREADS ["at"] "{thread}" "hsperfdata java.threads.live" "threads";
+    Gauge JVM_POOL ["at", "pool"] "{thread}" "/proc/PID/task/TID/comm" "threads of a pool, by their name without its number";
+    Gauge JVM_POOL_BUSY ["at", "pool"] "{thread}" "Jolokia currentThreadsBusy, busyThreads" "threads of a pool that carry out a request";
+    Gauge JVM_POOL_LIMIT ["at", "pool"] "{thread}" "Jolokia maxThreads" "most threads of a pool";
+    Gauge JVM_WAITING ["at"] "{connection}" "sock_diag" "connections that nobody has taken, or whose bytes nobody has read";
+    Gauge UWSGI_PLACES ["at"] "{request}" "uWSGI stats workers, cores" "requests that the workers can carry out at once";
+    Gauge UWSGI_BUSY ["at"] "{request}" "uWSGI stats in_request, status" "requests that the workers carry out";
+    Gauge UWSGI_QUEUE ["at"] "{connection}" "uWSGI stats sockets queue" "connections that wait until a worker takes them; 0 of a Unix socket";
+    Delta UWSGI_REQUESTS ["at"] "{request}" "uWSGI stats workers requests" "requests carried out";
+    Delta UWSGI_HARAKIRI ["at"] "{worker}" "uWSGI stats workers harakiri_count" "workers that were killed because a request took too long";
+    Gauge GO_GC_SHARE ["at"] "1" "go_cpu_classes_*; memstats GCCPUFraction" "share of the CPU that the program may use that its collector took";
+    Delta GO_GC_COUNT ["at"] "{collection}" "go_gc_duration_seconds_count; memstats NumGC" "collections";
+    Gauge GO_SCHEDULER_DELAY ["at"] "s" "go_sched_latencies_seconds" "how long goroutines that could run waited for a thread, at the 99th percentile of this second";
+    Gauge GO_GOROUTINES ["at"] "{goroutine}" "go_goroutines" "goroutines";
+    Gauge GO_HEAP ["at"] "By" "go_memstats_heap_alloc_bytes; memstats HeapAlloc" "memory of the heap that is used";
 
     Delta STATEMENT_CALLS ["at", "statement"] "{statement}" "pg_stat_statements; events_statements_summary_by_digest" "times that a statement was carried out";
     Delta STATEMENT_TIME ["at", "statement"] "s" "total_exec_time; SUM_TIMER_WAIT" "time that this took, in all sessions together";
@@ -271,6 +300,13 @@ const ALL: &[Definition] = table! {
     Gauge GUNICORN_PLACES ["at"] "{request}" "/proc/PID/task/PID/children, command line" "requests that the workers can carry out at once: workers times threads";
     Gauge GUNICORN_TAKEN ["at"] "{connection}" "sock_diag" "connections that workers have taken";
     Gauge GUNICORN_WAITING ["at"] "{connection}" "sock_diag" "connections that wait until a worker takes them";
+    Gauge VARNISH_THREADS ["at"] "{thread}" "varnishstat MAIN.threads" "threads that carry out requests";
+    Gauge VARNISH_QUEUE ["at"] "{request}" "varnishstat MAIN.thread_queue_len" "connections and requests that wait for a thread";
+    Delta VARNISH_AT_LIMIT ["at"] "{occurrence}" "varnishstat MAIN.threads_limited" "times that more threads were wanted than there may be";
+    Delta VARNISH_DROPPED ["at"] "{request}" "varnishstat MAIN.sess_dropped, MAIN.req_dropped" "connections and requests that were dropped because the queue was full";
+    Delta VARNISH_REQUESTS ["at"] "{request}" "varnishstat MAIN.client_req" "requests";
+    Delta VARNISH_LOOKUPS ["at", "result"] "{lookup}" "varnishstat MAIN.cache_hit, MAIN.cache_miss" "look-ups in the cache by result: hit, miss";
+    Delta VARNISH_NUKED ["at"] "{object}" "varnishstat MAIN.n_lru_nuked" "objects that were thrown away to make room";
 
     Delta LOG_FAILURES ["at", "class"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "lines that tell of a failure, by class";
     Delta LOG_FAILURES_OF ["at", "class", "of"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "the same by the upstream or server that the line names";

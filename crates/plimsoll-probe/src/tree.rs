@@ -157,7 +157,11 @@ fn numbers_or_note(files: &mut Files) -> Option<Vec<u32>> {
 }
 
 /// Processes that hold one of the sockets.
-fn holders_of(files: &mut Files, inodes: &[u64], pids: impl Iterator<Item = u32>) -> BTreeSet<u32> {
+pub(crate) fn holders_of(
+    files: &mut Files,
+    inodes: &[u64],
+    pids: impl Iterator<Item = u32>,
+) -> BTreeSet<u32> {
     let wanted: BTreeSet<String> = inodes
         .iter()
         .map(|inode| format!("socket:[{inode}]"))

@@ -2,6 +2,7 @@
 //! which rule must name it.
 
 mod databases;
+mod engines;
 mod machine;
 mod proxies;
 mod servers;
@@ -67,6 +68,7 @@ pub fn all() -> Vec<&'static Planted> {
         machine::PLANTED,
         databases::PLANTED,
         servers::PLANTED,
+        engines::PLANTED,
     ];
     all.into_iter().flatten().collect()
 }

@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use crate::port;
 
 pub mod databases;
+pub mod engines;
 pub mod runtimes;
 pub mod servers;
 

@@ -1,7 +1,7 @@
 //! PostgreSQL's protocol 3.0 as far as one needs it to come in, to ask in text, and to be notified. What is asked and
 //! answered here are bytes; who sends them is the caller's affair.
 
-mod scram;
+pub mod scram;
 
 use scram::Exchange;
 

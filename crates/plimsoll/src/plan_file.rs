@@ -195,8 +195,8 @@ pub(crate) fn tell_unwatched(watch: &Watch) {
     if !watch.later.is_empty() {
         tell(&format!(
             "note: watch: {} cannot be looked at yet; host, process, pid, edge, nginx, haproxy, redis, valkey, \
-             memcached, postgres, mariadb, mysql, pgbouncer, php-fpm, puma, gunicorn, apache, prometheus and \
-             node can",
+             memcached, postgres, mariadb, mysql, mongodb, pgbouncer, php-fpm, puma, gunicorn, uwsgi, jvm, go, apache, varnish, prometheus \
+             and node can",
             watch.later.join(", ")
         ));
     }

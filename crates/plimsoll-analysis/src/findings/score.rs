@@ -13,6 +13,9 @@ const SUSPECTED_MIN: f64 = 0.4;
 /// A finding explains others from this score on.
 const EXPLAINS_MIN: f64 = 0.3;
 
+/// Rows that follow from whatever an older row of their kind follows from: workers of a runtime, threads of a proxy.
+const ALIKE: [(&str, &str); 2] = [("J5", "R1"), ("V1", "A0")];
+
 struct Scored<'a> {
     rule: &'a Rule,
     finding: Finding,
@@ -138,10 +141,14 @@ fn name_consequences(scored: &mut [Scored<'_>]) {
         })
         .collect();
     for scored in scored {
+        let alike = ALIKE.iter().find(|(id, _)| *id == scored.rule.id);
+        let explains = |cause: &[&'static str]| {
+            cause.contains(&scored.rule.id) || alike.is_some_and(|(_, older)| cause.contains(older))
+        };
         let cause = causes
             .iter()
             .filter(|cause| cause.1 >= EXPLAINS_MIN && !cause.2)
-            .find(|cause| cause.3.contains(&scored.rule.id));
+            .find(|cause| explains(cause.3));
         scored.finding.consequence_of = cause.map(|cause| cause.0.to_owned());
     }
 }

@@ -82,3 +82,16 @@ pub const MYSQL_POOL_WAITS: &str = "plimsoll.mysql.buffer_pool.waits";
 pub const MYSQL_LOG_WAITS: &str = "plimsoll.mysql.log.waits";
 /// Deadlocks that were broken.
 pub const MYSQL_DEADLOCKS: &str = "plimsoll.mysql.deadlocks";
+
+/// Operations that MongoDB's storage could take at once, by `kind` (read, write).
+pub const MONGO_TICKETS: &str = "plimsoll.mongodb.tickets_free";
+/// Operations that wait for a lock or a ticket.
+pub const MONGO_QUEUE: &str = "plimsoll.mongodb.queue";
+/// Clients whose operations MongoDB carries out, or that wait.
+pub const MONGO_ACTIVE: &str = "plimsoll.mongodb.active";
+/// Connections to MongoDB.
+pub const MONGO_CONNECTIONS: &str = "plimsoll.mongodb.connections";
+/// Operations that MongoDB carried out, by `kind`.
+pub const MONGO_OPERATIONS: &str = "plimsoll.mongodb.operations";
+/// Pages that MongoDB read from files because its cache did not hold them.
+pub const MONGO_PAGES_READ: &str = "plimsoll.mongodb.pages_read";

@@ -26,3 +26,50 @@ pub const PUMA_BACKLOG: &str = "plimsoll.puma.backlog";
 pub const PUMA_CAPACITY: &str = "plimsoll.puma.pool_capacity";
 /// Requests that Puma carried out.
 pub const PUMA_REQUESTS: &str = "plimsoll.puma.requests";
+
+/// Time that a JVM's collector stopped it, by `kind` (young, full, concurrent).
+pub const JVM_GC_TIME: &str = "plimsoll.jvm.gc.time";
+/// Collections of a JVM, by `kind`.
+pub const JVM_GC_COUNT: &str = "plimsoll.jvm.gc.count";
+/// Longest pause of a JVM's collector in this second, as far as it is told: the last one, or the mean.
+pub const JVM_GC_PAUSE: &str = "plimsoll.jvm.gc.pause";
+/// Time that all threads of a JVM stood still, for its collector or for anything else.
+pub const JVM_STOPPED: &str = "plimsoll.jvm.stopped";
+/// Memory of a JVM's old generation that is used.
+pub const JVM_OLD_USED: &str = "plimsoll.jvm.old.used";
+/// The same after the last collection of the whole heap.
+pub const JVM_OLD_AFTER: &str = "plimsoll.jvm.old.used_after_full";
+/// Most memory of a JVM's old generation.
+pub const JVM_OLD_LIMIT: &str = "plimsoll.jvm.old.limit";
+/// Threads of a JVM.
+pub const JVM_THREADS: &str = "plimsoll.jvm.threads";
+/// Threads of a pool of a JVM, by `pool`: the name of its threads without their numbers.
+pub const JVM_POOL: &str = "plimsoll.jvm.pool.threads";
+/// Of these, those that carry out a request; Jolokia tells.
+pub const JVM_POOL_BUSY: &str = "plimsoll.jvm.pool.busy";
+/// Most threads of a pool; Jolokia tells.
+pub const JVM_POOL_LIMIT: &str = "plimsoll.jvm.pool.limit";
+/// Connections to a JVM that nobody has taken, or whose bytes nobody has read.
+pub const JVM_WAITING: &str = "plimsoll.jvm.connections_waiting";
+
+/// Requests that uWSGI's workers can carry out at once.
+pub const UWSGI_PLACES: &str = "plimsoll.uwsgi.places";
+/// Requests that uWSGI's workers carry out.
+pub const UWSGI_BUSY: &str = "plimsoll.uwsgi.busy";
+/// Connections that wait until a worker of uWSGI takes them; not told of a Unix socket.
+pub const UWSGI_QUEUE: &str = "plimsoll.uwsgi.queue";
+/// Requests that uWSGI carried out.
+pub const UWSGI_REQUESTS: &str = "plimsoll.uwsgi.requests";
+/// Workers of uWSGI that were killed because a request took too long.
+pub const UWSGI_HARAKIRI: &str = "plimsoll.uwsgi.harakiri";
+
+/// Share of the CPU that a Go program may use that its collector took.
+pub const GO_GC_SHARE: &str = "plimsoll.go.gc.share";
+/// Collections of a Go program.
+pub const GO_GC_COUNT: &str = "plimsoll.go.gc.count";
+/// How long goroutines that could run waited for a thread in this second, at the 99th percentile.
+pub const GO_SCHEDULER_DELAY: &str = "plimsoll.go.scheduler.delay";
+/// Goroutines.
+pub const GO_GOROUTINES: &str = "plimsoll.go.goroutines";
+/// Live memory of a Go program's heap.
+pub const GO_HEAP: &str = "plimsoll.go.heap";

@@ -29,3 +29,18 @@ pub const GUNICORN_PLACES: &str = "plimsoll.gunicorn.places";
 pub const GUNICORN_TAKEN: &str = "plimsoll.gunicorn.connections_taken";
 /// Connections that wait until a worker of gunicorn takes them.
 pub const GUNICORN_WAITING: &str = "plimsoll.gunicorn.connections_waiting";
+
+/// Threads of Varnish that carry out requests.
+pub const VARNISH_THREADS: &str = "plimsoll.varnish.threads";
+/// Connections and requests that wait for a thread of Varnish.
+pub const VARNISH_QUEUE: &str = "plimsoll.varnish.queue";
+/// Times that Varnish wanted more threads than it may have.
+pub const VARNISH_AT_LIMIT: &str = "plimsoll.varnish.threads_limited";
+/// Connections and requests that Varnish dropped because its queue was full.
+pub const VARNISH_DROPPED: &str = "plimsoll.varnish.dropped";
+/// Requests to Varnish.
+pub const VARNISH_REQUESTS: &str = "plimsoll.varnish.requests";
+/// Look-ups in Varnish's cache by `result` (hit, miss).
+pub const VARNISH_LOOKUPS: &str = "plimsoll.varnish.lookups";
+/// Objects that Varnish threw away to make room.
+pub const VARNISH_NUKED: &str = "plimsoll.varnish.nuked";

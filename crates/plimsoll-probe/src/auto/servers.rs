@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_model::part::{Part, PartKind, PartPlace};
 
-use super::{Found, address_of, option, text_for, texts_for};
+use super::{Found, address_of, engines, option, text_for, texts_for};
 use crate::eyes::{Known, Setting};
 use crate::files::Files;
 use crate::parse::{apache, gunicorn, pgbouncer, process};
@@ -13,6 +13,7 @@ use crate::parse::{apache, gunicorn, pgbouncer, process};
 pub(super) fn knows(comm: &str) -> bool {
     ["pgbouncer", "apache2", "httpd"].contains(&comm)
         || comm.starts_with("gunicorn")
+        || engines::knows(comm)
         || is_exporter(comm)
 }
 
@@ -33,6 +34,7 @@ pub(super) fn find(
         "pgbouncer" => pooler(files, pid, words, auto),
         "apache2" | "httpd" => web(files, pid, words, auto),
         _ if comm.starts_with("gunicorn") => python(files, pid, words),
+        _ if engines::knows(comm) => engines::find(files, (pid, comm), words, auto),
         _ => {
             if auto {
                 exporter(files, pid, comm, words);
@@ -46,7 +48,7 @@ pub(super) fn find(
     }
 }
 
-fn found(kind: PartKind, place: PartPlace, known: Known, source: String) -> Found {
+pub(super) fn found(kind: PartKind, place: PartPlace, known: Known, source: String) -> Found {
     Found {
         part: Part {
             kind,

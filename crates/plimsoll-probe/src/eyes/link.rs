@@ -127,6 +127,11 @@ impl Link {
         }
     }
 
+    /// How much of a question's time is left.
+    pub(crate) fn patience(&self) -> io::Result<Duration> {
+        self.left()
+    }
+
     /// Whether so much of a question's time is left.
     pub(crate) fn has_time(&self, at_least: Duration) -> bool {
         self.left().is_ok_and(|left| left >= at_least)
@@ -147,7 +152,9 @@ impl Link {
         }
         let left = self.left()?;
         self.stream = Some(match &self.place {
-            PartPlace::File(_) => return Err(ErrorKind::Unsupported.into()),
+            PartPlace::File(_) | PartPlace::Command(_) => {
+                return Err(ErrorKind::Unsupported.into());
+            }
             PartPlace::Socket(path) | PartPlace::SocketPage { socket: path, .. } => {
                 Stream::Unix(connect_unix(path, left)?)
             }
@@ -260,9 +267,10 @@ fn fetch(link: &mut Link, path: &str, then: &str) -> Result<String, Blind> {
         | PartPlace::Figures { host, port, .. } => {
             format!("{host}:{port}")
         }
-        PartPlace::Socket(_) | PartPlace::File(_) | PartPlace::SocketPage { .. } => {
-            "localhost".to_owned()
-        }
+        PartPlace::Socket(_)
+        | PartPlace::File(_)
+        | PartPlace::Command(_)
+        | PartPlace::SocketPage { .. } => "localhost".to_owned(),
     };
     let request = format!(
         "GET {path} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: plimsoll\r\nConnection: {then}\r\n\r\n"

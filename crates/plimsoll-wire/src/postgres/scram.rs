@@ -16,7 +16,7 @@ const HASH_LEN: usize = 32;
 
 /// An exchange that has begun.
 #[derive(Debug)]
-pub(super) struct Exchange {
+pub struct Exchange {
     /// The first message, without its header.
     bare: String,
     nonce: String,
@@ -24,17 +24,26 @@ pub(super) struct Exchange {
 
 /// What is said, and what a server that knows the password says to it.
 #[derive(Debug)]
-pub(super) struct Proof {
-    pub(super) text: String,
-    pub(super) expected: String,
+pub struct Proof {
+    /// The proof.
+    pub text: String,
+    /// What the server says to it.
+    pub expected: String,
 }
 
 impl Exchange {
     /// Begins; `None` when the system has no random numbers.
-    pub(super) fn begin() -> Option<Self> {
+    pub fn begin() -> Option<Self> {
+        Self::begin_as("")
+    }
+
+    /// The same for a server that does not know yet who comes.
+    pub fn begin_as(user: &str) -> Option<Self> {
         let mut random = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut random).ok()?;
-        Some(Self::with("", STANDARD.encode(random)))
+        // What separates fields may stand in a name only so (RFC 5802, section 5.1).
+        let user = user.replace('=', "=3D").replace(',', "=2C");
+        Some(Self::with(&user, STANDARD.encode(random)))
     }
 
     /// PostgreSQL knows the user already, so that the name stays empty.
@@ -46,12 +55,12 @@ impl Exchange {
     }
 
     /// The first message.
-    pub(super) fn first(&self) -> String {
+    pub fn first(&self) -> String {
         format!("n,,{}", self.bare)
     }
 
     /// The answer to the server's first message; `None` when that is no challenge to this exchange.
-    pub(super) fn answer(&self, challenge: &str, password: &str) -> Option<Proof> {
+    pub fn answer(&self, challenge: &str, password: &str) -> Option<Proof> {
         let field = |name: &str| {
             challenge
                 .split(',')

@@ -8,6 +8,7 @@ use std::time::Duration;
 use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
+use plimsoll_testkit::program::engines::{Jvm, Uwsgi};
 use plimsoll_testkit::program::servers::{Apache, Gunicorn, Pgbouncer};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
 use serde_json::Value;
@@ -182,6 +183,10 @@ fn parts_are_watched_without_load() {
     let pgbouncer = Pgbouncer::start(&postgres, 2);
     let gunicorn = Gunicorn::start(1, "0.1");
     let apache = Apache::start(4, gunicorn.address);
+    let (jvm, uwsgi) = (
+        Jvm::start(&["-Xmx64m"], 2, "sleep 1"),
+        Uwsgi::start(1, "0.1"),
+    );
     let said = Place::new().run(&["watch", "--for", "2s", "--watch", "auto", "--json"]);
     assert_eq!(said.code, 0, "{said:?}");
     let json = said.json();
@@ -196,6 +201,8 @@ fn parts_are_watched_without_load() {
         pgbouncer.address.to_string(),
         gunicorn.address.to_string(),
         apache.page(),
+        jvm.counters().display().to_string(),
+        uwsgi.stats.to_string(),
     ];
     let series: Vec<&String> = json["series"].as_object().unwrap().keys().collect();
     for place in places {

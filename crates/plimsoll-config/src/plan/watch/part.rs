@@ -7,13 +7,16 @@ use super::super::tree::{Kind, Node};
 use super::figures;
 
 /// Words of the parts that can be looked at.
-pub(super) const PARTS: [(&str, PartKind); 19] = [
+pub(super) const PARTS: [(&str, PartKind); 24] = [
     ("apache", PartKind::Apache),
+    ("go", PartKind::Go),
     ("gunicorn", PartKind::Gunicorn),
     ("haproxy", PartKind::Haproxy),
     ("haproxy-log", PartKind::HaproxyLog),
+    ("jvm", PartKind::Jvm),
     ("mariadb", PartKind::Mysql),
     ("memcached", PartKind::Memcached),
+    ("mongodb", PartKind::Mongo),
     ("mysql", PartKind::Mysql),
     ("nginx", PartKind::Nginx),
     ("nginx-log", PartKind::NginxLog),
@@ -26,7 +29,9 @@ pub(super) const PARTS: [(&str, PartKind); 19] = [
     ("prometheus", PartKind::Prometheus),
     ("puma", PartKind::Puma),
     ("redis", PartKind::Redis),
+    ("uwsgi", PartKind::Uwsgi),
     ("valkey", PartKind::Redis),
+    ("varnish", PartKind::Varnish),
 ];
 /// What a part that needs a login may say.
 const WORDS: [&str; 4] = ["at", "database", "password", "user"];
@@ -77,6 +82,22 @@ pub(super) fn valid(kind: PartKind) -> &'static str {
         PartKind::Gunicorn => {
             "where it listens on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock"
         }
+        PartKind::Mongo => {
+            "its address, such as mongodb://eye:password@127.0.0.1:27017; or { at: …, user: …, password: … }"
+        }
+        PartKind::Jvm => {
+            "the file of its counters, such as /tmp/hsperfdata_shop/4711 (`ls /tmp/hsperfdata_*/`), or the address of Jolokia's \
+             agent, such as http://127.0.0.1:8778/jolokia"
+        }
+        PartKind::Uwsgi => {
+            "its stats server, such as 127.0.0.1:1717, unix:/run/uwsgi/stats.sock or, with `stats-http`, http://127.0.0.1:1717/"
+        }
+        PartKind::Go => {
+            "a page of the program, such as http://127.0.0.1:8080/debug/vars (expvar) or http://127.0.0.1:8080/metrics"
+        }
+        PartKind::Varnish => {
+            "a command that prints its counters, without a shell, such as `varnishstat -j -t 0` or `varnishstat -j -t 0 -n NAME`"
+        }
         PartKind::Prometheus => {
             "a page and which of its series are taken, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, \
              'http_requests_total{code=\"500\"}', 'go_gc_*'] }"
@@ -115,7 +136,7 @@ pub(super) fn part(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part>
         let mut part = at_place(desk, at, kind)?;
         let has_users = matches!(
             kind,
-            PartKind::Postgres | PartKind::Mysql | PartKind::Pgbouncer
+            PartKind::Postgres | PartKind::Mysql | PartKind::Pgbouncer | PartKind::Mongo
         );
         if !has_users && user.is_some() && password.is_none() {
             desk.fault(node, "a user needs a password", "user and password");
@@ -145,6 +166,7 @@ fn has_login(kind: PartKind) -> bool {
         PartKind::Mysql,
         PartKind::Puma,
         PartKind::Pgbouncer,
+        PartKind::Mongo,
     ];
     kinds.contains(&kind)
 }
@@ -168,6 +190,13 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
         let is_file = text.starts_with('/') && !text.ends_with('/');
         return is_file.then(|| (PartPlace::File(text.into()), None));
     }
+    if kind == PartKind::Varnish {
+        let is_right = !text.trim().is_empty() && !text.chars().any(char::is_control);
+        return is_right.then(|| (PartPlace::Command(text.trim().to_owned()), None));
+    }
+    if kind == PartKind::Jvm && text.starts_with('/') {
+        return (!text.ends_with('/')).then(|| (PartPlace::File(text.into()), None));
+    }
     let socket = text
         .strip_prefix("unix:")
         .or(text.starts_with('/').then_some(text));
@@ -176,23 +205,15 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
         if kind == PartKind::PhpFpm {
             return fpm_socket(path).map(|place| (place, None));
         }
-        let is_right = path.starts_with('/') && !matches!(kind, PartKind::Nginx | PartKind::Apache);
+        let is_page = matches!(
+            kind,
+            PartKind::Nginx | PartKind::Apache | PartKind::Jvm | PartKind::Go
+        );
+        let is_right = path.starts_with('/') && !is_page;
         return is_right.then(|| (PartPlace::Socket(path.into()), None));
     }
     if let Some(rest) = text.strip_prefix("http://") {
-        let split = rest.find('/').unwrap_or(rest.len());
-        let (host, port) = host_and_port(&rest[..split], 80)?;
-        let path = match &rest[split..] {
-            "" => "/".to_owned(),
-            path => path.to_owned(),
-        };
-        let is_safe = path.bytes().all(|byte| byte.is_ascii_graphic());
-        let has_page = matches!(
-            kind,
-            PartKind::Nginx | PartKind::Haproxy | PartKind::Apache | PartKind::Prometheus
-        );
-        let is_right = is_safe && has_page;
-        return is_right.then_some((PartPlace::Page { host, port, path }, None));
+        return page(kind, rest).map(|place| (place, None));
     }
     if kind == PartKind::PhpFpm {
         let split = text.find('/').unwrap_or(text.len());
@@ -209,6 +230,7 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
         PartKind::Redis => &["redis://"],
         PartKind::Postgres => &["postgres://", "postgresql://"],
         PartKind::Mysql => &["mysql://", "mariadb://"],
+        PartKind::Mongo => &["mongodb://"],
         PartKind::Pgbouncer => &["pgbouncer://", "postgres://", "postgresql://"],
         _ => &[],
     };
@@ -223,14 +245,37 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
     Some((PartPlace::Tcp { host, port }, login))
 }
 
+/// A page over HTTP, of a part that has one.
+fn page(kind: PartKind, rest: &str) -> Option<PartPlace> {
+    let split = rest.find('/').unwrap_or(rest.len());
+    let (host, port) = host_and_port(&rest[..split], 80)?;
+    let path = match &rest[split..] {
+        "" => "/".to_owned(),
+        path => path.to_owned(),
+    };
+    let is_safe = path.bytes().all(|byte| byte.is_ascii_graphic());
+    let has_page = matches!(
+        kind,
+        PartKind::Nginx
+            | PartKind::Haproxy
+            | PartKind::Apache
+            | PartKind::Prometheus
+            | PartKind::Jvm
+            | PartKind::Uwsgi
+            | PartKind::Go
+    );
+    (is_safe && has_page).then_some(PartPlace::Page { host, port, path })
+}
+
 /// The port where nothing else is said, 0 where there is none; `None` of a part that has no address of this form.
 fn default_port(kind: PartKind) -> Option<u16> {
     match kind {
         PartKind::Redis => Some(6379),
         PartKind::Postgres => Some(5432),
         PartKind::Mysql => Some(3306),
+        PartKind::Mongo => Some(27017),
         PartKind::Memcached => Some(11211),
-        PartKind::Haproxy => Some(0),
+        PartKind::Haproxy | PartKind::Uwsgi => Some(0),
         PartKind::Puma => Some(9293),
         PartKind::Pgbouncer => Some(6432),
         PartKind::Gunicorn => Some(8000),
@@ -239,6 +284,9 @@ fn default_port(kind: PartKind) -> Option<u16> {
         | PartKind::Prometheus
         | PartKind::PhpFpm
         | PartKind::Node
+        | PartKind::Jvm
+        | PartKind::Go
+        | PartKind::Varnish
         | PartKind::NginxLog
         | PartKind::HaproxyLog => None,
     }
@@ -379,6 +427,33 @@ mod tests {
             (Apache, "unix:/run/apache.sock"),
             (Memcached, "[::1"),
             (Memcached, ""),
+        ] {
+            assert_eq!(shown(kind, text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn files_commands_and_pages_of_engines() {
+        use PartKind::{Go, Jvm, Mongo, Uwsgi, Varnish};
+        for (kind, text, right) in [
+            (Jvm, "/tmp/hsperfdata_a/7", "/tmp/hsperfdata_a/7"),
+            (Jvm, "http://[::1]:1/jolokia", "http://[::1]:1/jolokia"),
+            (Uwsgi, "unix:/run/u.sock", "/run/u.sock"),
+            (Uwsgi, "127.0.0.1:1717", "127.0.0.1:1717"),
+            (Mongo, "mongodb://eye:p@db/admin", "db:27017"),
+            (Uwsgi, "http://a:1/", "http://a:1/"),
+            (Go, "http://a:1/debug/vars", "http://a:1/debug/vars"),
+            (Varnish, " varnishstat -j -t 0 ", "varnishstat -j -t 0"),
+        ] {
+            assert_eq!(shown(kind, text).as_deref(), Some(right), "{text}");
+        }
+        for (kind, text) in [
+            (Jvm, "/tmp/hsperfdata_a/"),
+            (Jvm, "unix:/tmp/j"),
+            (Jvm, "127.0.0.1:8778"),
+            (Uwsgi, "127.0.0.1"),
+            (Go, "127.0.0.1:80"),
+            (Varnish, ""),
         ] {
             assert_eq!(shown(kind, text), None, "{text}");
         }

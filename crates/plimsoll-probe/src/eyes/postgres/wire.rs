@@ -151,7 +151,10 @@ fn refusal(body: &[u8]) -> Fault {
 /// Whether nobody else can listen on the way there.
 fn is_near(place: &PartPlace) -> bool {
     match place {
-        PartPlace::Socket(_) | PartPlace::File(_) | PartPlace::SocketPage { .. } => true,
+        PartPlace::Socket(_)
+        | PartPlace::File(_)
+        | PartPlace::Command(_)
+        | PartPlace::SocketPage { .. } => true,
         PartPlace::Tcp { host, .. }
         | PartPlace::Page { host, .. }
         | PartPlace::Figures { host, .. } => {

@@ -1,0 +1,489 @@
+//! Rules about JVMs, programs in Go, uWSGI and Varnish, from what they tell of themselves.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::{SUSTAINED, subject_of, sustained};
+use super::proxy::{place, written};
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Row, View, bounded};
+
+/// Share of the time that a collector may take, and from which it explains that no CPU is left.
+const GC_SHARE: f64 = 0.10;
+const GC_HEAVY: f64 = 0.30;
+/// Share of the tightest bound that a pause may take.
+const PAUSE_SHARE: f64 = 0.25;
+/// Share of an old generation that is as good as all of it.
+const OLD_FULL: f64 = 0.85;
+/// Share of a pool's threads, and threads, for which as many connections must wait.
+const WAITING_SHARE: f64 = 0.1;
+const WAITING_MIN: f64 = 2.0;
+/// Share of the seconds from which workers that are all used are a limit, whoever waits for them.
+const ALWAYS: f64 = 0.8;
+/// Share of its CPU that Go's collector may take, and how long goroutines may wait for a thread, s.
+const GO_GC_SHARE: f64 = 0.25;
+const GO_DELAY_S: f64 = 0.010;
+
+const KINDS: [&str; 3] = ["young", "full", "concurrent"];
+const MIB: f64 = 1_048_576.0;
+
+fn of(metric: &str, subject: &str) -> String {
+    metric::series(metric, &[("at", place(subject))])
+}
+
+fn of_kind(metric: &str, subject: &str, kind: &str) -> String {
+    metric::series(metric, &[("at", place(subject)), ("kind", kind)])
+}
+
+/// Share of a second that the collector took; `None` where it was not told.
+fn gc_share(row: Row<'_>, subject: &str) -> Option<f64> {
+    let times = KINDS
+        .iter()
+        .filter_map(|kind| row.get(&of_kind(metric::JVM_GC_TIME, subject, kind)));
+    times.reduce(|all, time| all + time)
+}
+
+fn mean_gc_share(view: &View<'_>, subject: &str) -> Option<f64> {
+    let shares: Vec<f64> = view
+        .rows()
+        .filter_map(|row| gc_share(row, subject))
+        .collect();
+    (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+}
+
+/// JVMs whose collector takes more than a share of the time in a fifth of the seconds.
+fn collecting(view: &View<'_>, above: f64) -> Vec<Sign> {
+    let machines = view.series_of(metric::JVM_GC_PAUSE);
+    let signs = machines.filter_map(|pause| {
+        let subject = subject_of(pause);
+        let share = view.share_of_seconds(|row| Some(gc_share(row, subject)? > above))?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: mean_gc_share(view, subject)?,
+            present: share >= SUSTAINED,
+        })
+    });
+    signs.collect()
+}
+
+/// J3: the collector takes so much of the time that what it leaves is not enough.
+pub(super) fn jvm_collects_most(view: &View<'_>) -> Vec<Sign> {
+    collecting(view, GC_HEAVY)
+}
+
+/// J3: the collector takes more than a tenth of the time, or stops everything for long.
+pub(super) fn jvm_collects(view: &View<'_>) -> Vec<Sign> {
+    let bound_s = view.context.bound_us.map(|bound| bound as f64 / 1e6);
+    let heavy = jvm_collects_most(view);
+    let signs = collecting(view, GC_SHARE).into_iter().map(|mut sign| {
+        let pause = of(metric::JVM_GC_PAUSE, &sign.subject);
+        let is_long = view.share_of_seconds(|row| {
+            let most = PAUSE_SHARE * bound_s?;
+            Some(row.get(&pause)? > most)
+        });
+        sign.present |= is_long.is_some_and(|share| share >= SUSTAINED);
+        let is_heavy = heavy
+            .iter()
+            .any(|heavy| heavy.present && heavy.subject == sign.subject);
+        sign.present &= !is_heavy;
+        sign
+    });
+    signs.collect()
+}
+
+/// What a heap may be, as people write it: ` (now 64 MiB)`.
+fn heap_now(view: &View<'_>, at: &str) -> String {
+    let heap = view.setting(at, "-Xmx", "");
+    heap.map_or_else(
+        || " (not said: a quarter of the memory)".to_owned(),
+        |(bytes, _)| format!(" (now {:.0} MiB)", bytes / MIB),
+    )
+}
+
+pub(super) fn jvm_collects_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let pause = of(metric::JVM_GC_PAUSE, subject);
+    let count = |kind: &str| view.mean(&of_kind(metric::JVM_GC_COUNT, subject, kind));
+    let longest = view.max(&pause).unwrap_or(0.0);
+    let share = mean_gc_share(view, subject).unwrap_or(0.0).min(1.0);
+    let mut sentence = format!(
+        "the JVM's garbage collector took {:.0} % of the time and stopped everything for up to {:.0} ms at once",
+        share * 100.0,
+        longest * 1e3
+    );
+    say(
+        &mut sentence,
+        format_args!(
+            ", in {:.1} small collections a second and {:.1} of the whole heap",
+            count("young").unwrap_or(0.0),
+            count("full").unwrap_or(0.0)
+        ),
+    );
+    let bound = view.context.bound_us;
+    let pauses = bounded(
+        case.line(&pause, "longest pause"),
+        bound.map(|bound| PAUSE_SHARE * bound as f64 / 1e6),
+    );
+    let mut words = Words::new(format!("the garbage collector of the JVM ({at})"), sentence);
+    for (kind, label) in [
+        ("young", "time of small collections, per second"),
+        ("full", "time of collections of the whole heap, per second"),
+        (
+            "concurrent",
+            "time of pauses of concurrent collections, per second",
+        ),
+    ] {
+        words = words.with(case.line(&of_kind(metric::JVM_GC_TIME, subject, kind), label));
+    }
+    words
+        .with(pauses)
+        .with(case.line(&of(metric::JVM_STOPPED, subject), "time that all threads stood still, per second"))
+        .advising(format!(
+            "give it a larger heap, `-Xmx`{}, as far as memory reaches; where pauses are what is too long, another collector \
+             (`-XX:+UseZGC`, or `-XX:+UseG1GC -XX:MaxGCPauseMillis=50`); make fewer objects for each request: `jcmd PID \
+             JFR.start duration=30s filename=a.jfr settings=profile` tells where they are made",
+            heap_now(view, at)
+        ))
+}
+
+/// J4: what a JVM keeps fills its old generation.
+pub(super) fn jvm_heap(view: &View<'_>) -> Vec<Sign> {
+    let machines = view.series_of(metric::JVM_OLD_AFTER);
+    let signs = machines.filter_map(|after| {
+        let subject = subject_of(after);
+        let limit = of(metric::JVM_OLD_LIMIT, subject);
+        let share = view.share_of_seconds(|row| {
+            let limit = row.get(&limit).filter(|&limit| limit > 0.0)?;
+            Some(row.get(after)? > OLD_FULL * limit)
+        });
+        sustained(subject, share)
+    });
+    signs.collect()
+}
+
+pub(super) fn jvm_heap_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let [after, used, limit] = [
+        metric::JVM_OLD_AFTER,
+        metric::JVM_OLD_USED,
+        metric::JVM_OLD_LIMIT,
+    ]
+    .map(|metric| of(metric, subject));
+    let most = view.max(&limit).unwrap_or(0.0);
+    let full = of_kind(metric::JVM_GC_COUNT, subject, "full");
+    let mut sentence = format!(
+        "after collections of the whole heap {:.0} % of the {:.0} MiB of the JVM's old generation were still used",
+        100.0 * view.max(&after).unwrap_or(0.0) / most.max(1.0),
+        most / MIB
+    );
+    if let Some(share) = mean_gc_share(view, subject) {
+        say(
+            &mut sentence,
+            format_args!(
+                "; {:.1} such collections a second and all others took {:.0} % of the time",
+                view.mean(&full).unwrap_or(0.0),
+                share.min(1.0) * 100.0
+            ),
+        );
+    }
+    Words::new(format!("the heap of the JVM ({at})"), sentence)
+        .with(bounded(
+            case.line(&after, "old generation after a collection of the whole heap"),
+            Some(OLD_FULL * most),
+        ))
+        .with(case.line(&used, "old generation, used"))
+        .with(case.line(&full, "collections of the whole heap, per second"))
+        .advising(format!(
+            "if what it keeps is needed, raise `-Xmx`{}; if it grows for ever, find what keeps it: `jcmd PID GC.class_histogram` \
+             now and later, or `-XX:+HeapDumpOnOutOfMemoryError`, and give what is kept for requests an end",
+            heap_now(view, at)
+        ))
+}
+
+/// The pool that most likely serves: of those that neither grew nor shrank, the largest.
+fn pool_of<'a>(view: &View<'a>, subject: &str) -> Option<(&'a str, f64)> {
+    let own = view
+        .series_of(metric::JVM_POOL)
+        .filter(|series| place(series) == place(subject));
+    own.filter_map(|series| {
+        let most = view.max(series)?;
+        let mean = view.mean(series)?;
+        (mean + 0.5 > most).then_some((label(series, "pool")?, most))
+    })
+    .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// J5: all threads of a pool are used, as Jolokia tells; or connections wait whose bytes nobody reads, and a pool of threads
+/// does not grow.
+pub(super) fn jvm_pool(view: &View<'_>) -> Vec<Sign> {
+    let told = view.series_of(metric::JVM_POOL_BUSY).filter_map(|busy| {
+        let subject = subject_of(busy);
+        let limit = format!("{}{subject}", metric::JVM_POOL_LIMIT);
+        let share = view.share_of_seconds(|row| Some(row.get(busy)? >= row.get(&limit)?))?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: share,
+            present: share >= ALWAYS,
+        })
+    });
+    let seen = view.series_of(metric::JVM_WAITING).filter_map(|waiting| {
+        let subject = subject_of(waiting);
+        let (_, threads) = pool_of(view, subject)?;
+        let most = (WAITING_SHARE * threads).max(WAITING_MIN);
+        let share = view.share_of_seconds(|row| Some(row.get(waiting)? >= most));
+        sustained(subject, share)
+    });
+    told.chain(seen).collect()
+}
+
+pub(super) fn jvm_pool_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let remedy = |name: &str, now: f64| {
+        format!(
+            "if the CPUs have room, give the pool {name} more threads (now {now:.0}): `server.tomcat.threads.max` of Spring Boot, \
+             `maxThreads` in Tomcat's server.xml or Jetty's jetty-threadpool.xml, or what is handed to `Executors`; or, from \
+             Java 21 on, virtual threads (`spring.threads.virtual.enabled=true`); first see what its requests wait for: \
+             `jcmd PID Thread.print`"
+        )
+    };
+    if let Some(name) = label(subject, "pool") {
+        let [busy, limit] =
+            [metric::JVM_POOL_BUSY, metric::JVM_POOL_LIMIT].map(|metric| case.series(metric));
+        let most = view.max(&limit).unwrap_or(0.0);
+        let line = bounded(
+            case.line(&busy, "threads that carry out a request"),
+            Some(most),
+        );
+        return Words::new(
+            format!("threads of the JVM's pool {name} ({at})"),
+            format!("all {most:.0} threads of the JVM's pool {name} were used"),
+        )
+        .with(line)
+        .advising(remedy(name, most));
+    }
+    let waiting = of(metric::JVM_WAITING, subject);
+    let (name, threads) = pool_of(view, subject).unwrap_or(("?", 0.0));
+    let pool = metric::series(metric::JVM_POOL, &[("at", at), ("pool", name)]);
+    let name = format!("{name}*");
+    Words::new(
+        format!("threads of the JVM's pool {name} ({at})"),
+        format!(
+            "up to {:.0} connections to the JVM waited until a thread read their requests, while its pool {name} stayed at \
+             {threads:.0} threads",
+            view.max(&waiting).unwrap_or(0.0)
+        ),
+    )
+    .with(bounded(
+        case.line(&waiting, "connections that nobody has taken or read"),
+        Some((WAITING_SHARE * threads).max(WAITING_MIN)),
+    ))
+    .with(case.line(&pool, "threads of the pool"))
+    .with(case.line(&of(metric::JVM_THREADS, subject), "threads of the JVM"))
+    .advising(remedy(&name, threads))
+}
+
+/// R2: all of uWSGI's workers are used, and requests wait; or they are used all the time: of a Unix socket it is not told who
+/// waits.
+pub(super) fn uwsgi(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::UWSGI_BUSY);
+    let signs = servers.filter_map(|busy| {
+        let subject = subject_of(busy);
+        let [places, queue] =
+            [metric::UWSGI_PLACES, metric::UWSGI_QUEUE].map(|metric| of(metric, subject));
+        let is_full = |row: Row<'_>| Some(row.get(busy)? >= row.get(&places)?);
+        let full = view.share_of_seconds(is_full)?;
+        let waited = view.share_of_seconds(|row| {
+            Some(is_full(row)? && row.get(&queue).is_some_and(|queue| queue > 0.0))
+        })?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: full,
+            present: waited >= SUSTAINED || full >= ALWAYS,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn uwsgi_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let [busy, places, queue, killed] = [
+        metric::UWSGI_BUSY,
+        metric::UWSGI_PLACES,
+        metric::UWSGI_QUEUE,
+        metric::UWSGI_HARAKIRI,
+    ]
+    .map(|metric| of(metric, subject));
+    let processes = view.setting(at, "processes", "");
+    let threads = view
+        .setting(at, "threads", "")
+        .map_or(1.0, |(threads, _)| threads);
+    let mut sentence = match processes {
+        Some((one, _)) if one < 1.5 => "the only worker of uWSGI was used".to_owned(),
+        Some((all, _)) => format!("all {all:.0} workers of uWSGI were used"),
+        None => "all workers of uWSGI were used".to_owned(),
+    };
+    if threads > 1.5 {
+        say(
+            &mut sentence,
+            format_args!(", each with {threads:.0} threads,"),
+        );
+    }
+    if let Some(most) = view.max(&queue).filter(|&most| most > 0.0) {
+        say(
+            &mut sentence,
+            format_args!(" while up to {most:.0} connections waited until one took them"),
+        );
+    }
+    let now = processes.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
+    Words::new(format!("workers of uWSGI ({at})"), sentence)
+        .with(bounded(case.line(&busy, "requests that workers carry out"), view.max(&places)))
+        .with(bounded(case.line(&queue, "connections that wait"), Some(0.0)))
+        .with(case.line(&of(metric::UWSGI_REQUESTS, subject), "requests carried out, per second"))
+        .with(case.line(&killed, "workers killed for a request that took too long, per second"))
+        .advising(format!(
+            "raise `processes`{} as far as CPUs and memory reach, or, for requests that wait for others, `threads` (with \
+             `enable-threads = true`), and reload uWSGI; `listen` only lets more wait; first see what its requests wait for",
+            now.unwrap_or_default()
+        ))
+}
+
+/// R5: Go's collector takes a quarter of the CPU that the program may use.
+pub(super) fn go_collector(view: &View<'_>) -> Vec<Sign> {
+    let programs = view.series_of(metric::GO_GC_SHARE);
+    let signs = programs.filter_map(|series| {
+        let share = view.share_of_seconds(|row| Some(row.get(series)? > GO_GC_SHARE))?;
+        Some(Sign {
+            subject: subject_of(series).to_owned(),
+            magnitude: view.mean(series)?,
+            present: share >= SUSTAINED,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn go_collector_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let [share, count, heap] = [metric::GO_GC_SHARE, metric::GO_GC_COUNT, metric::GO_HEAP]
+        .map(|metric| of(metric, subject));
+    Words::new(
+        format!("the garbage collector of the Go program ({at})"),
+        format!(
+            "the garbage collector of the Go program took {:.0} % of the CPU that it may use, in {:.0} collections a second of a heap of \
+             {:.0} MiB",
+            view.mean(&share).unwrap_or(0.0) * 100.0,
+            view.mean(&count).unwrap_or(0.0),
+            view.max(&heap).unwrap_or(0.0) / MIB
+        ),
+    )
+    .with(bounded(case.line(&share, "share of its CPU that the collector took"), Some(GO_GC_SHARE)))
+    .with(case.line(&count, "collections, per second"))
+    .with(case.line(&heap, "heap"))
+}
+
+/// R5: goroutines that could run wait for a thread.
+pub(super) fn go_scheduler(view: &View<'_>) -> Vec<Sign> {
+    let programs = view.series_of(metric::GO_SCHEDULER_DELAY);
+    let signs = programs.filter_map(|series| {
+        let share = view.share_of_seconds(|row| Some(row.get(series)? > GO_DELAY_S));
+        sustained(subject_of(series), share)
+    });
+    signs.collect()
+}
+
+pub(super) fn go_scheduler_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let [delay, all] =
+        [metric::GO_SCHEDULER_DELAY, metric::GO_GOROUTINES].map(|metric| of(metric, subject));
+    let threads = view
+        .setting(at, "GOMAXPROCS", "")
+        .map(|(threads, _)| threads);
+    let of_them = threads.map_or(String::new(), |threads| {
+        format!(", of which {threads:.0} run at once (GOMAXPROCS)")
+    });
+    let now = threads.map_or(String::new(), |threads| format!(" (now {threads:.0})"));
+    Words::new(
+        format!("the scheduler of the Go program ({at})"),
+        format!(
+            "one in a hundred goroutines that could run waited more than {:.0} ms for a thread; there were up to {:.0}{of_them}",
+            view.mean(&delay).unwrap_or(0.0) * 1e3,
+            view.max(&all).unwrap_or(0.0)
+        ),
+    )
+    .with(bounded(case.line(&delay, "wait for a thread, 99th percentile"), Some(GO_DELAY_S)))
+    .with(case.line(&all, "goroutines"))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+    .advising(format!(
+        "let `GOMAXPROCS`{now} be as many as the CPUs or the quota that it has (Go does so by itself from 1.25 on), give it more \
+         CPUs, and let fewer requests compute at once; `go tool pprof http://…/debug/pprof/profile` tells what computes"
+    ))
+}
+
+/// V1: Varnish wants more threads than it may have, and requests wait or are dropped.
+pub(super) fn varnish(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::VARNISH_QUEUE);
+    let signs = servers.filter_map(|queue| {
+        let subject = subject_of(queue);
+        let [limited, dropped] =
+            [metric::VARNISH_AT_LIMIT, metric::VARNISH_DROPPED].map(|metric| of(metric, subject));
+        let share = view.share_of_seconds(|row| {
+            let wanted = row.get(&limited).is_some_and(|times| times > 0.0);
+            Some(wanted || row.get(queue)? > 0.0)
+        })?;
+        let dropped = view.mean(&dropped).unwrap_or(0.0);
+        Some(Sign {
+            subject: subject.to_owned(),
+            magnitude: share,
+            present: share >= SUSTAINED || dropped > 0.0,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn varnish_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let [threads, queue, dropped, limited] = [
+        metric::VARNISH_THREADS,
+        metric::VARNISH_QUEUE,
+        metric::VARNISH_DROPPED,
+        metric::VARNISH_AT_LIMIT,
+    ]
+    .map(|metric| of(metric, subject));
+    let all = view.max(&threads);
+    let pools = view.setting(at, "thread_pools", "").map(|(pools, _)| pools);
+    let mut sentence = format!(
+        "all {:.0} threads of Varnish were used while up to {:.0} requests and connections waited for one",
+        all.unwrap_or(0.0),
+        view.max(&queue).unwrap_or(0.0)
+    );
+    if let Some(lost) = view.mean(&dropped).filter(|&lost| lost > 0.0) {
+        say(
+            &mut sentence,
+            format_args!(", and {lost:.0} a second were dropped"),
+        );
+    }
+    let now = match (all, pools.filter(|&pools| pools > 0.0)) {
+        (Some(all), Some(pools)) => {
+            format!(
+                " (now about {:.0} in each of {pools:.0} pools)",
+                all / pools
+            )
+        }
+        _ => String::new(),
+    };
+    Words::new(format!("thread_pool_max of Varnish ({at})"), sentence)
+        .with(bounded(case.line(&threads, "threads"), all))
+        .with(bounded(case.line(&queue, "requests that wait for a thread"), Some(0.0)))
+        .with(case.line(&dropped, "requests that were dropped, per second"))
+        .with(case.line(&limited, "times that more threads were wanted, per second"))
+        .advising(format!(
+            "raise `thread_pool_max`{now}: `varnishadm param.set thread_pool_max NUMBER`, and `-p thread_pool_max=NUMBER` in its \
+             command line to keep it; first see whether what stands behind it is slow, or too little is found in the cache"
+        ))
+}

@@ -1,0 +1,73 @@
+//! A rule about MongoDB, from what it tells of itself.
+
+use plimsoll_model::metric;
+
+use super::measure::{subject_of, sustained};
+use super::proxy::place;
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Row, View, bounded};
+
+const KINDS: [&str; 2] = ["read", "write"];
+
+fn of(metric: &str, subject: &str) -> String {
+    metric::series(metric, &[("at", place(subject))])
+}
+
+fn tickets_of(subject: &str, kind: &str) -> String {
+    let labels = [("at", place(subject)), ("kind", kind)];
+    metric::series(metric::MONGO_TICKETS, &labels)
+}
+
+/// K7: operations wait for a lock or a ticket, or no ticket is left.
+pub(super) fn tickets(view: &View<'_>) -> Vec<Sign> {
+    let servers = view.series_of(metric::MONGO_QUEUE);
+    let signs = servers.filter_map(|queue| {
+        let subject = subject_of(queue);
+        let free = KINDS.map(|kind| tickets_of(subject, kind));
+        let is_used_up = |row: Row<'_>| {
+            free.iter()
+                .any(|free| row.get(free).is_some_and(|free| free < 1.0))
+        };
+        let share = view.share_of_seconds(|row| Some(row.get(queue)? > 0.0 || is_used_up(row)));
+        sustained(subject, share)
+    });
+    signs.collect()
+}
+
+pub(super) fn tickets_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let (at, subject) = (place(case.subject), case.subject);
+    let queue = of(metric::MONGO_QUEUE, subject);
+    let [read, write] = KINDS.map(|kind| tickets_of(subject, kind));
+    let mut sentence = format!(
+        "up to {:.0} operations waited in MongoDB for a lock or for one of its storage's tickets",
+        view.max(&queue).unwrap_or(0.0)
+    );
+    let used_up = view.share_of_seconds(|row| {
+        let [read, write] = [row.get(&read), row.get(&write)];
+        Some(read?.min(write?) < 1.0)
+    });
+    if let Some(share) = used_up.filter(|&share| share > 0.0) {
+        say(
+            &mut sentence,
+            format_args!(
+                ", of which none was left in {:.0} % of the seconds",
+                share * 100.0
+            ),
+        );
+    }
+    let operations = [("at", at), ("kind", "query")];
+    Words::new(format!("the storage of MongoDB ({at})"), sentence)
+        .with(bounded(case.line(&queue, "operations that wait"), Some(0.0)))
+        .with(bounded(case.line(&read, "tickets left for reading"), Some(0.0)))
+        .with(bounded(case.line(&write, "tickets left for writing"), Some(0.0)))
+        .with(case.line(&metric::series(metric::MONGO_OPERATIONS, &operations), "queries, per second"))
+        .with(case.line(&of(metric::MONGO_PAGES_READ, subject), "pages read from files, per second"))
+        .advising(
+            "see what its operations wait for: `db.currentOp({ waitingForLock: true })` and `db.currentOp({ secs_running: { $gte: 1 \
+             } })`; a query that looks at many documents needs an index (`explain(\"executionStats\")`: `totalDocsExamined` far above \
+             `nReturned`); where pages are read from files, more memory (`storage.wiredTiger.engineConfig.cacheSizeGB`); more \
+             tickets only help where CPUs and disks have room"
+                .to_owned(),
+        )
+}

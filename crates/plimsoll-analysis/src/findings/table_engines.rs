@@ -1,0 +1,102 @@
+//! The table of rules, continued: JVMs, programs in Go, uWSGI, Varnish and MongoDB. Decisions 0270 to 0272 say where thresholds differ
+//! from the method's table.
+
+use plimsoll_model::finding::{Strength, Tier};
+
+use super::rule::{Rule, Symptom};
+use super::{engines, mongo};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "J4",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(engines::jvm_heap),
+        words: engines::jvm_heap_words,
+        remedy: "raise `-Xmx`, or find what is kept for ever",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "J3", "J5", "C1", "C3",
+        ],
+    },
+    // What takes a third of the time is why none is left; what takes a tenth of it is not.
+    Rule {
+        id: "J3",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(engines::jvm_collects_most),
+        words: engines::jvm_collects_words,
+        remedy: "give the JVM a larger heap",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "J5", "C1", "C3",
+        ],
+    },
+    Rule {
+        id: "J3",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(engines::jvm_collects),
+        words: engines::jvm_collects_words,
+        remedy: "give the JVM a larger heap",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
+    },
+    Rule {
+        id: "J5",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(engines::jvm_pool),
+        words: engines::jvm_pool_words,
+        remedy: "give the pool more threads",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
+    },
+    Rule {
+        id: "R2",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(engines::uwsgi),
+        words: engines::uwsgi_words,
+        remedy: "give uWSGI more workers",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
+    },
+    Rule {
+        id: "R5",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(engines::go_collector),
+        words: engines::go_collector_words,
+        remedy: "let the heap grow further between collections: raise `GOGC` (100 without it), or set `GOGC=off` with \
+                 `GOMEMLIMIT` below the memory that there is; make fewer objects for each request: `go tool pprof \
+                 http://…/debug/pprof/allocs` tells where they are made",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C1", "C3",
+        ],
+    },
+    Rule {
+        id: "R5",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(engines::go_scheduler),
+        words: engines::go_scheduler_words,
+        remedy: "let GOMAXPROCS be as many as the CPUs or the quota that the program has",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
+    },
+    Rule {
+        id: "V1",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Signs(engines::varnish),
+        words: engines::varnish_words,
+        remedy: "raise `thread_pool_max`",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4"],
+    },
+    Rule {
+        id: "K7",
+        strength: Strength::Queue,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(mongo::tickets),
+        words: mongo::tickets_words,
+        remedy: "find what its operations wait for",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
+        ],
+    },
+];

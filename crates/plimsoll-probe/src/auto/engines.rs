@@ -1,0 +1,330 @@
+//! JVMs, uWSGI, Varnish and programs in Go on this machine: where they tell of themselves.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use plimsoll_model::part::{PartKind, PartPlace};
+
+use super::servers::found;
+use super::{Found, address_of, text_for};
+use crate::eyes::{Known, Setting};
+use crate::files::Files;
+use crate::parse::uwsgi::{Told, command_line, configuration};
+
+/// Ini files of one uWSGI that are read.
+const FILES_MAX: usize = 16;
+/// Users of whose JVMs the counters are looked for.
+const USERS_MAX: usize = 256;
+/// Programs in Go of which it is said how they could be asked.
+const GO_MAX: usize = 4;
+/// The end of the head of the note that Go's linker leaves in the first page of a program: kind 4 (build id), owner `Go`.
+const GO_NOTE_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
+const GO_NOTE_REACH: usize = 4096;
+
+/// Whether a process of this name is one of these.
+pub(super) fn knows(comm: &str) -> bool {
+    ["java", "mongod", "varnishd"].contains(&comm) || comm.starts_with("uwsgi")
+}
+
+/// Looks at one of these.
+pub(super) fn find(
+    files: &mut Files,
+    (pid, comm): (u32, &str),
+    words: &[&str],
+    auto: bool,
+) -> Option<Found> {
+    match comm {
+        "java" => jvm(files, pid, auto),
+        "mongod" => Some(mongod(files, pid, words)),
+        "varnishd" => {
+            if auto {
+                varnish(files, pid, words);
+            }
+            None
+        }
+        _ => uwsgi(files, pid, words, auto),
+    }
+}
+
+/// A JVM, by the file of its counters: `/tmp/hsperfdata_USER/PID`, with the number that it has in its own namespace.
+fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
+    let status = files
+        .read(&format!("proc/{pid}/status"))
+        .unwrap_or_default();
+    let inner = status
+        .lines()
+        .find_map(|line| line.strip_prefix("NSpid:"))
+        .and_then(|numbers| numbers.split_whitespace().next_back()?.parse().ok())
+        .unwrap_or(pid);
+    let own = (inner == pid)
+        .then(|| counters_in(files, "/tmp", pid))
+        .flatten();
+    let path = own.or_else(|| counters_in(files, &format!("/proc/{pid}/root/tmp"), inner));
+    let Some(path) = path else {
+        if auto {
+            files.tell(
+                &format!("jvm {pid}"),
+                &format!(
+                    "a JVM (pid {pid}) runs here and shows no counters: start it without `-XX:-UsePerfData` and \
+                     `-XX:+PerfDisableSharedMem`; if it runs in a container, run as root"
+                ),
+            );
+        }
+        return None;
+    };
+    let known = Known {
+        settings: Vec::new(),
+        pid: Some(pid),
+    };
+    let place = PartPlace::File(path.into());
+    Some(found(
+        PartKind::Jvm,
+        place,
+        known,
+        format!("its counters, pid {pid}"),
+    ))
+}
+
+/// The file of a JVM's counters in a folder for what is temporary.
+fn counters_in(files: &Files, folder: &str, pid: u32) -> Option<String> {
+    let entries = std::fs::read_dir(files.path(folder)).ok()?;
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let users = names.filter(|name| name.starts_with("hsperfdata_"));
+    users
+        .take(USERS_MAX)
+        .map(|user| format!("{folder}/{user}/{pid}"))
+        .find(|path| files.path(path).is_file())
+}
+
+/// MongoDB, by its command line or the file that this names: of it, only the line of its port is read.
+fn mongod(files: &mut Files, pid: u32, words: &[&str]) -> Found {
+    let said = |names: &[&str]| {
+        words.iter().enumerate().find_map(|(at, word)| {
+            let (name, value) = word.split_once('=').unwrap_or((*word, ""));
+            let value = if value.is_empty() {
+                words.get(at + 1).copied()?
+            } else {
+                value
+            };
+            names.contains(&name).then(|| value.to_owned())
+        })
+    };
+    let file = said(&["--config", "-f"]);
+    let port = said(&["--port"]).or_else(|| {
+        let text = text_for(files, pid, file.as_deref()?)?;
+        let port = text
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("port:"))?;
+        Some(port.trim().to_owned())
+    });
+    let place = PartPlace::Tcp {
+        host: "127.0.0.1".to_owned(),
+        port: port.and_then(|port| port.parse().ok()).unwrap_or(27017),
+    };
+    let known = Known {
+        settings: Vec::new(),
+        pid: Some(pid),
+    };
+    let source = file.unwrap_or_else(|| format!("the command line of pid {pid}"));
+    found(PartKind::Mongo, place, known, source)
+}
+
+/// uWSGI, by its command line and the ini files that this names.
+fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found> {
+    let mut told = command_line(words);
+    let mut written: Vec<Setting> = Vec::new();
+    let named = told.files.clone();
+    for file in named.iter().take(FILES_MAX) {
+        // A part of a file may be named behind `:`.
+        let file = file.split(':').next().unwrap_or(file);
+        let text = if file.starts_with('/') {
+            text_for(files, pid, file)
+        } else {
+            let inside = format!("proc/{pid}/cwd/{file}");
+            files.read(&inside).ok().map(str::to_owned)
+        };
+        let Some(text) = text else {
+            continue;
+        };
+        let read = configuration(&text);
+        written.extend(settings(&read, file));
+        told = told.or(read);
+    }
+    // What stands for something else is not known here.
+    let stats = told.stats.filter(|stats| !stats.contains(['%', '$']));
+    let place = stats.as_deref().and_then(|stats| {
+        let socket = stats.strip_prefix("unix:").unwrap_or(stats);
+        if socket.starts_with('/') {
+            Some(PartPlace::Socket(socket.into()))
+        } else {
+            address_of(stats)
+        }
+    });
+    let Some(place) = place else {
+        if auto {
+            let main = named.last().map_or("its ini file", String::as_str);
+            files.tell(
+                &format!("uwsgi {main}"),
+                &format!(
+                    "uWSGI (pid {pid}) tells nothing of itself that was found: add `stats = 127.0.0.1:1717` to `[uwsgi]` in \
+                     {main}, and restart it; or say where it is: `watch: {{ auto: true, uwsgi: 127.0.0.1:1717 }}`"
+                ),
+            );
+        }
+        return None;
+    };
+    let known = Known {
+        settings: written,
+        pid: Some(pid),
+    };
+    let source = named.into_iter().next();
+    let source = source.unwrap_or_else(|| format!("the command line of pid {pid}"));
+    Some(found(PartKind::Uwsgi, place, known, source))
+}
+
+fn settings(told: &Told, file: &str) -> Vec<Setting> {
+    let both = [("processes", told.processes), ("threads", told.threads)];
+    let settings = both.into_iter().filter_map(|(name, said)| {
+        let (value, line) = said?;
+        Some(Setting {
+            name,
+            of: String::new(),
+            value: value as f64,
+            file: format!("{file}:{line}"),
+        })
+    });
+    settings.collect()
+}
+
+/// Varnish, whose counters only a command tells; nothing that is found is executed.
+fn varnish(files: &mut Files, pid: u32, words: &[&str]) {
+    let name = super::option(words, "-n").map_or(String::new(), |name| format!(" -n {name}"));
+    // It has two processes of the same command line.
+    files.tell(
+        &format!("varnish{name}"),
+        &format!(
+            "Varnish (pid {pid}) runs here; its counters are told by a command, and nothing is executed that nobody named: \
+             `watch: {{ auto: true, varnish: 'varnishstat -j -t 0{name}' }}`"
+        ),
+    );
+}
+
+/// Says of a program in Go how it could be asked.
+pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
+    let told: BTreeSet<&str> = files
+        .notes()
+        .iter()
+        .filter_map(|note| note.split(" is a program in Go").next())
+        .filter(|name| !name.contains(' '))
+        .collect();
+    if told.len() >= GO_MAX || told.contains(comm) || comm.contains(' ') {
+        return;
+    }
+    if is_go(&files.path(&format!("proc/{pid}/exe"))) {
+        files.tell(
+            &format!("go {comm}"),
+            &format!(
+                "{comm} is a program in Go (pid {pid}); to have its collector and scheduler watched: `watch: {{ auto: true, go: \
+                 http://127.0.0.1:PORT/debug/vars }}` where it imports `expvar`, or its page `/metrics`"
+            ),
+        );
+    }
+}
+
+/// Whether Go's linker made a program.
+fn is_go(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| {
+        let reach = u64::try_from(GO_NOTE_REACH).unwrap_or(u64::MAX);
+        file.take(reach).read_to_end(&mut head)
+    });
+    let has_note = || {
+        head.windows(GO_NOTE_OWNER.len())
+            .any(|bytes| bytes == GO_NOTE_OWNER)
+    };
+    read.is_ok() && head.starts_with(b"\x7fELF") && has_note()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::parts;
+    use super::*;
+
+    #[test]
+    fn what_tells_of_itself_is_found_and_of_the_rest_it_is_said_how() {
+        let root = tempfile::tempdir().unwrap();
+        let put = |path: &str, text: &[u8]| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        for (pid, inner) in [(7, 7), (8, 3), (9, 9)] {
+            put(&format!("proc/{pid}/comm"), b"java\n");
+            put(
+                &format!("proc/{pid}/status"),
+                format!("Name:\tjava\nNSpid:\t{pid}\t{inner}\n").as_bytes(),
+            );
+        }
+        put("tmp/hsperfdata_shop/7", b"");
+        // That of another one, which had this number.
+        put("tmp/hsperfdata_shop/8", b"");
+        put("proc/8/root/tmp/hsperfdata_root/3", b"");
+        for pid in [10, 11] {
+            put(&format!("proc/{pid}/comm"), b"uwsgi\n");
+            put(
+                &format!("proc/{pid}/cmdline"),
+                b"/usr/bin/uwsgi\0--ini\0/etc/uwsgi/shop.ini\0--need-app\0",
+            );
+        }
+        put(
+            "proc/10/root/etc/uwsgi/shop.ini",
+            b"[uwsgi]\nprocesses = 2\nstats = /run/uwsgi/stats.sock\n",
+        );
+        put(
+            "etc/uwsgi/shop.ini",
+            b"[uwsgi]\nstats = /run/uwsgi/stats.sock\n",
+        );
+        put("proc/12/comm", b"uwsgi\n");
+        put("proc/12/cmdline", b"uwsgi\0--http=:80\0");
+        put("proc/13/comm", b"varnishd\n");
+        put("proc/13/cmdline", b"varnishd\0-n\0shop\0");
+        put("proc/14/comm", b"caddy\n");
+        let mut program = b"\x7fELF\x02".to_vec();
+        program.extend([0; 600]);
+        program.extend(b"\x04\0\0\0S\0\0\0\x04\0\0\0Go\0\0build");
+        put("proc/14/exe", &program);
+        put("proc/15/comm", b"cat\n");
+        put("proc/16/comm", b"mongod\n");
+        put(
+            "proc/16/cmdline",
+            b"/usr/bin/mongod\0--config\0/etc/mongod.conf\0",
+        );
+        put("proc/16/root/etc/mongod.conf", b"net:\n  port: 27018\n");
+        put("proc/15/exe", &program[..600]);
+        let mut files = Files::new(root.path().to_owned());
+        let found = parts(&mut files, Vec::new(), true);
+        let mut shown: Vec<String> = found.iter().map(|(part, _)| part.to_string()).collect();
+        shown.sort();
+        assert_eq!(
+            shown,
+            [
+                "MongoDB at 127.0.0.1:27018",
+                "the JVM at /proc/8/root/tmp/hsperfdata_root/3",
+                "the JVM at /tmp/hsperfdata_shop/7",
+                "uWSGI at /run/uwsgi/stats.sock",
+            ]
+        );
+        let notes = files.notes().join("\n");
+        for says in [
+            "a JVM (pid 9) runs here and shows no counters",
+            "uWSGI (pid 12) tells nothing of itself",
+            "varnish: 'varnishstat -j -t 0 -n shop'",
+            "caddy is a program in Go (pid 14)",
+        ] {
+            assert!(notes.contains(says), "`{says}` is not in {notes}");
+        }
+        assert!(!notes.contains("cat is"), "{notes}");
+    }
+}

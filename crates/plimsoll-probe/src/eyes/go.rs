@@ -1,0 +1,165 @@
+//! A program in Go, by `expvar` or by a page in the format of Prometheus.
+
+use std::path::PathBuf;
+
+use plimsoll_model::metric;
+use plimsoll_model::part::PartPlace;
+
+use super::Source;
+use super::figures::Figures;
+use super::link::{Blind, Link, get_once, shortly};
+use crate::diag::Diag;
+use crate::files::Files;
+use crate::parse::go::{Go as Told, go, quantile};
+use crate::parse::process;
+use crate::parse::socket::LISTEN;
+use crate::parse::value_of;
+use crate::tree::holders_of;
+
+/// Of those that wait for a thread, the share that waited no longer than what is told.
+const DELAY_SHARE: f64 = 0.99;
+
+/// A program in Go.
+#[derive(Debug)]
+pub(crate) struct Go {
+    /// When it was started, s since 1970, where its process was found.
+    started: Option<f64>,
+    was_looked_for: bool,
+    /// CPU time of the collector, and what could be used, as they were last.
+    before: Option<(f64, f64)>,
+    delays: Vec<(f64, f64)>,
+}
+
+impl Go {
+    pub(crate) fn new() -> Self {
+        Self {
+            started: None,
+            was_looked_for: false,
+            before: None,
+            delays: Vec::new(),
+        }
+    }
+
+    /// Share of the CPU that it may use that its collector took since it was asked last. Go counts this at the end of each
+    /// collection.
+    fn share(&mut self, told: &Told) -> Option<f64> {
+        let since_start = || {
+            let age = told.last_collection? - told.started.or(self.started)?;
+            Some((told.share_since_start? * age, age))
+        };
+        let (own, all) = told.cpu.or_else(since_start)?;
+        let before = self.before.replace((own, all))?;
+        let all = all - before.1;
+        Some(if all > 0.0 {
+            ((own - before.0) / all).clamp(0.0, 1.0)
+        } else {
+            0.0
+        })
+    }
+}
+
+/// When the program that listens there was started, s since 1970; `None` where it is not of this machine.
+fn started(place: &PartPlace) -> Option<f64> {
+    let PartPlace::Page { host, port, .. } = place else {
+        return None;
+    };
+    let is_near = ["127.0.0.1", "localhost", "::1"].contains(&host.as_str());
+    let mut inodes = Vec::new();
+    Diag::open()
+        .ok()
+        .filter(|_| is_near)?
+        .tcp_of_port(*port, |socket| {
+            if socket.state == LISTEN {
+                inodes.push(socket.inode);
+            }
+        })
+        .ok()?;
+    let mut files = Files::new(PathBuf::from("/"));
+    let pids = files.numbers_in("proc").ok()?;
+    let holders = holders_of(&mut files, &inodes, pids.into_iter());
+    let pid = holders.first()?;
+    let boot = value_of(files.read("proc/stat").ok()?, "btime")?;
+    let stat = process::stat(files.read(&format!("proc/{pid}/stat")).ok()?)?;
+    let ticks_per_s = rustix::param::clock_ticks_per_second() as f64;
+    Some(boot as f64 + stat.start_ticks as f64 / ticks_per_s)
+}
+
+impl Source for Go {
+    fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
+        let path = link.place().path().unwrap_or("/debug/vars").to_owned();
+        let page = get_once(link, &path)?;
+        if !self.was_looked_for {
+            self.was_looked_for = true;
+            self.started = started(link.place());
+        }
+        Ok(page)
+    }
+
+    fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
+        let told = go(text).ok_or_else(|| Blind::Strange(shortly(text)))?;
+        if let Some(started) = told.started {
+            figures.identity(&started.to_string());
+        }
+        let share = self.share(&told);
+        let is_known = told.cpu.is_some() || told.started.or(self.started).is_some();
+        if told.share_since_start.is_some() && !is_known {
+            figures.note(
+                "no start",
+                "the Go program tells its collector's share only since its start, which is known on its own machine and to its \
+                 user only: watch its page in the format of Prometheus instead, with `collectors.MetricsAll`",
+            );
+        }
+        figures.level(metric::GO_GC_SHARE, &[], share);
+        figures.counter(metric::GO_GC_COUNT, &[], told.collections, 1.0);
+        figures.level(metric::GO_GOROUTINES, &[], told.goroutines);
+        figures.level(metric::GO_HEAP, &[], told.heap);
+        if !told.delays.is_empty() {
+            let delay = quantile(&self.delays, &told.delays, DELAY_SHARE);
+            // Where nobody waited for a thread, nobody waited long.
+            let was_read = !self.delays.is_empty();
+            figures.level(
+                metric::GO_SCHEDULER_DELAY,
+                &[],
+                delay.or(was_read.then_some(0.0)),
+            );
+            self.delays = told.delays;
+        }
+        figures.setting("GOMAXPROCS", "", "", told.threads_max);
+        Ok(())
+    }
+
+    fn remedy(&self, blind: &Blind) -> String {
+        match blind {
+            Blind::Denied(_) => {
+                "let this machine in without a login: it is asked without one".to_owned()
+            }
+            _ => "import `expvar` in it and watch `/debug/vars` where it serves `http.DefaultServeMux`; or register \
+                `collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))` and watch `/metrics`"
+                .to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_those_of_the_time_between() {
+        let mut eye = Go::new();
+        eye.started = Some(1000.0);
+        let told = |share, at| Told {
+            share_since_start: Some(share),
+            last_collection: Some(at),
+            ..Told::default()
+        };
+        assert_eq!(eye.share(&told(0.0, 1010.0)), None);
+        // Of 30 s the collector had 10 % in all: of the last 20 s, 15 %.
+        let share = eye.share(&told(0.1, 1030.0)).unwrap();
+        assert!((share - 0.15).abs() < 1e-9, "{share}");
+        let idle = eye.share(&told(0.1, 1030.0)).unwrap();
+        assert!(idle.abs() < 1e-9, "{idle}");
+        let mut eye = Go::new();
+        assert_eq!(eye.share(&told(0.1, 1030.0)), None);
+    }
+}

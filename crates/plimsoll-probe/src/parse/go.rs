@@ -1,0 +1,175 @@
+//! What a program in Go tells of its collector and scheduler: `expvar` (JSON, `memstats`) or a page in the format of
+//! Prometheus, with the names that its client gives to what `runtime/metrics` tells.
+
+use serde_json::Value;
+
+use super::prometheus::{Page, page};
+
+/// Bounds of the histogram of the scheduler; Go's own has about 160.
+const BUCKETS_MAX: usize = 1024;
+
+/// What is told; totals since the program's start.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Go {
+    /// When it was started, s since 1970, where that is told.
+    pub started: Option<f64>,
+    /// Collections.
+    pub collections: Option<u64>,
+    /// When the last of them ended, s since 1970.
+    pub last_collection: Option<f64>,
+    /// CPU time of the collector without that which nobody else wanted, and CPU time that the program could use, s.
+    pub cpu: Option<(f64, f64)>,
+    /// Share of the CPU that the program could use since its start that the collector took.
+    pub share_since_start: Option<f64>,
+    /// Goroutines.
+    pub goroutines: Option<f64>,
+    /// Memory of the heap that is used, bytes.
+    pub heap: Option<f64>,
+    /// Threads that run goroutines at once (`GOMAXPROCS`).
+    pub threads_max: Option<f64>,
+    /// How long goroutines that could run waited: upper bounds, s, and counts of all that waited no longer.
+    pub delays: Vec<(f64, f64)>,
+}
+
+/// Reads either; `None` when nothing in it is of a program in Go.
+pub fn go(text: &str) -> Option<Go> {
+    if text.trim_start().starts_with('{') {
+        expvar(text)
+    } else {
+        figures(&page(text, |name| {
+            name.starts_with("go_") || name == "process_start_time_seconds"
+        }))
+    }
+}
+
+fn expvar(text: &str) -> Option<Go> {
+    let json: Value = serde_json::from_str(text).ok()?;
+    let memory = json.get("memstats")?;
+    let number = |name: &str| memory.get(name).and_then(Value::as_f64);
+    Some(Go {
+        collections: Some(memory.get("NumGC")?.as_u64()?),
+        last_collection: number("LastGC").map(|ns| ns / 1e9),
+        share_since_start: number("GCCPUFraction"),
+        heap: number("HeapAlloc"),
+        ..Go::default()
+    })
+}
+
+fn figures(page: &Page) -> Option<Go> {
+    let value = |name: &str| {
+        let sample = page.samples.iter().find(|sample| sample.name == name)?;
+        Some(sample.value)
+    };
+    let time = |class: &str| value(&format!("go_cpu_classes_{class}_cpu_seconds_total"));
+    // What idle threads collect costs nobody anything.
+    let own = time("gc_total").map(|all| (all - time("gc_mark_idle").unwrap_or(0.0)).max(0.0));
+    let mut delays: Vec<(f64, f64)> = page
+        .samples
+        .iter()
+        .filter(|sample| sample.name == "go_sched_latencies_seconds_bucket")
+        .filter_map(|sample| {
+            let (_, bound) = sample.labels.iter().find(|(name, _)| name == "le")?;
+            Some((bound.parse().ok()?, sample.value))
+        })
+        .take(BUCKETS_MAX)
+        .collect();
+    delays.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let go = Go {
+        started: value("process_start_time_seconds"),
+        collections: value("go_gc_duration_seconds_count")
+            .or(value("go_gc_cycles_total_gc_cycles_total"))
+            .map(whole),
+        last_collection: value("go_memstats_last_gc_time_seconds"),
+        cpu: own.zip(time("total")),
+        share_since_start: value("go_memstats_gc_cpu_fraction"),
+        goroutines: value("go_goroutines").or(value("go_sched_goroutines_goroutines")),
+        heap: value("go_memstats_heap_alloc_bytes")
+            .or(value("go_memory_classes_heap_objects_bytes")),
+        threads_max: value("go_sched_gomaxprocs_threads"),
+        delays,
+    };
+    let tells = go.collections.is_some() || go.cpu.is_some() || go.goroutines.is_some();
+    tells.then_some(go)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a count; of what is none, nothing is left"
+)]
+fn whole(count: f64) -> u64 {
+    count.max(0.0) as u64
+}
+
+/// The smallest bound under which this share of what came between two readings of a histogram lies; `None` where nothing
+/// came, or the histogram is another one.
+pub fn quantile(before: &[(f64, f64)], now: &[(f64, f64)], share: f64) -> Option<f64> {
+    let is_same = before.len() == now.len()
+        && before
+            .iter()
+            .zip(now)
+            .all(|(a, b)| a.0 <= b.0 && b.0 <= a.0);
+    let risen = |at: usize| now[at].1 - before[at].1;
+    let last = now.len().checked_sub(1).filter(|_| is_same)?;
+    let all = risen(last);
+    if all <= 0.0 {
+        return None;
+    }
+    let at = (0..now.len()).find(|&at| risen(at) >= share * all)?;
+    // The last bound is none.
+    let finite = now[..=at].iter().rev().find(|(bound, _)| bound.is_finite());
+    finite.map(|(bound, _)| *bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PAGE: &str = "# TYPE go_gc_duration_seconds summary\ngo_gc_duration_seconds{quantile=\"0.5\"} 1e-05\n\
+        go_gc_duration_seconds_count 42\n# TYPE go_goroutines gauge\ngo_goroutines 12\n\
+        # TYPE go_cpu_classes_gc_total_cpu_seconds_total counter\ngo_cpu_classes_gc_total_cpu_seconds_total 3.5\n\
+        go_cpu_classes_gc_mark_idle_cpu_seconds_total 0.5\ngo_cpu_classes_total_cpu_seconds_total 10\n\
+        # TYPE go_sched_latencies_seconds histogram\ngo_sched_latencies_seconds_bucket{le=\"0.001\"} 90\n\
+        go_sched_latencies_seconds_bucket{le=\"0.02\"} 99\ngo_sched_latencies_seconds_bucket{le=\"+Inf\"} 100\n\
+        go_sched_gomaxprocs_threads 2\nprocess_start_time_seconds 1.7e+09\n";
+    const VARIABLES: &str = "{\"cmdline\": [\"shop\"], \"memstats\": {\"NumGC\": 7, \"GCCPUFraction\": 0.25, \"HeapAlloc\": 4096}}";
+
+    #[test]
+    fn both_pages_are_read() {
+        let read = go(PAGE).unwrap();
+        assert_eq!((read.collections, read.cpu), (Some(42), Some((3.0, 10.0))));
+        assert_eq!((read.goroutines, read.threads_max), (Some(12.0), Some(2.0)));
+        assert_eq!(read.delays.len(), 3, "{read:?}");
+        let read = go(VARIABLES).unwrap();
+        assert_eq!(
+            (read.collections, read.share_since_start),
+            (Some(7), Some(0.25))
+        );
+        assert_eq!(read.heap, Some(4096.0));
+        assert_eq!(go("{\"cmdline\": []}"), None);
+        assert_eq!(go("node_load1 0.5\n"), None);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_what_came_between() {
+        let before = [(0.001, 90.0), (0.02, 90.0), (f64::INFINITY, 90.0)];
+        let now = [(0.001, 100.0), (0.02, 189.0), (f64::INFINITY, 190.0)];
+        assert_eq!(quantile(&before, &now, 0.05), Some(0.001));
+        assert_eq!(quantile(&before, &now, 0.99), Some(0.02));
+        assert_eq!(quantile(&before, &now, 1.0), Some(0.02));
+        assert_eq!(quantile(&now, &now, 0.99), None);
+        assert_eq!(quantile(&before[1..], &now, 0.99), None);
+        assert_eq!(quantile(&[], &[], 0.99), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in ".{0,200}") {
+            let _ = go(&text);
+            let _ = go(&PAGE.replace("0.02", &text));
+            let _ = go(&VARIABLES.replace('7', &text));
+        }
+    }
+}

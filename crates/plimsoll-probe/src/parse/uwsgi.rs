@@ -1,0 +1,222 @@
+//! What uWSGI's stats server tells, and how uWSGI was started: its command line and its ini files.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+/// What it tells of its workers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Its first process.
+    pub pid: u64,
+    /// Workers that run.
+    pub workers: u64,
+    /// Requests that they can carry out at once: one for each of their cores.
+    pub places: u64,
+    /// Requests that they carry out.
+    pub busy: u64,
+    /// Connections that wait in the queues of its sockets.
+    pub queue: u64,
+    /// Connections that fit into the queue of its first socket.
+    pub queue_max: Option<u64>,
+    /// Requests carried out.
+    pub requests: u64,
+    /// Workers killed because a request took too long.
+    pub harakiri: u64,
+}
+
+/// Reads its answer; `None` when it is none.
+pub fn stats(text: &str) -> Option<Stats> {
+    let json: Value = serde_json::from_str(text).ok()?;
+    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64);
+    let list = |value: &Value, name: &str| -> Vec<Value> {
+        value
+            .get(name)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default()
+    };
+    let mut stats = Stats {
+        pid: number(&json, "pid")?,
+        ..Stats::default()
+    };
+    let sockets = list(&json, "sockets");
+    let queues = sockets.iter().filter_map(|socket| number(socket, "queue"));
+    stats.queue = queues
+        .fold(0_u64, u64::saturating_add)
+        .max(number(&json, "listen_queue").unwrap_or(0));
+    stats.queue_max = sockets
+        .first()
+        .and_then(|socket| number(socket, "max_queue"))
+        .filter(|&most| most > 0);
+    for worker in json.get("workers")?.as_array()? {
+        stats.requests = stats
+            .requests
+            .saturating_add(number(worker, "requests").unwrap_or(0));
+        stats.harakiri = stats
+            .harakiri
+            .saturating_add(number(worker, "harakiri_count").unwrap_or(0));
+        let status = worker.get("status").and_then(Value::as_str);
+        let status = status.unwrap_or_default();
+        // It was put to sleep for want of work, or is not there yet.
+        if status == "cheap" || number(worker, "pid") == Some(0) {
+            continue;
+        }
+        let cores = list(worker, "cores");
+        let tells = |core: &&Value| number(core, "in_request").is_some();
+        let (places, busy) = if cores.iter().filter(tells).count() > 0 {
+            let busy = cores
+                .iter()
+                .filter(|core| number(core, "in_request") > Some(0));
+            (cores.len(), busy.count())
+        } else {
+            (1, usize::from(status == "busy"))
+        };
+        stats.workers += 1;
+        stats.places += places as u64;
+        stats.busy += busy as u64;
+    }
+    Some(stats)
+}
+
+/// A setting and the line where it is written; 0 on a command line.
+pub type Written = Option<(u64, usize)>;
+
+/// What it was told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// Where its stats server listens.
+    pub stats: Option<String>,
+    /// Processes.
+    pub processes: Written,
+    /// Threads of each.
+    pub threads: Written,
+    /// Its ini files.
+    pub files: Vec<String>,
+}
+
+impl Told {
+    fn take(&mut self, name: &str, value: &str, line: usize) {
+        let number = || value.parse().ok().map(|value| (value, line));
+        match name {
+            "stats" | "stats-server" => self.stats = Some(value.to_owned()),
+            "processes" | "workers" | "p" => self.processes = number().or(self.processes),
+            "threads" => self.threads = number().or(self.threads),
+            "ini" => self.files.push(value.to_owned()),
+            _ => {}
+        }
+    }
+
+    /// What is said here, and where nothing is, what is said there.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            stats: self.stats.or(other.stats),
+            processes: self.processes.or(other.processes),
+            threads: self.threads.or(other.threads),
+            files: self.files,
+        }
+    }
+}
+
+/// Reads a command line, by words.
+pub fn command_line(words: &[&str]) -> Told {
+    let mut told = Told::default();
+    let mut words = words.iter().skip(1).peekable();
+    while let Some(word) = words.next() {
+        let name = word.strip_prefix("--").or(word.strip_prefix('-'));
+        match name {
+            Some(name) => match name.split_once('=') {
+                Some((name, value)) => told.take(name, value, 0),
+                None => {
+                    let value = words.next_if(|word| !word.starts_with('-'));
+                    told.take(name, value.copied().unwrap_or_default(), 0);
+                }
+            },
+            None if Path::new(word).extension().is_some_and(|end| end == "ini") => {
+                told.files.push((*word).to_owned())
+            }
+            None => {}
+        }
+    }
+    told
+}
+
+/// Reads the section `[uwsgi]` of an ini file.
+pub fn configuration(text: &str) -> Told {
+    let mut told = Told::default();
+    let mut is_own = false;
+    for (index, line) in text.lines().map(str::trim).enumerate() {
+        if line.starts_with('[') {
+            is_own = line == "[uwsgi]";
+        }
+        if let Some((name, value)) = line.split_once('=')
+            && is_own
+            && !line.starts_with([';', '#'])
+        {
+            told.take(name.trim_end(), value.trim_start(), index + 1);
+        }
+    }
+    told
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ANSWER: &str = "{\"version\":\"2.0.21\",\"listen_queue\":7,\"pid\":4711,\"sockets\":[{\"name\":\"127.0.0.1:1\",\
+        \"queue\":7,\"max_queue\":100}],\"workers\":[\
+        {\"id\":1,\"pid\":4712,\"requests\":5,\"harakiri_count\":1,\"status\":\"busy\",\
+        \"cores\":[{\"id\":0,\"in_request\":1},{\"id\":1,\"in_request\":0}]},\
+        {\"id\":2,\"pid\":4713,\"requests\":6,\"harakiri_count\":0,\"status\":\"busy\",\"cores\":[{\"id\":0}]},\
+        {\"id\":3,\"pid\":0,\"requests\":2,\"status\":\"cheap\",\"cores\":[{\"id\":0,\"in_request\":0}]}]}";
+
+    #[test]
+    fn workers_are_counted_by_their_cores() {
+        let right = Stats {
+            pid: 4711,
+            workers: 2,
+            places: 3,
+            busy: 2,
+            queue: 7,
+            queue_max: Some(100),
+            requests: 13,
+            harakiri: 1,
+        };
+        assert_eq!(stats(ANSWER), Some(right));
+        assert_eq!(stats("{}"), None);
+        assert_eq!(stats("HTTP/1.0 200 OK"), None);
+    }
+
+    #[test]
+    fn command_lines_and_files_are_read() {
+        let words = [
+            "uwsgi",
+            "--master",
+            "--stats=:1717",
+            "-p",
+            "2",
+            "--ini",
+            "/etc/a.ini",
+            "b.ini",
+        ];
+        let file = "[other]\nthreads = 9\n[uwsgi]\n; stats = /no\nstats = /run/stats.sock\nworkers = 4\nthreads=3\n";
+        let told = command_line(&words).or(configuration(file));
+        assert_eq!(told.stats.as_deref(), Some(":1717"));
+        assert_eq!((told.processes, told.threads), (Some((2, 0)), Some((3, 7))));
+        assert_eq!(told.files, ["/etc/a.ini", "b.ini"]);
+        assert_eq!(configuration(file).processes, Some((4, 6)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_too_strange(text in ".{0,100}", at in 0_usize..400) {
+            let words: Vec<&str> = text.split(' ').collect();
+            let _ = command_line(&words).or(configuration(&text));
+            let cut = ANSWER.get(..at).unwrap_or(ANSWER);
+            let _ = stats(&format!("{cut}{text}"));
+        }
+    }
+}
