@@ -12,6 +12,7 @@ pub mod haproxy_configuration;
 pub mod log;
 pub mod memcached;
 pub mod memory;
+pub mod mount;
 pub mod mysql;
 pub mod network;
 pub mod nginx;
