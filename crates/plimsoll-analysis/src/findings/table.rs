@@ -5,7 +5,8 @@ use plimsoll_model::metric;
 
 use super::rule::{Rule, Symptom};
 use super::{
-    generator, machine, network, proxy, store, table_databases, table_logs, table_servers,
+    generator, machine, network, proxy, store, table_databases, table_host, table_logs,
+    table_servers, table_service,
 };
 
 /// Share of a hard limit above which it is as good as reached.
@@ -20,6 +21,8 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         .chain(table_databases::RULES)
         .chain(table_servers::RULES)
         .chain(table_logs::RULES)
+        .chain(table_host::RULES)
+        .chain(table_service::RULES)
 }
 
 const RULES: &[Rule] = &[
