@@ -8,9 +8,14 @@
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
 mod engines;
+mod balance;
 mod forecast;
 mod gauges;
 mod generator;
+mod host_cpu;
+mod host_disk;
+mod host_memory;
+mod host_network;
 mod log;
 mod machine;
 mod measure;
@@ -27,14 +32,18 @@ mod runtime;
 mod score;
 mod select;
 mod servers;
+mod service;
+mod service_cache;
 mod statements;
 mod store;
 mod stretch;
 mod table;
 mod table_databases;
 mod table_engines;
+mod table_host;
 mod table_logs;
 mod table_servers;
+mod table_service;
 mod unexplained;
 
 #[cfg(test)]
@@ -42,11 +51,17 @@ mod databases_tests;
 #[cfg(test)]
 mod engines_tests;
 #[cfg(test)]
+mod host_memory_tests;
+#[cfg(test)]
+mod host_tests;
+#[cfg(test)]
 mod parts_tests;
 #[cfg(test)]
 mod robbed_tests;
 #[cfg(test)]
 mod servers_tests;
+#[cfg(test)]
+mod service_tests;
 #[cfg(test)]
 mod tests;
 
@@ -59,6 +74,12 @@ use plimsoll_model::window::Window;
 pub use forecast::{Forecast, forecast};
 pub use relax::{Relaxation, relaxation};
 pub use select::not_known;
+
+/// Rules that tell how a service fails, or what adds to it. Where they alone hold, a load further up may show the limit.
+const ASIDE: [&str; 16] = [
+    "C4", "C5", "C6", "C7", "M4", "N11", "N13", "X7", "X8", "H9", "H11", "S1", "S3", "S6", "S7",
+    "S8",
+];
 
 /// Seconds of run time, half-open.
 pub type Span = (u32, u32);
@@ -106,11 +127,14 @@ pub fn failed_trial(run: &Run) -> Option<&Trial> {
         .find(|trial| trial.verdict.is_fail() && select::first_seconds(trial) == failing)
 }
 
-/// The boundary's stretches and findings, or those of the lowest load beyond it that tells something.
+/// The boundary's stretches and findings, or those of the lowest load beyond it that names a limit.
 fn found(run: &Run) -> (Stretches, Vec<Finding>) {
     let (candidates, context) = select::of(run);
+    let scenario = run.header.plan.scenario.as_ref();
+    let steps = scenario.map_or(&[][..], |scenario| scenario.steps.as_slice());
     let mut told = candidates.iter().enumerate().map(|(beyond, stretches)| {
-        let mut findings = find_in(&run.readings, &run.windows, stretches, &context);
+        let over = stretch::Stretch3::new(&run.readings, &run.windows, stretches, &context);
+        let mut findings = score::findings(table::all(), &over.naming(steps));
         for finding in &mut findings {
             if beyond > 0 {
                 finding.sentence.push_str(" (seen at a load beyond the line; at the line itself no rule found its evidence)");
@@ -122,7 +146,16 @@ fn found(run: &Run) -> (Stretches, Vec<Finding>) {
         }
         (stretches.clone(), findings)
     });
-    told.find(|(_, findings)| !findings.is_empty())
+    let mut first = None;
+    let names_a_limit = |found: &Finding| !ASIDE.contains(&found.rule.as_str());
+    let named = told.find(|(stretches, findings)| {
+        if first.is_none() && !findings.is_empty() {
+            first = Some((stretches.clone(), findings.clone()));
+        }
+        findings.iter().any(names_a_limit)
+    });
+    named
+        .or(first)
         .unwrap_or_else(|| (candidates.first().cloned().unwrap_or_default(), Vec::new()))
 }
 

@@ -5,12 +5,14 @@
 //! A series is a metric with its labels: [`series`].
 
 mod databases;
+mod host;
 mod parts;
 mod runtimes;
 mod servers;
 mod statements;
 
 pub use databases::*;
+pub use host::*;
 pub use parts::*;
 pub use runtimes::*;
 pub use servers::*;

@@ -249,5 +249,9 @@ impl Place {
         if let Some(limit) = self.number(files, "pids.max") {
             meter.gauge(metric::CGROUP_PIDS_LIMIT, labels, limit as f64);
         }
+        let refused = self.text(files, "pids.events");
+        if let Some(refused) = refused.and_then(|text| value_of(text, "max")) {
+            meter.counter(metric::CGROUP_PIDS_REFUSED, labels, refused, 1.0);
+        }
     }
 }

@@ -3,6 +3,7 @@
 use plimsoll_model::metric;
 
 use crate::files::Files;
+use crate::kernel::Kernel;
 use crate::meter::Meter;
 use crate::parse::{cpu, disk, memory, network};
 
@@ -15,6 +16,7 @@ pub(crate) struct Host {
     network: String,
     page_len: f64,
     times: Option<cpu::Stat>,
+    kernel: Kernel,
 }
 
 /// Counters of `/proc/net/netstat`, group `TcpExt`.
@@ -45,6 +47,7 @@ impl Host {
             network,
             page_len,
             times: None,
+            kernel: Kernel::default(),
         }
     }
 
@@ -63,6 +66,7 @@ impl Host {
         self.read_tcp(files, meter);
         self.read_sockstat(files, meter);
         read_files(files, meter);
+        self.kernel.read(files, meter, &self.network, self.page_len);
         (created, cpus)
     }
 
@@ -247,15 +251,26 @@ fn read_disks(files: &mut Files, meter: &mut Meter) {
             meter.counter(metric::DISK_IO, &labels, sectors, sector);
         }
         meter.counter(metric::DISK_UTILIZATION, &[device], disk.busy_ms, 1e-3);
+        meter.counter(metric::DISK_FLUSHES, &[device], disk.flushes, 1.0);
         let operations = disk.reads.saturating_add(disk.writes);
         let time_ms = disk.read_ms.saturating_add(disk.write_ms);
-        let operations = meter.rise(&format!("{}/operations", disk.name), operations);
-        let time_ms = meter.rise(&format!("{}/time", disk.name), time_ms);
-        if let (Some(operations), Some(time_ms)) = (operations, time_ms)
-            && operations.by > 0
-        {
-            let await_s = time_ms.by as f64 / operations.by as f64 / 1e3;
-            meter.gauge(metric::DISK_AWAIT, &[device], await_s);
+        for (kind, metric, count, time_ms) in [
+            ("operations", metric::DISK_AWAIT, operations, time_ms),
+            (
+                "flushes",
+                metric::DISK_FLUSH_TIME,
+                disk.flushes,
+                disk.flush_ms,
+            ),
+        ] {
+            let count = meter.rise(&format!("{}/{kind}", disk.name), count);
+            let time_ms = meter.rise(&format!("{}/{kind}/time", disk.name), time_ms);
+            if let (Some(count), Some(time_ms)) = (count, time_ms)
+                && count.by > 0
+            {
+                let mean_s = time_ms.by as f64 / count.by as f64 / 1e3;
+                meter.gauge(metric, &[device], mean_s);
+            }
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod facts;
 mod files;
 mod group;
 mod host;
+mod kernel;
 mod meter;
 pub mod parse;
 pub mod probe;

@@ -16,6 +16,7 @@ pub mod log;
 pub mod memcached;
 pub mod memory;
 pub mod mongo;
+pub mod mount;
 pub mod mysql;
 pub mod network;
 pub mod nginx;

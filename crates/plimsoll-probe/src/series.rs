@@ -63,6 +63,8 @@ const ALL: &[Definition] = table! {
     Gauge LOAD_1M [] "{thread}" "/proc/loadavg" "load average over one minute";
     Delta PROCESSES_CREATED [] "{process}" "/proc/stat" "processes and threads created";
     Gauge PRESSURE ["resource", "stall"] "1" "/proc/pressure" "share of the second that some or all (full) tasks stalled for cpu, memory or io";
+    Gauge CPU_CLOCK [] "1" "/sys/devices/system/cpu/cpuN/cpufreq" "mean clock of the CPUs as a share of the one they are rated for, every ten seconds";
+    Delta CPU_SLOWED [] "{occurrence}" "/sys/devices/system/cpu/cpuN/thermal_throttle" "times the processor slowed itself down because of its temperature or power";
 
     Gauge MEMORY_USAGE ["system.memory.state"] "By" "/proc/meminfo" "memory by state: used, free, buffers, cached";
     Gauge MEMORY_AVAILABLE [] "By" "/proc/meminfo" "memory that programs can still have without swapping";
@@ -76,11 +78,16 @@ const ALL: &[Definition] = table! {
     Delta DISK_OPERATIONS ["system.device", "disk.io.direction"] "{operation}" "/proc/diskstats" "operations completed";
     Gauge DISK_UTILIZATION ["system.device"] "1" "/proc/diskstats" "share of the second in which the device had work";
     Gauge DISK_AWAIT ["system.device"] "s" "/proc/diskstats" "mean time of the operations that completed";
+    Delta DISK_FLUSHES ["system.device"] "{operation}" "/proc/diskstats" "flushes completed, from Linux 5.5";
+    Gauge DISK_FLUSH_TIME ["system.device"] "s" "/proc/diskstats" "mean time of the flushes that completed";
+    Gauge FILESYSTEM_FREE ["system.filesystem.mountpoint"] "1" "statvfs" "share of a local file system that is free for who is not root";
+    Gauge FILESYSTEM_INODES_FREE ["system.filesystem.mountpoint"] "1" "statvfs" "share of its inodes that is free";
 
     Delta NETWORK_IO ["network.interface.name", "network.io.direction"] "By" "/proc/net/dev" "bytes received and sent";
     Delta NETWORK_PACKETS ["network.interface.name", "network.io.direction"] "{packet}" "/proc/net/dev" "packets received and sent";
     Delta NETWORK_DROPPED ["network.interface.name", "network.io.direction"] "{packet}" "/proc/net/dev" "packets dropped";
     Delta NETWORK_ERRORS ["network.interface.name", "network.io.direction"] "{error}" "/proc/net/dev" "packets in error";
+    Gauge NETWORK_SPEED ["network.interface.name"] "By/s" "/sys/class/net/NAME/speed" "what the link can carry in each direction, where it says so";
     Delta SOFTNET_DROPPED [] "{packet}" "/proc/net/softnet_stat" "packets dropped because the soft interrupt's backlog was full";
     Delta SOFTNET_SQUEEZED [] "{occurrence}" "/proc/net/softnet_stat" "times the soft interrupt used up its budget with packets left";
 
@@ -103,6 +110,10 @@ const ALL: &[Definition] = table! {
     Delta TCP_FAILED_OPENS [] "{connection}" "/proc/net/snmp AttemptFails" "connections that could not be opened";
     Delta TCP_MEMORY_PRESSURES [] "{occurrence}" "/proc/net/netstat TCPMemoryPressures" "times TCP came under memory pressure";
     Delta TCP_MEMORY_ABORTS [] "{connection}" "/proc/net/netstat TCPAbortOnMemory" "connections aborted for want of TCP memory";
+    Gauge TCP_MEMORY_LIMIT [] "By" "/proc/sys/net/ipv4/tcp_mem" "most memory of TCP buffers";
+    Gauge TIME_WAIT_LIMIT [] "{socket}" "/proc/sys/net/ipv4/tcp_max_tw_buckets" "most TCP sockets in TIME_WAIT";
+    Gauge CONNTRACK_USED [] "{connection}" "/proc/sys/net/netfilter/nf_conntrack_count" "connections that the firewall tracks";
+    Gauge CONNTRACK_LIMIT [] "{connection}" "/proc/sys/net/netfilter/nf_conntrack_max" "most connections that it can track";
 
     Gauge LISTEN_QUEUE ["listener", "process"] "{connection}" "sock_diag or /proc/net/tcp" "connections waiting to be accepted, of the target's listeners and of any that is full";
     Gauge LISTEN_BACKLOG ["listener", "process"] "{connection}" "sock_diag; somaxconn without it" "length at which that accept queue is full";
@@ -138,6 +149,7 @@ const ALL: &[Definition] = table! {
     Delta CGROUP_OOM_KILLS ["cgroup", "process"] "{process}" "memory.events oom_kill; memory.oom_control" "processes of the cgroup killed for want of memory";
     Gauge CGROUP_PIDS ["cgroup", "process"] "{process}" "pids.current" "processes and threads of the cgroup";
     Gauge CGROUP_PIDS_LIMIT ["cgroup", "process"] "{process}" "pids.max" "most processes and threads the cgroup may have";
+    Delta CGROUP_PIDS_REFUSED ["cgroup", "process"] "{process}" "pids.events max" "processes and threads that the cgroup was refused at its limit";
 
     Gauge TARGET_IS_LOCAL [] "1" "sock_diag, /proc" "1 when the target runs on this machine; 0 when the readings are of the generator's machine only";
     Delta EDGE_REQUESTS [] "{request}" "/metrics of an edge" "requests that began";
@@ -174,10 +186,13 @@ const ALL: &[Definition] = table! {
     Delta HAPROXY_CLIENT_ABORTS ["at", "proxy", "server"] "{request}" "HAProxy cli_abrt" "transfers that clients gave up";
     Delta HAPROXY_SERVER_ERRORS ["at", "proxy", "server"] "{answer}" "HAProxy hrsp_5xx" "answers with status 5xx";
     Gauge HAPROXY_TIME ["at", "proxy", "server", "phase"] "s" "HAProxy qtime, ctime, rtime, ttime" "mean time of the last 1,024 requests in a phase: queue, connect, answer, total";
+    Gauge HAPROXY_WEIGHT ["at", "proxy", "server"] "1" "HAProxy weight, bck" "weight of a server; 0 for a backup server";
     Gauge REDIS_CLIENTS ["at"] "{client}" "Redis INFO connected_clients" "clients connected";
     Gauge REDIS_CLIENTS_BLOCKED ["at"] "{client}" "Redis INFO blocked_clients" "clients that wait in a blocking command";
     Delta REDIS_REJECTED ["at"] "{connection}" "Redis INFO rejected_connections" "connections refused at `maxclients`";
     Delta REDIS_COMMANDS ["at"] "{command}" "Redis INFO total_commands_processed" "commands carried out";
+    Delta REDIS_COMMAND_CALLS ["at", "command"] "{command}" "Redis INFO cmdstat_…: calls" "times that a command was carried out";
+    Delta REDIS_COMMAND_TIME ["at", "command"] "s" "Redis INFO cmdstat_…: usec" "time that its one thread spent on a command";
     Delta REDIS_EVICTED ["at"] "{key}" "Redis INFO evicted_keys" "keys thrown away at `maxmemory`";
     Delta REDIS_HITS ["at"] "{lookup}" "Redis INFO keyspace_hits" "look-ups that found their key";
     Delta REDIS_MISSES ["at"] "{lookup}" "Redis INFO keyspace_misses" "look-ups that did not find their key";

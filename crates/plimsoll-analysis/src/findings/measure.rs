@@ -3,7 +3,7 @@
 use plimsoll_model::reading::label;
 
 use super::rule::{Sign, Symptom};
-use super::stretch::View;
+use super::stretch::{Stretch3, View};
 
 /// `S{p}`: a condition that holds in this share of the seconds is sustained.
 pub(super) const SUSTAINED: f64 = 0.20;
@@ -47,7 +47,14 @@ pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {
             .filter_map(|series| fill(view, series, limit, above))
             .collect(),
         Symptom::Signs(evaluate) => evaluate(view),
+        // It looks at all stretches at once.
+        Symptom::Change(_) => Vec::new(),
     }
+}
+
+/// What was so before the failure: at low load, or else at the highest that passed; `None` where neither was measured.
+pub(super) fn before(over: &Stretch3<'_>, ask: impl Fn(&View<'_>) -> Option<f64>) -> Option<f64> {
+    ask(&over.base).or_else(|| ask(&over.passing))
 }
 
 /// The highest share of its limit that a level reached.

@@ -106,11 +106,12 @@ pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> 
     find_in(&table, &[], &stretches, &context)
 }
 
-/// One finding, of this rule, with these words in limit, sentence and remedy.
+/// One finding that follows from no other, of this rule, with these words in limit, sentence and remedy.
 #[track_caller]
 fn one(failing: &[(String, f64)], rule: &str, says: [&str; 3]) -> Finding {
     let found = found(failing);
-    let rules: Vec<&str> = found.iter().map(|finding| finding.rule.as_str()).collect();
+    let causes = found.iter().filter(|found| found.consequence_of.is_none());
+    let rules: Vec<&str> = causes.map(|finding| finding.rule.as_str()).collect();
     assert_eq!(rules, [rule], "{found:#?}");
     let texts = [&found[0].limit, &found[0].sentence, &found[0].remedy];
     for (text, word) in texts.into_iter().zip(says) {

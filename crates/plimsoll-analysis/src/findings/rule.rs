@@ -55,6 +55,8 @@ pub(super) enum Symptom {
     },
     /// Anything else.
     Signs(fn(&View<'_>) -> Vec<Sign>),
+    /// What is told by comparing stretches with each other, and so came with the load where it holds.
+    Change(fn(&Stretch3<'_>) -> Vec<Sign>),
 }
 
 /// What a symptom looks like over one stretch, for one subject.
@@ -89,6 +91,21 @@ pub(super) struct Words {
     pub(super) remedy: Option<String>,
     /// Not the target's own doing, or not surely: the certainty is lowered.
     pub(super) doubtful: bool,
+}
+
+impl Sign {
+    /// A sign where there is only one subject.
+    pub(super) fn lone(magnitude: f64, present: bool) -> Self {
+        Self::of("", magnitude, present)
+    }
+
+    pub(super) fn of(subject: &str, magnitude: f64, present: bool) -> Self {
+        Self {
+            subject: subject.to_owned(),
+            magnitude,
+            present,
+        }
+    }
 }
 
 impl Words {

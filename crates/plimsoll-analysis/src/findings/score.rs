@@ -3,8 +3,9 @@
 use plimsoll_model::finding::{Certainty, Finding, Strength, Tier};
 
 use super::measure::signs;
-use super::rule::{Case, Rule, Sign};
+use super::rule::{Case, Rule, Sign, Symptom};
 use super::stretch::{Stretch3, View};
+use super::table_host::FOLLOWS;
 
 /// A symptom that was already there at a passing load has grown when it is this much larger.
 const GROWTH: f64 = 1.5;
@@ -15,6 +16,12 @@ const EXPLAINS_MIN: f64 = 0.3;
 
 /// Rows that follow from whatever an older row of their kind follows from: workers of a runtime, threads of a proxy.
 const ALIKE: [(&str, &str); 2] = [("J5", "R1"), ("V1", "A0")];
+/// Rules about the network whose symptom shows on the generator's machine.
+const SEEN_FROM_AFAR: [&str; 1] = ["N5"];
+/// Rules that tell how a service fails, and not of what: they follow from the best finding that says that.
+const SHAPES: [&str; 3] = ["S1", "S3", "C5"];
+/// Of these, those that are told only beside a cause: alone they would stand where it is to be said that it is not known.
+const NEVER_ALONE: [&str; 2] = ["S1", "S3"];
 
 struct Scored<'a> {
     rule: &'a Rule,
@@ -32,10 +39,15 @@ pub(super) fn findings(
     let local = over.failing.target_is_local();
     let mut scored: Vec<Scored<'_>> = rules
         // Of a remote target only the generator's machine was read. Parts tell of themselves wherever they are.
-        .filter(|rule| local || !matches!(rule.tier, Tier::Network | Tier::Machine))
+        .filter(|rule| {
+            let is_read_here = !matches!(rule.tier, Tier::Network | Tier::Machine);
+            local || is_read_here || SEEN_FROM_AFAR.contains(&rule.id)
+        })
         .filter_map(|rule| best_of(rule, over))
         .collect();
     name_consequences(&mut scored);
+    scored
+        .retain(|one| !NEVER_ALONE.contains(&one.rule.id) || one.finding.consequence_of.is_some());
     scored.sort_by(|a, b| {
         let is_consequence = |scored: &Scored<'_>| scored.finding.consequence_of.is_some();
         is_consequence(a)
@@ -49,9 +61,14 @@ pub(super) fn findings(
 
 /// The finding of a rule for the subject that scores highest.
 fn best_of<'a>(rule: &'a Rule, over: &Stretch3<'_>) -> Option<Scored<'a>> {
-    let failing = signs(&rule.symptom, &over.failing);
-    let passing = measured(rule, &over.passing);
-    let base = measured(rule, &over.base);
+    let (failing, passing, base) = match rule.symptom {
+        Symptom::Change(compare) => (compare(over), Some(Vec::new()), Some(Vec::new())),
+        ref symptom => (
+            signs(symptom, &over.failing),
+            measured(rule, &over.passing),
+            measured(rule, &over.base),
+        ),
+    };
     let (score, sign) = failing
         .iter()
         .filter(|sign| sign.present)
@@ -131,6 +148,12 @@ fn onset(failing: &Sign, passing: Option<&[Sign]>, base: Option<&[Sign]>) -> f64
 }
 
 fn name_consequences(scored: &mut [Scored<'_>]) {
+    let sure = scored.iter().filter(|one| {
+        !SHAPES.contains(&one.rule.id) && one.finding.certainty >= Certainty::Suspected
+    });
+    let behind_shapes = sure
+        .max_by(|a, b| a.finding.score.total_cmp(&b.finding.score))
+        .map(|one| one.finding.rule.clone());
     let causes: Vec<(&'static str, f64, bool, &'static [&'static str])> = scored
         .iter()
         .map(|cause| {
@@ -141,14 +164,23 @@ fn name_consequences(scored: &mut [Scored<'_>]) {
         })
         .collect();
     for scored in scored {
-        let alike = ALIKE.iter().find(|(id, _)| *id == scored.rule.id);
-        let explains = |cause: &[&'static str]| {
-            cause.contains(&scored.rule.id) || alike.is_some_and(|(_, older)| cause.contains(older))
-        };
         let cause = causes
             .iter()
             .filter(|cause| cause.1 >= EXPLAINS_MIN && !cause.2)
-            .find(|cause| explains(cause.3));
+            .find(|cause| explains((cause.0, cause.3), scored.rule.id));
         scored.finding.consequence_of = cause.map(|cause| cause.0.to_owned());
+        if scored.finding.consequence_of.is_none() && SHAPES.contains(&scored.rule.id) {
+            scored.finding.consequence_of.clone_from(&behind_shapes);
+        }
     }
+}
+
+/// Whether a cause, with what its row says that it explains, explains another rule too.
+fn explains((by, listed): (&str, &[&str]), rule: &str) -> bool {
+    let lists = |of: &str| {
+        let mut follows = FOLLOWS.iter().filter(|(cause, _)| *cause == by);
+        listed.contains(&of) || follows.any(|(_, all)| all.contains(&of))
+    };
+    let mut alike = ALIKE.iter().filter(|(id, _)| *id == rule);
+    lists(rule) || alike.any(|(_, older)| lists(older))
 }

@@ -9,8 +9,8 @@ use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::{TrialVerdict, VoidReason};
 
 use super::stretch::Stretch3;
-use super::unexplained;
 use super::{Context, Span, Stretches};
+use super::{service, unexplained};
 use crate::summary::Summary;
 use crate::whole_run;
 
@@ -227,8 +227,13 @@ pub fn not_known(run: &Run) -> Option<String> {
     let waiting = unexplained::time(failing).unwrap_or_else(|| {
         "the time went into waiting for something else: a lock, a sleep, a remote call".to_owned()
     });
+    let shape = if service::collapse(&over).iter().any(|sign| sign.present) {
+        "; beyond the line it answers less than at it, so that turning requests away early would help"
+    } else {
+        ""
+    };
     Some(format!(
-        "not known: no resource that was measured was at its limit ({}); {waiting}",
+        "not known: no resource that was measured was at its limit ({}); {waiting}{shape}",
         if levels.is_empty() {
             "nothing was measured".to_owned()
         } else {

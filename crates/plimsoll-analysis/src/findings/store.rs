@@ -278,6 +278,74 @@ pub(super) fn memcached_evictions_words(case: &Case<'_>) -> Words {
         ))
 }
 
+/// Mean time of a command from which it is slow, s: half of what the slow log asks for by default.
+const COMMAND_SLOW_S: f64 = 0.005;
+/// Share of its one thread's time that such a command may have.
+const COMMAND_SHARE_MAX: f64 = 0.05;
+
+/// Mean time of a command, s.
+fn time_of_command(view: &View<'_>, subject: &str) -> Option<f64> {
+    let time = view.mean(&format!("{}{subject}", metric::REDIS_COMMAND_TIME))?;
+    let calls = view.mean(&format!("{}{subject}", metric::REDIS_COMMAND_CALLS))?;
+    (calls > 0.0).then(|| time / calls)
+}
+
+/// K3: one command holds Redis' one thread for long, again and again. What all calls took is counted, not only what the slow
+/// log keeps: that needs no further access, and one slow command in a while is no limit.
+pub(super) fn redis_slow(view: &View<'_>) -> Vec<Sign> {
+    let commands = view.series_of(metric::REDIS_COMMAND_TIME);
+    commands
+        .filter_map(|series| {
+            let subject = subject_of(series);
+            let share = view.mean(series)?;
+            let each = time_of_command(view, subject)?;
+            let present = each >= COMMAND_SLOW_S && share >= COMMAND_SHARE_MAX;
+            Some(Sign::of(subject, share, present))
+        })
+        .collect()
+}
+
+pub(super) fn redis_slow_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let command = label(case.subject, "command").unwrap_or("?").to_uppercase();
+    let time = case.series(metric::REDIS_COMMAND_TIME);
+    let each = case
+        .over
+        .asked((&time, "mean time of the command", "s"), |view| {
+            time_of_command(view, case.subject)
+        });
+    let remedy = match command.as_str() {
+        "KEYS" => {
+            "use SCAN in its place, which hands over a few keys at a time, or keep the names in a set"
+        }
+        "EVAL" | "EVALSHA" | "FCALL" => "let the script do less, or cut it into pieces",
+        "SMEMBERS" | "HGETALL" | "LRANGE" | "ZRANGE" | "SORT" => {
+            "ask for a part (SSCAN, HSCAN, a smaller range), or keep fewer things under one key"
+        }
+        "DEL" | "FLUSHALL" | "FLUSHDB" => "use UNLINK, or ASYNC: another thread frees the memory",
+        _ => "ask for less at once",
+    };
+    Words::new(
+        format!("the command {command} of Redis ({at})"),
+        format!(
+            "{command} took {:.1} ms on average and held Redis' one thread {:.0} % of the time: all other commands waited",
+            each.failing.unwrap_or(0.0) * 1e3,
+            view.mean(&time).unwrap_or(0.0) * 100.0
+        ),
+    )
+    .with(bounded(
+        case.line(&time, "time of Redis' thread on it, per second"),
+        Some(COMMAND_SHARE_MAX),
+    ))
+    .with(bounded(each, Some(COMMAND_SLOW_S)))
+    .with(case.line(
+        &case.series(metric::REDIS_COMMAND_CALLS),
+        "times it was carried out, per second",
+    ))
+    .advising(format!("{remedy}; `redis-cli SLOWLOG GET 10` tells with which keys"))
+}
+
 fn mebibytes(bytes: f64) -> String {
     let mebibytes = bytes / 1_048_576.0;
     if mebibytes >= 10.0 {

@@ -2,6 +2,7 @@
 
 use plimsoll_model::finding::Evidence;
 use plimsoll_model::histogram::Histogram;
+use plimsoll_model::journey::StepInfo;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::window::{GeneratorUse, Window};
@@ -13,6 +14,8 @@ pub(super) struct Stretch3<'a> {
     pub(super) base: View<'a>,
     pub(super) passing: View<'a>,
     pub(super) failing: View<'a>,
+    /// Names of the scenario's steps; empty where they are not known.
+    pub(super) steps: &'a [StepInfo],
 }
 
 /// Readings and windows of one stretch.
@@ -51,7 +54,13 @@ impl<'a> Stretch3<'a> {
             base: view(&stretches.base),
             passing: view(stretches.passing.as_slice()),
             failing: view(stretches.failing.as_slice()),
+            steps: &[],
         }
+    }
+
+    /// With the names of the scenario's steps.
+    pub(super) fn naming(self, steps: &'a [StepInfo]) -> Self {
+        Self { steps, ..self }
     }
 
     /// Evidence: the mean of a series in the three stretches.
@@ -168,6 +177,21 @@ impl<'a> View<'a> {
 
     pub(super) fn max(&self, series: &str) -> Option<f64> {
         self.values(series).reduce(f64::max)
+    }
+
+    pub(super) fn min(&self, series: &str) -> Option<f64> {
+        self.values(series).reduce(f64::min)
+    }
+
+    /// Seconds and values of a series, gaps left out.
+    pub(super) fn points(&self, series: &str) -> Vec<(f64, f64)> {
+        let values = self.readings.values(series).unwrap_or(&[]);
+        let seconds = self.readings.seconds();
+        let points = self.rows.iter().filter_map(|&row| {
+            let value = *values.get(row)?;
+            Some((f64::from(*seconds.get(row)?), value))
+        });
+        points.filter(|point| !point.1.is_nan()).collect()
     }
 
     /// Share of the seconds with readings in which `holds` is true: `S{p}` asks for 0.2. Seconds in which `holds`

@@ -10,18 +10,18 @@ use plimsoll_model::window::Window;
 use super::{Context, Stretches, find_in};
 
 /// Seconds of each stretch; B, P and F begin at 0, 100 and 200.
-const SECONDS: u32 = 10;
+pub(super) const SECONDS: u32 = 10;
 
-type Values = Vec<(String, f64)>;
+pub(super) type Values = Vec<(String, f64)>;
 
 /// A run in which nothing is at its limit, to be disturbed.
-struct Scene {
+pub(super) struct Scene {
     stretches: [Values; 3],
-    windows: Vec<Window>,
+    pub(super) windows: Vec<Window>,
     open: bool,
 }
 
-fn of(metric: &str, process: &str) -> String {
+pub(super) fn of(metric: &str, process: &str) -> String {
     series(metric, &[("process", process)])
 }
 
@@ -32,7 +32,7 @@ fn listener(metric: &str) -> String {
     )
 }
 
-fn cgroup(metric: &str) -> String {
+pub(super) fn cgroup(metric: &str) -> String {
     series(metric, &[("cgroup", "/shop"), ("process", metric::TARGET)])
 }
 
@@ -48,7 +48,7 @@ fn cpu_stall() -> String {
 }
 
 impl Scene {
-    fn healthy() -> Self {
+    pub(super) fn healthy() -> Self {
         let rest: Values = vec![
             (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
             (metric::LISTEN_OVERFLOWS.to_owned(), 0.0),
@@ -99,7 +99,7 @@ impl Scene {
     }
 
     /// Sets a series in B, P and F.
-    fn set(mut self, name: &str, values: [f64; 3]) -> Self {
+    pub(super) fn set(mut self, name: &str, values: [f64; 3]) -> Self {
         for (stretch, value) in self.stretches.iter_mut().zip(values) {
             stretch.retain(|pair| pair.0 != name);
             stretch.push((name.to_owned(), value));
@@ -115,7 +115,7 @@ impl Scene {
     }
 
     /// Changes the windows of F.
-    fn failing_windows(mut self, change: fn(&mut Window)) -> Self {
+    pub(super) fn failing_windows(mut self, change: fn(&mut Window)) -> Self {
         let failing = self
             .windows
             .iter_mut()
@@ -124,7 +124,7 @@ impl Scene {
         self
     }
 
-    fn find(&self) -> Vec<Finding> {
+    pub(super) fn find(&self) -> Vec<Finding> {
         self.find_over(&Stretches {
             base: vec![(0, SECONDS)],
             passing: Some((100, 100 + SECONDS)),
@@ -155,7 +155,7 @@ impl Scene {
 
 /// The only finding must be of this rule, with this certainty and score, and say this.
 #[track_caller]
-fn check(scene: &Scene, rule: &str, certainty: Certainty, score: f64, says: &str) {
+pub(super) fn check(scene: &Scene, rule: &str, certainty: Certainty, score: f64, says: &str) {
     let findings = scene.find();
     let rules: Vec<&str> = findings
         .iter()

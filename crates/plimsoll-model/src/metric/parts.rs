@@ -40,7 +40,13 @@ pub const HAPROXY_CLIENT_ABORTS: &str = "plimsoll.haproxy.client_aborts";
 pub const HAPROXY_SERVER_ERRORS: &str = "plimsoll.haproxy.server_errors";
 /// Mean time of the last 1,024 requests, by `proxy`, `server` and `phase` (queue, connect, answer, total).
 pub const HAPROXY_TIME: &str = "plimsoll.haproxy.time";
+/// Weight of a server by `proxy` and `server`; 0 for one that is used only when the others are gone.
+pub const HAPROXY_WEIGHT: &str = "plimsoll.haproxy.weight";
 
+/// Times that Redis carried out a command, by `command`.
+pub const REDIS_COMMAND_CALLS: &str = "plimsoll.redis.command.calls";
+/// Time that Redis' one thread spent on a command, by `command`.
+pub const REDIS_COMMAND_TIME: &str = "plimsoll.redis.command.time";
 /// Clients connected to Redis.
 pub const REDIS_CLIENTS: &str = "redis.clients.connected";
 /// Clients that wait in a blocking command.

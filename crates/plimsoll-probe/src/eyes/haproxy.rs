@@ -88,6 +88,8 @@ fn tell_row(row: &Row, figures: &mut Figures<'_>) {
         .limit
         .filter(|&limit| row.kind != RowKind::Backend && limit > 0);
     figures.level(metric::HAPROXY_SESSIONS_LIMIT, &of, level(limit));
+    let weight = row.weight.filter(|_| row.kind == RowKind::Server);
+    figures.level(metric::HAPROXY_WEIGHT, &of, level(weight));
     for (name, total) in [
         (metric::HAPROXY_SESSIONS_BEGUN, row.begun),
         (metric::HAPROXY_CONNECT_ERRORS, row.connect_errors),

@@ -6,7 +6,10 @@ use plimsoll_model::part::Login;
 use super::Source;
 use super::figures::Figures;
 use super::link::{Blind, Link, shortly};
-use crate::parse::redis::{error_count, info, micros};
+use crate::parse::redis::{command, error_count, info, micros};
+
+/// Commands that are told of one by one.
+const COMMANDS_MAX: usize = 64;
 
 /// Redis.
 #[derive(Debug)]
@@ -41,7 +44,8 @@ impl Source for Redis {
             };
             reply(link, words)?;
         }
-        reply(link, &["INFO"])
+        // All sections: how often each command was carried out, and for how long, is not among those that come unasked.
+        reply(link, &["INFO", "all"])
     }
 
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
@@ -69,6 +73,15 @@ impl Source for Redis {
             (metric::REDIS_FSYNC_DELAYED, "aof_delayed_fsync"),
         ] {
             figures.counter(name, &[], total(field), 1.0);
+        }
+        let commands = info.iter().filter_map(|(name, field)| {
+            let name = name.strip_prefix("cmdstat_")?;
+            Some((name, command(field)?))
+        });
+        for (name, (calls, micros)) in commands.take(COMMANDS_MAX) {
+            let of = [("command", name)];
+            figures.counter(metric::REDIS_COMMAND_CALLS, &of, Some(calls), 1.0);
+            figures.counter(metric::REDIS_COMMAND_TIME, &of, Some(micros), 1e-6);
         }
         // Absent until the first of its kind.
         let refused = info

@@ -24,6 +24,10 @@ pub struct Disk {
     pub write_ms: u64,
     /// Time with work, ms.
     pub busy_ms: u64,
+    /// Flushes completed; 0 before Linux 5.5.
+    pub flushes: u64,
+    /// Time of all flushes, ms.
+    pub flush_ms: u64,
 }
 
 /// Parses `/proc/diskstats`. Devices that never did anything, loop and RAM devices are left out.
@@ -49,6 +53,8 @@ fn disk(line: &str) -> Option<Disk> {
         sectors_written: number_at(&words, 9),
         write_ms: number_at(&words, 10),
         busy_ms: number_at(&words, 12),
+        flushes: number_at(&words, 18),
+        flush_ms: number_at(&words, 19),
     };
     (disk.reads > 0 || disk.writes > 0).then_some(disk)
 }

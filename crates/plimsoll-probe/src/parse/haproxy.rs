@@ -43,6 +43,8 @@ pub struct Row {
     pub client_aborts: Option<u64>,
     /// Answers with 5xx (`hrsp_5xx`).
     pub server_errors: Option<u64>,
+    /// Its share of the requests (`weight`); 0 for a server that only stands in for others (`bck`).
+    pub weight: Option<u64>,
     /// Mean times in ms: `qtime`, `ctime`, `rtime`, `ttime`.
     pub times_ms: [Option<u64>; 4],
 }
@@ -77,7 +79,7 @@ pub fn rows(text: &str) -> Vec<Row> {
     };
     let names = [
         "qcur", "scur", "slim", "stot", "econ", "eresp", "wretr", "cli_abrt", "hrsp_5xx", "qtime",
-        "ctime", "rtime", "ttime",
+        "ctime", "rtime", "ttime", "weight", "bck",
     ];
     let columns = names.map(column);
     let (proxy, server, kind) = (column("pxname"), column("svname"), column("type"));
@@ -103,6 +105,7 @@ pub fn rows(text: &str) -> Vec<Row> {
             retries: value(6),
             client_aborts: value(7),
             server_errors: value(8),
+            weight: value(13).map(|weight| if value(14) == Some(1) { 0 } else { weight }),
             times_ms: [value(9), value(10), value(11), value(12)],
         })
     };

@@ -76,6 +76,9 @@ fn info_and_stats_are_read() {
     assert_eq!(redis::micros("3"), Some(3_000_000));
     assert_eq!(redis::micros("-1.5"), None);
     assert_eq!(redis::error_count("count=12"), Some(12));
+    let field = "calls=3,usec=40123,usec_per_call=13374.33,rejected_calls=0";
+    assert_eq!(redis::command(field), Some((3, 40_123)));
+    assert_eq!(redis::command("usec=4"), None);
     let stats = memcached::stats("STAT pid 7\r\nSTAT version 1.6 x\r\nEND\r\n");
     assert_eq!(
         (stats.get("pid"), stats.get("version")),

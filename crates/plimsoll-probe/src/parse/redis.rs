@@ -29,8 +29,15 @@ pub fn micros(seconds: &str) -> Option<u64> {
 
 /// The count of an `errorstat_…` field: `count=12`.
 pub fn error_count(field: &str) -> Option<u64> {
-    let counts = field
-        .split(',')
-        .find_map(|pair| pair.strip_prefix("count="));
-    counts?.parse().ok()
+    part(field, "count=")
+}
+
+/// Calls and µs of a `cmdstat_…` field: `calls=3,usec=40,usec_per_call=13.33`.
+pub fn command(field: &str) -> Option<(u64, u64)> {
+    Some((part(field, "calls=")?, part(field, "usec=")?))
+}
+
+fn part(field: &str, name: &str) -> Option<u64> {
+    let value = field.split(',').find_map(|pair| pair.strip_prefix(name));
+    value?.parse().ok()
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{cgroup, cpu, disk, memory, network, process, socket, value_of};
+use super::{cgroup, cpu, disk, memory, mount, network, process, socket, value_of};
 
 #[test]
 fn proc_stat_of_linux_6() {
@@ -68,6 +68,7 @@ fn disks_that_did_something() {
         (disks[0].writes, disks[0].write_ms, disks[0].busy_ms),
         (27_450, 12_881, 19_100)
     );
+    assert_eq!((disks[0].flushes, disks[0].flush_ms), (3526, 165));
 }
 
 #[test]
@@ -293,6 +294,7 @@ fn parse_everything(text: &str) {
         value_of(text, "cpu"),
     );
     let _ = (socket::tcp_line(text), socket::unix_listener(text, "/"));
+    let _ = mount::local(text);
 }
 
 proptest! {

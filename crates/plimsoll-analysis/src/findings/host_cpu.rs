@@ -1,0 +1,281 @@
+//! Rules about CPU time that somebody else takes, that goes into the kernel, into handshakes, into waiting for locks, or into heat.
+
+use plimsoll_model::metric;
+use plimsoll_model::window::Window;
+
+use super::measure::sustained;
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Row, Stretch3, View, bounded};
+
+/// Share of the CPUs' time that a hypervisor may take.
+const STEAL_MAX: f64 = 0.05;
+/// Mean busy share below which the machine has CPU to spare.
+const CPU_TO_SPARE: f64 = 0.7;
+/// Busy share from which it matters what the CPU does.
+const CPU_SHORT: f64 = 0.9;
+/// Share of the target's CPU time in the kernel above which that is what takes it.
+const SYSTEM_MAX: f64 = 0.5;
+/// Part of the busy CPU that must be the target's.
+const MOSTLY: f64 = 0.5;
+/// How many times more often threads of the target wait, for each answer, than at the load that passed.
+const WAITS_GROWTH: f64 = 2.0;
+/// How much more must have been asked for, and how much more may have been answered, where answers stand still.
+const FLAT: f64 = 1.1;
+/// Times that threads were put off the CPU, for each time that they left it themselves.
+const INVOLUNTARY_MAX: f64 = 0.25;
+/// Clock as a share of the rated one below which CPUs are slowed down.
+const CLOCK_MIN: f64 = 0.8;
+/// Handshakes per answer from which connections are not kept, and per second.
+const HANDSHAKES_MAX: f64 = 0.5;
+const HANDSHAKES_MIN: f64 = 1.0;
+/// CPUs that have little to do are slow because they may.
+const CLOCK_BUSY: f64 = 0.5;
+
+fn steal() -> String {
+    metric::series(metric::CPU_UTILIZATION, &[("cpu.mode", "steal")])
+}
+
+fn of_target(metric: &str, labels: &[(&str, &str)]) -> String {
+    let all = [&[("process", metric::TARGET)][..], labels].concat();
+    metric::series(metric, &all)
+}
+
+fn percent(share: Option<f64>) -> f64 {
+    share.unwrap_or(0.0) * 100.0
+}
+
+/// C4. Where no step counts for it, each finding says so.
+pub(super) fn stolen(view: &View<'_>) -> Vec<Sign> {
+    if view.context.robbed {
+        return Vec::new();
+    }
+    let steal = steal();
+    let share = view.share_of_seconds(|row| Some(row.get(&steal)? > STEAL_MAX));
+    sustained("", share).into_iter().collect()
+}
+
+pub(super) fn stolen_words(case: &Case<'_>) -> Words {
+    let steal = steal();
+    Words::new(
+        "CPU that the hypervisor gives to others",
+        format!(
+            "the hypervisor took {:.0} % of this machine's CPU time away: what was measured is not the service's own limit",
+            percent(case.failing().mean(&steal))
+        ),
+    )
+    .with(bounded(
+        case.line(&steal, "share of the CPUs' time that was stolen"),
+        Some(STEAL_MAX),
+    ))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+    // It is not the target's doing.
+    .doubtful_if(true)
+}
+
+/// Times a second that the target's threads left the CPU, by themselves or not, per answer.
+fn switches(view: &View<'_>, kind: &str) -> Option<f64> {
+    let series = of_target(
+        metric::PROCESS_SWITCHES,
+        &[("process.context_switch.type", kind)],
+    );
+    let (answers, _) = rates(view)?;
+    Some(view.mean(&series)? / answers.max(1.0))
+}
+
+/// Answers and arrivals per second.
+fn rates(view: &View<'_>) -> Option<(f64, f64)> {
+    let seconds = view.windows().len().max(1) as f64;
+    let answers = view.sum(Window::completed)? as f64 / seconds;
+    let offered = view.sum(|window| window.offered.max(window.sent))? as f64 / seconds;
+    Some((answers, offered))
+}
+
+fn without_generator(row: Row<'_>) -> Option<f64> {
+    let generator = metric::series(metric::PROCESS_CPU, &[("process", metric::GENERATOR)]);
+    Some((row.get(metric::CPU_BUSY)? - row.get(&generator).unwrap_or(0.0)).max(0.0))
+}
+
+/// C5: more is asked for and not more answered, the CPUs are idle, and threads wait for something much more often.
+pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
+    let (failing, passing) = (&over.failing, &over.passing);
+    let told = || {
+        let (answers, offered) = rates(failing)?;
+        let (answers_before, offered_before) = rates(passing)?;
+        let waits = switches(failing, "voluntary")?;
+        let waits_before = switches(passing, "voluntary").filter(|&waits| waits > 0.0)?;
+        let pushed = switches(failing, "involuntary").unwrap_or(0.0);
+        let idle = failing
+            .share_of_seconds(|row| Some(without_generator(row)? < CPU_TO_SPARE))
+            .is_some_and(|share| share > 1.0 - super::measure::SUSTAINED);
+        let threads = failing.mean(&of_target(metric::PROCESS_THREADS, &[]))?;
+        let growth = waits / waits_before;
+        let is_flat = offered >= FLAT * offered_before && answers <= FLAT * answers_before;
+        let is_waiting = growth >= WAITS_GROWTH && pushed < INVOLUNTARY_MAX * waits;
+        Some(Sign::lone(
+            growth,
+            is_flat && is_waiting && idle && threads > 1.5,
+        ))
+    };
+    told().into_iter().collect()
+}
+
+pub(super) fn contention_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let each = switches(view, "voluntary").unwrap_or(0.0);
+    let threads = view
+        .mean(&of_target(metric::PROCESS_THREADS, &[]))
+        .unwrap_or(0.0);
+    let told = case.over.asked(
+        (
+            metric::PROCESS_SWITCHES,
+            "times that its threads went to wait, per answer",
+            "1",
+        ),
+        |view| switches(view, "voluntary"),
+    );
+    Words::new(
+        "a lock that the target's threads wait for",
+        format!(
+            "the target's {threads:.0} threads went to wait {each:.0} times for each answer, at least twice as often as at the \
+             load that passed, while the CPUs were {:.0} % busy and no more was answered",
+            percent(view.mean(metric::CPU_BUSY))
+        ),
+    )
+    .with(told)
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+    .with(case.line(
+        &of_target(metric::PROCESS_THREADS, &[]),
+        "threads of the target",
+    ))
+}
+
+/// Share of the target's CPU time that it spent in the kernel.
+fn system_share(view: &View<'_>) -> Option<f64> {
+    let of = |mode| view.mean(&of_target(metric::PROCESS_CPU_TIME, &[("cpu.mode", mode)]));
+    let (user, system) = (of("user")?, of("system")?);
+    (user + system > 0.0).then(|| system / (user + system))
+}
+
+/// C6: no CPU left, most of it is the target's, and that is in the kernel.
+pub(super) fn kernel_time(view: &View<'_>) -> Vec<Sign> {
+    let Some(share) = system_share(view) else {
+        return Vec::new();
+    };
+    let target = of_target(metric::PROCESS_CPU, &[]);
+    let short = view.share_of_seconds(|row| {
+        let busy = row.get(metric::CPU_BUSY)?;
+        Some(busy >= CPU_SHORT && row.get(&target)? > MOSTLY * busy)
+    });
+    let is_short = sustained("", short).is_some_and(|sign| sign.present);
+    vec![Sign::lone(share, share > SYSTEM_MAX && is_short)]
+}
+
+pub(super) fn kernel_time_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let told = case.over.asked(
+        (
+            metric::PROCESS_CPU_TIME,
+            "share of the target's CPU time in the kernel",
+            "1",
+        ),
+        system_share,
+    );
+    Words::new(
+        "CPU time in the kernel",
+        format!(
+            "the CPUs were {:.0} % busy, and the target spent {:.0} % of its time on them in the kernel: on system calls, copies \
+             and small packets",
+            percent(view.mean(metric::CPU_BUSY)),
+            percent(system_share(view))
+        ),
+    )
+    .with(bounded(told, Some(SYSTEM_MAX)))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+}
+
+/// C7: CPUs run below what they are rated for although there is work, or say that they slowed themselves down.
+pub(super) fn clock(view: &View<'_>) -> Vec<Sign> {
+    let busy = view.mean(metric::CPU_BUSY).unwrap_or(0.0);
+    let slowed = view.mean(metric::CPU_SLOWED);
+    let clock = view.mean(metric::CPU_CLOCK);
+    if slowed.is_none() && clock.is_none() {
+        return Vec::new();
+    }
+    let is_slow = clock.is_some_and(|clock| clock < CLOCK_MIN);
+    let is_slowed = slowed.is_some_and(|times| times > 0.0);
+    vec![Sign::lone(
+        1.0 - clock.unwrap_or(1.0) + slowed.unwrap_or(0.0),
+        busy >= CLOCK_BUSY && (is_slow || is_slowed),
+    )]
+}
+
+pub(super) fn clock_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let mut sentence = match view.mean(metric::CPU_CLOCK) {
+        Some(clock) => format!(
+            "the CPUs ran at {:.0} % of the clock that they are rated for",
+            clock * 100.0
+        ),
+        None => "the CPUs slowed themselves down".to_owned(),
+    };
+    say(
+        &mut sentence,
+        format_args!(
+            " while they were {:.0} % busy: heat, or a limit of their power",
+            percent(view.mean(metric::CPU_BUSY))
+        ),
+    );
+    Words::new("clock of the CPUs", sentence)
+        .with(bounded(
+            case.line(metric::CPU_CLOCK, "clock as a share of the rated one"),
+            Some(CLOCK_MIN),
+        ))
+        .with(bounded(
+            case.line(metric::CPU_SLOWED, "times the CPUs slowed down, per second"),
+            Some(0.0),
+        ))
+        .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+        // It is not the target's doing.
+        .doubtful_if(true)
+}
+
+/// TLS handshakes of the generator for each answer, and per second.
+fn handshakes(view: &View<'_>) -> Option<(f64, f64)> {
+    let answers = view.sum(Window::completed)?;
+    let handshakes = view.sum(|window| window.handshakes)? as f64;
+    let seconds = view.windows().len().max(1) as f64;
+    Some((handshakes / (answers as f64).max(1.0), handshakes / seconds))
+}
+
+/// N13: a handshake for every other answer, and no CPU left. What share of the CPU goes into cryptography is not
+/// measured, so that it is never sure.
+pub(super) fn tls(view: &View<'_>) -> Vec<Sign> {
+    let Some((each, per_second)) = handshakes(view) else {
+        return Vec::new();
+    };
+    let short = view.share_of_seconds(|row| Some(row.get(metric::CPU_BUSY)? >= CPU_SHORT));
+    let is_short = sustained("", short).is_some_and(|sign| sign.present);
+    vec![Sign::lone(
+        each,
+        each > HANDSHAKES_MAX && per_second >= HANDSHAKES_MIN && is_short,
+    )]
+}
+
+pub(super) fn tls_words(case: &Case<'_>) -> Words {
+    let (each, per_second) = handshakes(case.failing()).unwrap_or_default();
+    let told = case
+        .over
+        .asked(("handshakes", "TLS handshakes per answer", "1"), |view| {
+            Some(handshakes(view)?.0)
+        });
+    Words::new(
+        "TLS handshakes",
+        format!(
+            "{per_second:.0} TLS handshakes a second were made, {each:.1} for each answer, while the CPUs were {:.0} % busy",
+            case.failing().mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
+        ),
+    )
+    .with(bounded(told, Some(HANDSHAKES_MAX)))
+    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+    .doubtful_if(true)
+}

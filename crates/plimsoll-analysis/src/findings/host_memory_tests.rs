@@ -1,0 +1,196 @@
+//! Rules about memory, disks, file systems and numbers of processes over made-up series.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::finding::{Certainty, Finding};
+use plimsoll_model::metric;
+use plimsoll_model::reading::{Readings, SeriesTable};
+
+use super::host_tests::{calm, disk, faults, mount, paging, stall};
+use super::tests::{cgroup, check, of};
+use super::{Context, Stretches, find_in};
+
+#[test]
+fn memory_that_is_short() {
+    let stalled = calm().set(&stall("memory", "full"), [0.0, 0.01, 0.3]);
+    let says = "all that ran waited for it 30 % of the time";
+    check(&stalled, "M1", Certainty::Suspected, 0.8, says);
+    let thrashing = calm().set(&faults(), [1.0, 3.0, 2000.0]);
+    let says = "2000 pages a second had to be read from disk";
+    check(&thrashing, "M1", Certainty::Suspected, 0.8, says);
+    let swapping = calm().set(&paging("in"), [0.0, 0.0, 400.0]);
+    let says = "400 pages a second came back from swap and 80 went there";
+    check(&swapping, "M3", Certainty::Suspected, 0.8, says);
+    // What is only swapped out was idle.
+    assert_eq!(calm().set(&paging("out"), [0.0, 0.0, 9000.0]).find(), []);
+    let high = calm().set(&cgroup(metric::CGROUP_MEMORY_HIGH), [0.0, 0.0, 12.0]);
+    let says = "12 times a second cgroup /shop was slowed down";
+    check(&high, "M5", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn disks_that_are_slow() {
+    let busy = calm()
+        .set(&disk(metric::DISK_UTILIZATION, ""), [0.1, 0.6, 0.99])
+        .set(&disk(metric::DISK_AWAIT, ""), [0.001, 0.002, 0.02])
+        .set(&stall("io", "some"), [0.0, 0.05, 0.6]);
+    // Made-up series stand still, as a cap does.
+    let found = busy.find();
+    let rules: Vec<&str> = found.iter().map(|found| found.rule.as_str()).collect();
+    assert_eq!(rules, ["D2", "D1"], "{found:#?}");
+    assert_eq!(found[1].consequence_of.as_deref(), Some("D2"));
+    assert!(
+        found[0]
+            .sentence
+            .contains("disk vda did 910 operations a second"),
+        "{found:#?}"
+    );
+    assert!(
+        found[1].sentence.contains("an operation took 20.0 ms"),
+        "{found:#?}"
+    );
+    // Busy and as quick as ever: nobody waits.
+    let quick = calm().set(&disk(metric::DISK_UTILIZATION, ""), [0.1, 0.6, 0.99]);
+    assert_eq!(quick.find(), []);
+    let waited = calm().set(&stall("io", "full"), [0.0, 0.01, 0.4]);
+    check(
+        &waited,
+        "D1",
+        Certainty::Suspected,
+        0.8,
+        "all that ran waited for disks 40 %",
+    );
+    let flushes = calm().set(&disk(metric::DISK_FLUSH_TIME, ""), [0.001, 0.004, 0.03]);
+    let says = "a flush of disk vda took 30 ms, and 90 a second were asked for";
+    check(&flushes, "D3", Certainty::Suspected, 0.8, says);
+}
+
+#[test]
+fn a_disk_that_is_busy_in_its_own_way_is_not_capped() {
+    let (mut readings, values) = (
+        SeriesTable::default(),
+        [
+            (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
+            (disk(metric::DISK_UTILIZATION, ""), 0.99),
+            (stall("io", "some"), 0.6),
+        ],
+    );
+    for second in 0..24 {
+        let mut values: BTreeMap<String, f64> = values.iter().cloned().collect();
+        let is_failing = second >= 12;
+        let waits = if is_failing { 0.02 } else { 0.001 };
+        values.insert(disk(metric::DISK_AWAIT, ""), waits);
+        let swings = f64::from(second % 3) * 50.0;
+        values.insert(disk(metric::DISK_OPERATIONS, "write"), 300.0 + swings);
+        readings.push(&row(second, values));
+    }
+    let stretches = Stretches {
+        base: vec![(0, 12)],
+        passing: None,
+        failing: Some((12, 24)),
+    };
+    let found = find_in(&readings, &[], &stretches, &context());
+    assert_eq!(rules_of(&found), ["D1"], "{found:#?}");
+}
+
+#[test]
+fn file_systems_and_processes_without_room() {
+    let full = calm().set(&mount(metric::FILESYSTEM_FREE), [0.3, 0.1, 0.001]);
+    let says = "the file system at /var was full: 0.1 % of it was free";
+    check(&full, "D4", Certainty::Explicit, 1.0, says);
+    let inodes = calm().set(&mount(metric::FILESYSTEM_INODES_FREE), [0.3, 0.1, 0.0]);
+    check(
+        &inodes,
+        "D4",
+        Certainty::Explicit,
+        1.0,
+        "0.0 % of its inodes was free",
+    );
+    let threads = calm()
+        .set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0])
+        .set(&cgroup(metric::CGROUP_PIDS_REFUSED), [0.0, 0.0, 0.5]);
+    let says =
+        "cgroup /shop had 64 of at most 64 processes and threads; 30 times a minute it was refused";
+    check(&threads, "F2", Certainty::Explicit, 1.0, says);
+    // As many as there may be, and nobody wanted more.
+    let exact = calm().set(&cgroup(metric::CGROUP_PIDS), [10.0, 40.0, 64.0]);
+    assert_eq!(exact.find(), []);
+}
+
+fn row(second: u32, values: BTreeMap<String, f64>) -> Readings {
+    Readings {
+        second,
+        values,
+        new_series: BTreeMap::new(),
+    }
+}
+
+fn context() -> Context {
+    Context {
+        target: "127.0.0.1:8080".to_owned(),
+        bound_us: None,
+        open: true,
+        robbed: false,
+    }
+}
+
+fn rules_of(found: &[Finding]) -> Vec<&str> {
+    found.iter().map(|found| found.rule.as_str()).collect()
+}
+
+/// Anchors of 15 s every two minutes; memory as `at` says, bytes at a second.
+fn anchors(at: impl Fn(f64) -> f64) -> Vec<Finding> {
+    let mut readings = SeriesTable::default();
+    let starts = [0, 120, 240, 360, 480];
+    let spans: Vec<(u32, u32)> = starts.iter().map(|&start| (start, start + 15)).collect();
+    for second in spans
+        .iter()
+        .flat_map(|&(from, to)| from..to)
+        .chain(600..610)
+    {
+        // As much noise as a heap makes that is collected now and then.
+        let noise = f64::from(second * 37 % 11) * 1e5;
+        let values = [
+            (metric::TARGET_IS_LOCAL.to_owned(), 1.0),
+            (metric::MEMORY_LIMIT.to_owned(), 2e9),
+            (
+                of(metric::PROCESS_MEMORY, metric::TARGET),
+                at(f64::from(second)) + noise,
+            ),
+        ];
+        readings.push(&row(second, values.into_iter().collect()));
+    }
+    let stretches = Stretches {
+        base: spans,
+        passing: None,
+        failing: Some((600, 610)),
+    };
+    find_in(&readings, &[], &stretches, &context())
+}
+
+#[test]
+fn memory_that_leaks() {
+    // 360 MB an hour.
+    let found = anchors(|second| 1e8 + 1e5 * second);
+    assert_eq!(rules_of(&found), ["M4"], "{found:#?}");
+    let says = [
+        "the target's memory grew by",
+        "MiB an hour (95 % interval ",
+        "its limit is reached in 5.",
+    ];
+    for says in says {
+        assert!(
+            found[0].sentence.contains(says),
+            "{says}: {}",
+            found[0].sentence
+        );
+    }
+}
+
+#[test]
+fn memory_that_stands_or_fills_a_cache_does_not_leak() {
+    assert_eq!(anchors(|_| 1e8), []);
+    assert_eq!(anchors(|second| 1e8 + 1e5 * second.min(200.0)), []);
+    // Too slow to matter: a tenth of a percent an hour.
+    assert_eq!(anchors(|second| 1e8 + 30.0 * second), []);
+}

@@ -1,0 +1,347 @@
+//! Rules about the machine, its kernel and the network over made-up series: what makes each speak, what it says, and what keeps it
+//! silent.
+
+use plimsoll_model::finding::Certainty;
+use plimsoll_model::metric::{self, series};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::window::Window;
+
+use super::tests::{Scene, cgroup, check, of};
+use super::{table, table_host};
+
+fn link(metric: &str, direction: &str) -> String {
+    let labels = [
+        ("network.interface.name", "eth0"),
+        ("network.io.direction", direction),
+    ];
+    series(metric, &labels[..if direction.is_empty() { 1 } else { 2 }])
+}
+
+pub(super) fn disk(metric: &str, direction: &str) -> String {
+    let labels = [("system.device", "vda"), ("disk.io.direction", direction)];
+    series(metric, &labels[..if direction.is_empty() { 1 } else { 2 }])
+}
+
+pub(super) fn stall(resource: &str, kind: &str) -> String {
+    series(metric::PRESSURE, &[("resource", resource), ("stall", kind)])
+}
+
+fn target(metric: &str, name: &str, value: &str) -> String {
+    series(metric, &[("process", metric::TARGET), (name, value)])
+}
+
+pub(super) fn paging(direction: &str) -> String {
+    let labels = [("system.paging.direction", direction)];
+    series(metric::PAGING_OPERATIONS, &labels)
+}
+
+pub(super) fn mount(metric: &str) -> String {
+    series(metric, &[("system.filesystem.mountpoint", "/var")])
+}
+
+fn mode(mode: &str) -> String {
+    series(metric::CPU_UTILIZATION, &[("cpu.mode", mode)])
+}
+
+pub(super) fn faults() -> String {
+    series(
+        metric::PAGING_FAULTS,
+        &[("system.paging.fault.type", "major")],
+    )
+}
+
+fn softirq(cpu: &str) -> String {
+    series(metric::CPU_SOFTIRQ, &[("cpu.logical_number", cpu)])
+}
+
+/// A machine that does its work well: everything that the rules look at is there, and grows with the load.
+pub(super) fn calm() -> Scene {
+    let mut scene = Scene::healthy();
+    for window in &mut scene.windows {
+        window.outcomes.add_many(Outcome::Ok, 1000);
+        window.handshakes = 10;
+    }
+    for (name, values) in calm_network().into_iter().chain(calm_machine()) {
+        scene = scene.set(&name, values);
+    }
+    scene
+}
+
+/// What grows with the load, to this level.
+fn grows(level: f64) -> [f64; 3] {
+    [level / 10.0, level * 0.8, level]
+}
+
+fn calm_network() -> Vec<(String, [f64; 3])> {
+    vec![
+        (metric::LISTEN_DROPS.to_owned(), [0.0; 3]),
+        (metric::SYN_QUEUE_DROPS.to_owned(), [0.0; 3]),
+        (metric::SYN_COOKIES.to_owned(), [0.0; 3]),
+        (metric::SYN_RETRANSMITS.to_owned(), [0.0, 0.0, 0.1]),
+        (metric::TCP_SEGMENTS_OUT.to_owned(), grows(20_000.0)),
+        (metric::TCP_RETRANSMITS.to_owned(), grows(30.0)),
+        (metric::TCP_ACTIVE_OPENS.to_owned(), grows(200.0)),
+        (metric::CONNTRACK_USED.to_owned(), grows(9000.0)),
+        (metric::CONNTRACK_LIMIT.to_owned(), [262_144.0; 3]),
+        (metric::SOFTNET_DROPPED.to_owned(), [0.0; 3]),
+        (metric::SOFTNET_SQUEEZED.to_owned(), grows(3.0)),
+        (link(metric::NETWORK_DROPPED, "receive"), [0.3; 3]),
+        (link(metric::NETWORK_PACKETS, "receive"), grows(20_000.0)),
+        (link(metric::NETWORK_IO, "transmit"), grows(5e7)),
+        (link(metric::NETWORK_SPEED, ""), [125e6; 3]),
+        (softirq("0"), grows(0.3)),
+        (metric::TCP_MEMORY_PRESSURES.to_owned(), [0.0; 3]),
+        (metric::TCP_MEMORY_ABORTS.to_owned(), [0.0; 3]),
+        (metric::TCP_MEMORY.to_owned(), grows(3e7)),
+        (metric::TCP_MEMORY_LIMIT.to_owned(), [2e9; 3]),
+        (metric::TIME_WAIT_OVERFLOWS.to_owned(), [0.0; 3]),
+    ]
+}
+
+fn calm_machine() -> Vec<(String, [f64; 3])> {
+    vec![
+        (mode("steal"), [0.0, 0.01, 0.02]),
+        (metric::CPU_CLOCK.to_owned(), [1.2, 1.1, 1.05]),
+        (metric::CPU_SLOWED.to_owned(), [0.0; 3]),
+        (of(metric::PROCESS_THREADS, metric::TARGET), [32.0; 3]),
+        (switches("voluntary"), grows(4000.0)),
+        (switches("involuntary"), grows(200.0)),
+        (
+            target(metric::PROCESS_CPU_TIME, "cpu.mode", "user"),
+            grows(1.0),
+        ),
+        (
+            target(metric::PROCESS_CPU_TIME, "cpu.mode", "system"),
+            grows(0.6),
+        ),
+        (stall("memory", "full"), [0.0; 3]),
+        (stall("io", "some"), [0.0, 0.02, 0.05]),
+        (stall("io", "full"), [0.0, 0.01, 0.02]),
+        (faults(), [1.0, 3.0, 5.0]),
+        (paging("in"), [0.0, 0.0, 2.0]),
+        (paging("out"), [0.0, 50.0, 80.0]),
+        (disk(metric::DISK_UTILIZATION, ""), grows(0.5)),
+        (disk(metric::DISK_AWAIT, ""), [0.001, 0.001, 0.0015]),
+        (disk(metric::DISK_IO, "read"), grows(1e6)),
+        (disk(metric::DISK_IO, "write"), grows(9e6)),
+        (disk(metric::DISK_OPERATIONS, "read"), grows(10.0)),
+        (disk(metric::DISK_OPERATIONS, "write"), grows(900.0)),
+        (disk(metric::DISK_FLUSH_TIME, ""), [0.001, 0.002, 0.002]),
+        (disk(metric::DISK_FLUSHES, ""), grows(90.0)),
+        (mount(metric::FILESYSTEM_FREE), [0.4; 3]),
+        (mount(metric::FILESYSTEM_INODES_FREE), [0.8; 3]),
+        (cgroup(metric::CGROUP_MEMORY_HIGH), [0.0; 3]),
+        (cgroup(metric::CGROUP_MEMORY), [6e7; 3]),
+        (cgroup(metric::CGROUP_PIDS), grows(30.0)),
+        (cgroup(metric::CGROUP_PIDS_LIMIT), [64.0; 3]),
+        (cgroup(metric::CGROUP_PIDS_REFUSED), [0.0; 3]),
+        (metric::MEMORY_AVAILABLE.to_owned(), [4e9; 3]),
+        (metric::MEMORY_LIMIT.to_owned(), [8e9; 3]),
+        (of(metric::PROCESS_MEMORY, metric::TARGET), [1e8; 3]),
+    ]
+}
+
+fn switches(kind: &str) -> String {
+    target(
+        metric::PROCESS_SWITCHES,
+        "process.context_switch.type",
+        kind,
+    )
+}
+
+#[test]
+fn a_machine_that_does_its_work_is_silent() {
+    assert_eq!(calm().find(), []);
+}
+
+#[test]
+fn what_follows_from_what_names_rules_that_exist() {
+    let ids: Vec<&str> = table::all().map(|rule| rule.id).collect();
+    for (cause, effects) in table_host::FOLLOWS {
+        assert!(ids.contains(cause), "{cause}");
+        for effect in *effects {
+            assert!(ids.contains(effect) && effect != cause, "{cause}: {effect}");
+        }
+    }
+}
+
+#[test]
+fn new_connections_that_the_kernel_drops() {
+    let drops = calm().set(metric::LISTEN_DROPS, [0.0, 0.0, 40.0]);
+    let says = "40 times a second this machine dropped the first packet";
+    check(&drops, "N2", Certainty::Explicit, 1.0, says);
+    // Each drop of a full SYN queue is counted as a drop of the listener too.
+    let queue = drops.set(metric::SYN_QUEUE_DROPS, [0.0, 0.0, 40.0]);
+    let says = "2400 times a minute the first packet was dropped";
+    check(&queue, "N3", Certainty::Explicit, 1.0, says);
+    let cookies = calm().set(metric::SYN_COOKIES, [0.0, 0.0, 5.0]);
+    check(
+        &cookies,
+        "N3",
+        Certainty::Possible,
+        1.0,
+        "300 times it was answered with a cookie",
+    );
+    // One cookie in a minute is nothing.
+    assert_eq!(calm().set(metric::SYN_COOKIES, [0.0, 0.0, 0.02]).find(), []);
+}
+
+#[test]
+fn packets_that_are_lost() {
+    let lossy = calm().set(metric::TCP_RETRANSMITS, [3.0, 24.0, 600.0]).set(
+        &link(metric::NETWORK_DROPPED, "transmit"),
+        [0.0, 0.0, 590.0],
+    );
+    let says = "3.0 % of the segments of TCP were sent again (600 a second): packets are lost on their way; eth0 dropped 590";
+    check(&lossy, "N4", Certainty::Suspected, 0.8, says);
+    // A line that always loses as many is no news.
+    let always = calm().set(metric::TCP_RETRANSMITS, [60.0, 480.0, 600.0]);
+    assert_eq!(always.find(), []);
+    let syns = calm()
+        .set(metric::SYN_RETRANSMITS, [0.0, 0.0, 570.0])
+        .set(metric::TCP_RETRANSMITS, [3.0, 24.0, 600.0]);
+    let says = "570 times a second the first packet of a connection had to be sent again, of 200 connections";
+    check(&syns, "N5", Certainty::Suspected, 0.8, says);
+    let afar = syns.set(metric::TARGET_IS_LOCAL, [0.0; 3]);
+    check(
+        &afar,
+        "N5",
+        Certainty::Suspected,
+        0.8,
+        "the target's full accept queue",
+    );
+}
+
+#[test]
+fn lost_syns_before_a_full_accept_queue_are_its_consequence() {
+    let scene = calm()
+        .set(metric::LISTEN_OVERFLOWS, [0.0, 0.0, 50.0])
+        .set(metric::LISTEN_DROPS, [0.0, 0.0, 50.0])
+        .set(metric::SYN_RETRANSMITS, [0.0, 0.0, 60.0])
+        .set(metric::SYN_COOKIES, [0.0, 0.0, 20.0])
+        .set(metric::TCP_RETRANSMITS, [3.0, 24.0, 900.0]);
+    let found = scene.find();
+    let order: Vec<(&str, Option<&str>)> = found
+        .iter()
+        .map(|found| (found.rule.as_str(), found.consequence_of.as_deref()))
+        .collect();
+    assert_eq!(order[0], ("N1", None), "{found:#?}");
+    assert!(
+        order[1..].iter().all(|one| one.1 == Some("N1")),
+        "{order:?}"
+    );
+}
+
+#[test]
+fn the_firewalls_table() {
+    let full = calm().set(metric::CONNTRACK_USED, [9e3, 2e5, 2.5e5]);
+    let says = "the firewall tracked 250000 of at most 262144 connections";
+    check(&full, "N6", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn packets_that_the_machine_drops() {
+    let backlog = calm().set(metric::SOFTNET_DROPPED, [0.0, 0.0, 80.0]);
+    let says = "the kernel dropped 80 packets a second";
+    check(&backlog, "N7", Certainty::Explicit, 1.0, says);
+    let ring = calm().set(&link(metric::NETWORK_DROPPED, "receive"), [0.3, 0.3, 700.0]);
+    let says = "eth0 dropped 700 of the 20000 packets";
+    check(&ring, "N7", Certainty::Explicit, 1.0, says);
+}
+
+#[test]
+fn one_cpu_that_takes_all_interrupts() {
+    let hot = calm().set(&softirq("3"), [0.1, 0.5, 0.97]);
+    let says =
+        "CPU 3 spent 97 % of its time in soft interrupts while all CPUs together were 50 % busy";
+    check(&hot, "N8", Certainty::Suspected, 0.6, says);
+}
+
+#[test]
+fn a_link_that_is_full() {
+    let full = calm().set(&link(metric::NETWORK_IO, "transmit"), [1e6, 9e7, 1.2e8]);
+    let says = "eth0 sent 960 Mbit/s and can carry 1000";
+    check(&full, "N9", Certainty::Suspected, 0.6, says);
+}
+
+#[test]
+fn tables_and_memory_of_tcp() {
+    let memory = calm()
+        .set(metric::TCP_MEMORY_ABORTS, [0.0, 0.0, 0.5])
+        .set(metric::TCP_MEMORY, [1e6, 1e9, 2e9]);
+    let says = "TCP came to the end of its memory: 1907 MiB in buffers of at most 1907; 30 connections a minute";
+    check(&memory, "N10", Certainty::Explicit, 1.0, says);
+    let waiting = calm()
+        .set(metric::TIME_WAIT_OVERFLOWS, [0.0, 0.0, 30.0])
+        .set(metric::TIME_WAIT_LIMIT, [8192.0; 3]);
+    let says = "30 sockets a second skipped TIME_WAIT because its table was full (it takes 8192)";
+    check(&waiting, "N11", Certainty::Possible, 0.4, says);
+}
+
+#[test]
+fn handshakes_that_use_the_cpu_up() {
+    let many: fn(&mut Window) = |window| window.handshakes = 800;
+    let busy = calm()
+        .set(metric::CPU_BUSY, [0.3, 0.7, 0.95])
+        .failing_windows(many);
+    let says =
+        "800 TLS handshakes a second were made, 0.8 for each answer, while the CPUs were 95 % busy";
+    check(&busy, "N13", Certainty::Possible, 0.6, says);
+    assert_eq!(
+        calm().failing_windows(many).find(),
+        [],
+        "there is CPU to spare"
+    );
+}
+
+#[test]
+fn cpus_that_others_use_or_that_are_hot() {
+    let stolen = calm().set(&mode("steal"), [0.0, 0.01, 0.2]);
+    let says = "the hypervisor took 20 % of this machine's CPU time away";
+    check(&stolen, "C4", Certainty::Possible, 0.6, says);
+    let hot = calm().set(metric::CPU_CLOCK, [1.2, 1.1, 0.6]);
+    let says =
+        "the CPUs ran at 60 % of the clock that they are rated for while they were 50 % busy";
+    check(&hot, "C7", Certainty::Possible, 0.6, says);
+    // With little to do they may run slowly.
+    let idle = hot.set(metric::CPU_BUSY, [0.2, 0.2, 0.2]);
+    assert_eq!(idle.find(), []);
+}
+
+#[test]
+fn cpu_time_in_the_kernel() {
+    let system = target(metric::PROCESS_CPU_TIME, "cpu.mode", "system");
+    let scene = calm()
+        .set(metric::CPU_BUSY, [0.3, 0.7, 0.95])
+        .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.2, 0.6, 0.9])
+        .set(&system, [0.2, 1.0, 3.0]);
+    let says = "the target spent 75 % of its time on them in the kernel";
+    check(&scene, "C6", Certainty::Suspected, 0.6, says);
+    let spare = calm().set(&system, [0.2, 1.0, 3.0]);
+    assert_eq!(spare.find(), [], "there is CPU to spare");
+    // What the CPU is used for is told beside its being used up.
+    let full = scene.set(&stall("cpu", "some"), [0.0, 0.1, 0.6]);
+    let found = full.find();
+    assert_eq!(found[0].rule, "C1", "{found:#?}");
+    assert_eq!(found[1].consequence_of.as_deref(), Some("C1"));
+}
+
+#[test]
+fn threads_that_wait_for_each_other() {
+    let more: fn(&mut Window) = |window| {
+        window.offered = 2000;
+        window.sent = 2000;
+    };
+    let scene = calm()
+        .set(&switches("voluntary"), [400.0, 3200.0, 40_000.0])
+        .failing_windows(more);
+    let says = "the target's 32 threads went to wait 40 times for each answer";
+    check(&scene, "C5", Certainty::Suspected, 0.4, says);
+    let answered = calm()
+        .set(&switches("voluntary"), [400.0, 3200.0, 8000.0])
+        .failing_windows(|window| {
+            window.offered = 2000;
+            window.outcomes.add_many(Outcome::Ok, 1000);
+        });
+    assert_eq!(answered.find(), [], "twice as much was answered");
+}

@@ -1,0 +1,156 @@
+//! Rules about caches as parts of a service: copies that end all at once, and copies that are not found.
+
+use plimsoll_model::metric;
+
+use super::measure::{before, subject_of};
+use super::proxy::place;
+use super::rule::{Case, Sign, Words};
+use super::stretch::{Stretch3, View, bounded};
+use crate::stats::order::median;
+
+/// A hit ratio that fell by more has fallen.
+const HIT_RATIO_FALL: f64 = 0.05;
+/// Look-ups per second from which a ratio tells something.
+const LOOKUPS_MIN: f64 = 10.0;
+/// How many times the middle, and how many at least, are misses that come all at once.
+const BURST: f64 = 5.0;
+const BURST_MIN: f64 = 20.0;
+/// How often that must happen, and in which share of the seconds it is no burst any more.
+const BURSTS_MIN: usize = 2;
+const BURSTS_MAX: f64 = 0.3;
+/// How much longer answers take in those seconds.
+const SLOWER: f64 = 1.5;
+
+/// A cache: its hits, its misses, and what people call it.
+const CACHES: [(&str, &str, &str); 3] = [
+    (metric::REDIS_HITS, metric::REDIS_MISSES, "Redis"),
+    (
+        metric::MEMCACHED_HITS,
+        metric::MEMCACHED_MISSES,
+        "memcached",
+    ),
+    (
+        metric::EDGE_CACHE_HITS,
+        metric::EDGE_CACHE_MISSES,
+        "the edge's cache",
+    ),
+];
+
+/// The cache whose misses these are, by its series.
+fn cache_of(misses: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    let name = misses.split('{').next();
+    CACHES.into_iter().find(|cache| Some(cache.1) == name)
+}
+
+fn name_of(misses: &str) -> String {
+    let name = cache_of(misses).map_or("a cache", |cache| cache.2);
+    match place(misses) {
+        "?" => name.to_owned(),
+        at => format!("{name} ({at})"),
+    }
+}
+
+/// Series of the misses of all caches.
+fn all_misses<'a>(view: &View<'a>) -> Vec<&'a str> {
+    let all = CACHES.into_iter().flat_map(|cache| view.series_of(cache.1));
+    all.collect()
+}
+
+/// Seconds in which misses came all at once, and the misses of the middle.
+fn bursts(view: &View<'_>, misses: &str) -> Option<(Vec<f64>, f64)> {
+    let points = view.points(misses);
+    let values: Vec<f64> = points.iter().map(|point| point.1).collect();
+    let middle = median(&values)?;
+    let bound = BURST_MIN.max(BURST * middle);
+    let seconds: Vec<f64> = points
+        .iter()
+        .filter(|point| point.1 >= bound)
+        .map(|point| point.0)
+        .collect();
+    let are_few = seconds.len() as f64 <= BURSTS_MAX * points.len() as f64;
+    (seconds.len() >= BURSTS_MIN && are_few).then_some((seconds, middle))
+}
+
+/// How much longer answers took in these seconds than in the others.
+fn slower(view: &View<'_>, seconds: &[f64]) -> Option<f64> {
+    let mean = |inside: bool| {
+        let own = view.windows().iter().filter(|window| {
+            let second = f64::from(window.second);
+            seconds.iter().any(|one| (one - second).abs() < 0.5) == inside
+        });
+        let times: Vec<f64> = own.filter_map(|window| window.response.mean()).collect();
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    };
+    Some(mean(true)? / mean(false)?.max(1.0))
+}
+
+/// S4: copies end all at once, and all who want them fetch.
+pub(super) fn stampede(view: &View<'_>) -> Vec<Sign> {
+    let all = all_misses(view).into_iter();
+    all.filter_map(|misses| {
+        let (seconds, _) = bursts(view, misses)?;
+        let slower = slower(view, &seconds)?;
+        Some(Sign::of(misses, slower, slower >= SLOWER))
+    })
+    .collect()
+}
+
+pub(super) fn stampede_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let misses = case.subject;
+    let (seconds, middle) = bursts(view, misses).unwrap_or_default();
+    let slower = slower(view, &seconds).unwrap_or(1.0);
+    let name = name_of(misses);
+    Words::new(
+        format!("copies in {name} that end all at once"),
+        format!(
+            "in {} seconds up to {:.0} look-ups a second found nothing in {name}, and {middle:.0} in the others; answers then took \
+             {slower:.1} times as long: many fetch the same anew",
+            seconds.len(),
+            view.max(misses).unwrap_or(0.0)
+        ),
+    )
+    .with(case.line(misses, "look-ups that found nothing, per second"))
+}
+
+/// Share of the look-ups that found something.
+fn ratio(view: &View<'_>, misses: &str) -> Option<f64> {
+    let (hits, _, _) = cache_of(misses)?;
+    let hits = view.mean(&format!("{hits}{}", subject_of(misses)))?;
+    let misses = view.mean(misses)?;
+    (hits + misses >= LOOKUPS_MIN).then(|| hits / (hits + misses))
+}
+
+/// S5: look-ups find less than they did at low load.
+pub(super) fn missing(over: &Stretch3<'_>) -> Vec<Sign> {
+    let all = all_misses(&over.failing).into_iter();
+    all.filter_map(|misses| {
+        let now = ratio(&over.failing, misses)?;
+        let was = before(over, |view| ratio(view, misses))?;
+        Some(Sign::of(misses, was - now, now < was - HIT_RATIO_FALL))
+    })
+    .collect()
+}
+
+pub(super) fn missing_words(case: &Case<'_>) -> Words {
+    let misses = case.subject;
+    let name = name_of(misses);
+    let was = before(case.over, |view| ratio(view, misses));
+    let told = case.over.asked(
+        (misses, "share of look-ups that found something", "1"),
+        |view| ratio(view, misses),
+    );
+    let sentence = format!(
+        "{:.0} % of the look-ups in {name} found what they asked for, and {:.0} % did at a lower load",
+        told.failing.unwrap_or(0.0) * 100.0,
+        was.unwrap_or(0.0) * 100.0
+    );
+    let bound = was.map(|was| was - HIT_RATIO_FALL);
+    Words::new(format!("what {name} holds"), sentence)
+        .with(bounded(told, bound))
+        .with(case.line(misses, "look-ups that found nothing, per second"))
+        .with(case.line(
+            metric::EDGE_CACHE_EVICTIONS,
+            "copies that left the edge's cache for want of room, per second",
+        ))
+}

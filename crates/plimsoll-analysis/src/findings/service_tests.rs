@@ -1,0 +1,376 @@
+//! Rules about a service as a whole over made-up windows and series: what makes each speak, what it says, and what keeps it silent.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::finding::{Certainty, Finding};
+use plimsoll_model::journey::StepInfo;
+use plimsoll_model::metric::{self, series};
+use plimsoll_model::outcome::Outcome;
+use plimsoll_model::reading::{Readings, SeriesTable};
+use plimsoll_model::window::{StepWindow, Window};
+
+use super::parts_tests::{AT, at, found_in};
+use super::stretch::Stretch3;
+use super::{Context, Stretches, score, table};
+
+const SECONDS: u32 = 24;
+
+/// P and F of a run: windows and readings, second by second from 0 in each.
+#[derive(Default)]
+struct Run {
+    windows: Vec<Window>,
+    readings: SeriesTable,
+}
+
+impl Run {
+    /// 100 requests a second that are carried out in 20 ms each, in P; `failing` says what differs in F.
+    fn new(
+        failing: impl Fn(u32, &mut Window),
+        values: impl Fn(bool, u32) -> Vec<(String, f64)>,
+    ) -> Self {
+        let mut run = Self::default();
+        for (is_failing, start) in [(false, 0), (true, 100)] {
+            for nth in 0..SECONDS {
+                let mut window = Window::new(start + nth);
+                if is_failing {
+                    failing(nth, &mut window);
+                } else {
+                    answered(&mut window, 100, 100, 20);
+                }
+                run.windows.push(window);
+                run.readings.push(&Readings {
+                    second: start + nth,
+                    values: values(is_failing, nth).into_iter().collect(),
+                    new_series: BTreeMap::new(),
+                });
+            }
+        }
+        run
+    }
+
+    fn find(&self) -> Vec<Finding> {
+        let stretches = Stretches {
+            base: Vec::new(),
+            passing: Some((0, SECONDS)),
+            failing: Some((100, 100 + SECONDS)),
+        };
+        let context = Context {
+            target: "127.0.0.1:80".to_owned(),
+            bound_us: Some(500_000),
+            open: false,
+            robbed: false,
+        };
+        let steps = ["GET /", "POST /report"].map(|label| StepInfo {
+            label: label.to_owned(),
+            journey: 0,
+            groups: Vec::new(),
+            once: false,
+        });
+        let over = Stretch3::new(&self.readings, &self.windows, &stretches, &context);
+        score::findings(table::all(), &over.naming(&steps))
+    }
+}
+
+/// So many requests were due and so many were answered well, after so many ms.
+fn answered(window: &mut Window, due: u64, good: u64, ms: u64) {
+    window.offered = due;
+    window.sent = due;
+    window.outcomes.add_many(Outcome::Ok, good);
+    window.response.record(ms * 1000, good);
+    window.service.record(ms * 1000, good);
+}
+
+fn nothing(_: bool, _: u32) -> Vec<(String, f64)> {
+    Vec::new()
+}
+
+fn rules(found: &[Finding]) -> Vec<(&str, Option<&str>)> {
+    let told = found.iter();
+    told.map(|one| (one.rule.as_str(), one.consequence_of.as_deref()))
+        .collect()
+}
+
+#[track_caller]
+fn one(run: &Run, rule: &str, says: &[&str]) -> Finding {
+    let found = run.find();
+    assert_eq!(rules(&found), [(rule, None)], "{found:#?}");
+    for says in says {
+        let told = format!(
+            "{} {} {}",
+            found[0].limit, found[0].sentence, found[0].remedy
+        );
+        assert!(told.contains(says), "`{says}` is not in {told}");
+    }
+    assert!(!found[0].evidence.is_empty());
+    found[0].clone()
+}
+
+/// A queue in HAProxy before a full server: a cause for what follows.
+fn full_server(failing: bool) -> Vec<(String, f64)> {
+    let of = |metric, server| series(metric, &[("at", AT), ("proxy", "app"), ("server", server)]);
+    vec![
+        (of(metric::HAPROXY_SESSIONS, "s1"), 10.0),
+        (of(metric::HAPROXY_SESSIONS_LIMIT, "s1"), 10.0),
+        (
+            of(metric::HAPROXY_QUEUE, "BACKEND"),
+            if failing { 40.0 } else { 0.0 },
+        ),
+        (of(metric::HAPROXY_QUEUE, "s1"), 0.0),
+    ]
+}
+
+#[test]
+fn as_many_answers_as_before_are_no_shape() {
+    let more = Run::new(|_, window| answered(window, 150, 100, 400), nothing);
+    assert_eq!(more.find(), []);
+}
+
+#[test]
+fn less_is_done_beyond_the_line_because_of_something() {
+    let fewer = |_: u32, window: &mut Window| answered(window, 150, 60, 400);
+    let run = Run::new(fewer, |failing, _| full_server(failing));
+    let found = run.find();
+    assert_eq!(
+        rules(&found),
+        [("H1", None), ("S1", Some("H1"))],
+        "{found:#?}"
+    );
+    let says = "of 150 requests a second only 60 were answered well; at the load that passed it were 100 of 100";
+    assert!(found[1].sentence.contains(says), "{found:#?}");
+    // Without a cause it is not what set the line: that is not known.
+    assert_eq!(Run::new(fewer, nothing).find(), []);
+}
+
+#[test]
+fn answers_that_come_too_late() {
+    let late = |_: u32, window: &mut Window| {
+        answered(window, 150, 10, 400);
+        window.outcomes.add_many(Outcome::Ok, 90);
+        window.response.record(900_000, 90);
+        window.outcomes.add_many(Outcome::Timeout, 40);
+    };
+    let found = Run::new(late, |failing, _| full_server(failing)).find();
+    assert_eq!(
+        rules(&found),
+        [("H1", None), ("S3", Some("H1"))],
+        "{found:#?}"
+    );
+    let says = "only 10 of them within 500 ms, and 40 more were given up";
+    assert!(found[1].sentence.contains(says), "{found:#?}");
+}
+
+#[test]
+fn connections_that_are_tried_again_and_again() {
+    let of = |metric| series(metric, &[("at", AT), ("proxy", "app"), ("server", "s1")]);
+    let healthy = vec![
+        (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
+        (of(metric::HAPROXY_RETRIES), 0.5),
+        (of(metric::HAPROXY_SESSIONS_BEGUN), 100.0),
+    ];
+    assert_eq!(found_in(&healthy, &[]), []);
+    let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0)]);
+    assert_eq!(rules(&found), [("S2", None)], "{found:#?}");
+    assert_eq!(found[0].certainty, Certainty::Explicit);
+    let says = "HAProxy tried 60 connections a second to s1 again, for 100 sessions";
+    assert!(found[0].sentence.contains(says), "{found:#?}");
+    // A server that refuses is the cause.
+    let refused = (of(metric::HAPROXY_CONNECT_ERRORS), 20.0);
+    let found = found_in(&healthy, &[(of(metric::HAPROXY_RETRIES), 60.0), refused]);
+    assert_eq!(
+        rules(&found),
+        [("H2", None), ("S2", Some("H2"))],
+        "{found:#?}"
+    );
+}
+
+fn cache(hits: f64, misses: f64) -> Vec<(String, f64)> {
+    vec![
+        (at(metric::REDIS_HITS), hits),
+        (at(metric::REDIS_MISSES), misses),
+    ]
+}
+
+#[test]
+fn copies_that_end_all_at_once() {
+    let bursts = |nth: u32| nth % 8 == 7;
+    let run = Run::new(
+        |nth, window| answered(window, 120, 100, if bursts(nth) { 90 } else { 30 }),
+        |failing, nth| cache(400.0, if failing && bursts(nth) { 150.0 } else { 4.0 }),
+    );
+    let found = run.find();
+    assert_eq!(found[0].rule, "S4", "{found:#?}");
+    let says = "in 3 seconds up to 150 look-ups a second found nothing in Redis (10.0.0.7:1), and 4 in the others; answers then took 3.0";
+    assert!(found[0].sentence.contains(says), "{found:#?}");
+    // The same bursts, and nobody feels them.
+    let unfelt = Run::new(
+        |_, window| answered(window, 120, 100, 30),
+        |failing, nth| cache(400.0, if failing && bursts(nth) { 150.0 } else { 4.0 }),
+    );
+    assert_eq!(unfelt.find(), []);
+}
+
+#[test]
+fn a_cache_that_finds_less() {
+    let run = Run::new(
+        |_, window| answered(window, 120, 100, 30),
+        |failing, _| {
+            if failing {
+                cache(60.0, 40.0)
+            } else {
+                cache(90.0, 10.0)
+            }
+        },
+    );
+    one(
+        &run,
+        "S5",
+        &["60 % of the look-ups in Redis (10.0.0.7:1) found what they asked for, and 90 % did"],
+    );
+    let few = Run::new(
+        |_, window| answered(window, 120, 100, 30),
+        |failing, _| {
+            if failing {
+                cache(0.0, 2.0)
+            } else {
+                cache(90.0, 10.0)
+            }
+        },
+    );
+    assert_eq!(few.find(), [], "two look-ups a second tell nothing");
+}
+
+#[test]
+fn something_that_runs_in_a_rhythm() {
+    let disk = series(metric::DISK_UTILIZATION, &[("system.device", "vda")]);
+    let peak = |nth: u32| nth % 6 == 5;
+    let run = Run::new(
+        |nth, window| answered(window, 120, 100, if peak(nth) { 600 } else { 40 }),
+        |_, nth| vec![(disk.clone(), if peak(nth) { 0.8 } else { 0.1 })],
+    );
+    let says = [
+        "response times rose every 6 s, from 40 ms in the middle to",
+        "plimsoll.disk.utilization{system.device=vda} rises with them",
+    ];
+    one(&run, "S6", &says);
+    // Slower and slower, as before every full queue, is no rhythm.
+    let growing = Run::new(
+        |nth, window| answered(window, 120, 100, 20 + 40 * u64::from(nth)),
+        nothing,
+    );
+    assert_eq!(growing.find(), []);
+    let noisy = Run::new(
+        |nth, window| answered(window, 120, 100, 20 + u64::from(nth * nth * 7919 % 97)),
+        nothing,
+    );
+    assert_eq!(noisy.find(), []);
+}
+
+#[test]
+fn one_step_that_takes_most_of_the_time() {
+    let steps = |dear_ms: u64, dear: u64| {
+        move |_: u32, window: &mut Window| {
+            answered(window, 120, 100, 30);
+            for (id, count, ms) in [(0, 100 - dear, 10), (1, dear, dear_ms)] {
+                let mut step = StepWindow::default();
+                step.outcomes.add_many(Outcome::Ok, count);
+                step.response.record(ms * 1000, count);
+                window.steps.insert(id, step);
+            }
+        }
+    };
+    let run = Run::new(steps(300, 10), nothing);
+    one(
+        &run,
+        "S8",
+        &["POST /report is 10 % of the requests and takes 77 % of the time"],
+    );
+    assert_eq!(Run::new(steps(40, 10), nothing).find(), []);
+    // Half of all requests may take most of the time.
+    assert_eq!(Run::new(steps(300, 50), nothing).find(), []);
+}
+
+fn servers(times: [f64; 3], begun: [f64; 3]) -> Vec<(String, f64)> {
+    let mut values = Vec::new();
+    for (server, (time_s, begun)) in ["s1", "s2", "s3"]
+        .into_iter()
+        .zip(times.into_iter().zip(begun))
+    {
+        let of = [("at", AT), ("proxy", "app"), ("server", server)];
+        let answer = [of[0], of[1], of[2], ("phase", "answer")];
+        values.push((series(metric::HAPROXY_SESSIONS_BEGUN, &of), begun));
+        values.push((series(metric::HAPROXY_TIME, &answer), time_s));
+        values.push((series(metric::HAPROXY_WEIGHT, &of), 1.0));
+    }
+    values
+}
+
+#[test]
+fn servers_that_are_unequal() {
+    let healthy = servers([0.03; 3], [40.0, 42.0, 41.0]);
+    assert_eq!(found_in(&healthy, &[]), []);
+    let found = found_in(&healthy, &servers([0.03; 3], [80.0, 20.0, 23.0]));
+    assert_eq!(rules(&found), [("H11", None)], "{found:#?}");
+    let says =
+        "server s1 of app was given 2.0 times as many requests as the 3 servers have on average";
+    assert!(found[0].sentence.contains(says), "{found:#?}");
+    let found = found_in(&healthy, &servers([0.03, 0.2, 0.04], [40.0, 42.0, 41.0]));
+    let says = "server s2 of app took 5.7 times as long to answer";
+    assert!(found[0].sentence.contains(says), "{found:#?}");
+    // A server with twice the weight is to have twice as much.
+    let mut weighed = servers([0.03; 3], [80.0, 41.0, 40.0]);
+    let heavy = series(
+        metric::HAPROXY_WEIGHT,
+        &[("at", AT), ("proxy", "app"), ("server", "s1")],
+    );
+    weighed.retain(|one| one.0 != heavy);
+    weighed.push((heavy, 2.0));
+    assert_eq!(found_in(&weighed, &[]), []);
+}
+
+#[test]
+fn a_server_that_is_new_and_slow() {
+    let values = |warm: f64| {
+        move |failing: bool, nth: u32| {
+            let is_there = failing && nth >= 4;
+            let time_s = if nth < 14 { warm } else { 0.03 };
+            let begun = if is_there { 40.0 } else { 0.0 };
+            servers([0.03, 0.03, time_s], [40.0, 40.0, begun])
+        }
+    };
+    let run = |warm| Run::new(|_, window| answered(window, 120, 100, 30), values(warm));
+    let found = run(0.9).find();
+    assert_eq!(found[0].rule, "S7", "{found:#?}");
+    let says = "server s3 was new and took 900 ms for an answer in 10 of its first seconds, 30.0 times as long";
+    assert!(found[0].sentence.contains(says), "{found:#?}");
+    assert!(!run(0.03).find().iter().any(|found| found.rule == "S7"));
+}
+
+#[test]
+fn a_command_that_holds_redis() {
+    let of = |metric| series(metric, &[("at", AT), ("command", "keys")]);
+    let healthy = vec![
+        (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
+        (of(metric::REDIS_COMMAND_CALLS), 0.1),
+        (of(metric::REDIS_COMMAND_TIME), 0.001),
+    ];
+    // One call in ten seconds may be slow.
+    assert_eq!(found_in(&healthy, &[]), []);
+    let often = [
+        (of(metric::REDIS_COMMAND_CALLS), 50.0),
+        (of(metric::REDIS_COMMAND_TIME), 0.7),
+    ];
+    let found = found_in(&healthy, &often);
+    assert_eq!(rules(&found), [("K3", None)], "{found:#?}");
+    let says = "KEYS took 14.0 ms on average and held Redis' one thread 70 % of the time";
+    assert!(found[0].sentence.contains(says), "{found:#?}");
+    assert!(
+        found[0].remedy.contains("use SCAN in its place"),
+        "{found:#?}"
+    );
+    // Many calls that are quick each are K1's concern.
+    let quick = [
+        (of(metric::REDIS_COMMAND_CALLS), 5000.0),
+        (of(metric::REDIS_COMMAND_TIME), 0.7),
+    ];
+    assert_eq!(found_in(&healthy, &quick), []);
+}

@@ -1,0 +1,304 @@
+//! The table of rules, continued: the machine, its kernel and the network. Thresholds are those of the method's rule table, all of
+//! them estimates until they are tried; decision 0285 says where they differ, and which are not verified.
+
+use plimsoll_model::finding::{Strength, Tier};
+use plimsoll_model::metric;
+
+use super::rule::{Rule, Symptom};
+use super::{host_cpu, host_disk, host_memory, host_network};
+
+/// Queues and workers that fill up when the machine is at its limit.
+const FRONT: &[&str] = &[
+    "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11",
+];
+
+/// What follows from what, beside what the rules say themselves.
+pub(super) const FOLLOWS: &[(&str, &[&str])] = &[
+    ("C1", &["C6", "N4", "N7"]),
+    // A listener with a short backlog has a short queue of half-open connections as well.
+    ("N1", &["N2", "N3", "N4", "N5"]),
+    ("M2", &["M1", "M3", "M5"]),
+    ("P5", &["D1", "D3"]),
+    ("P6", &["D1", "D3"]),
+    ("P7", &["D1"]),
+    ("P9", &["D1", "D3"]),
+    ("P10", &["D1", "D3"]),
+    ("Q3", &["D1"]),
+    ("Q5", &["D1"]),
+    ("Q7", &["D1", "D3"]),
+    ("Q8", &["D1", "D3"]),
+    ("Q9", &["D1", "D3"]),
+    ("X8", &["D1"]),
+    ("G2", &["N11"]),
+    ("H2", &["S2"]),
+    ("H3", &["S2"]),
+    ("K2", &["S5"]),
+    ("K3", &["K1"]),
+    ("K6", &["S5"]),
+    ("N12", &["N11"]),
+];
+
+/// What is kept over a restart.
+macro_rules! sysctl {
+    ($text:literal) => {
+        concat!(
+            $text,
+            "; at once with `sysctl -w`, for good in /etc/sysctl.d/90-service.conf"
+        )
+    };
+}
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "N2",
+        strength: Strength::Explicit,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::syn_drops),
+        words: host_network::syn_drops_words,
+        remedy: sysctl!(
+            "see the rules of the firewall, and TCP's memory (`net.ipv4.tcp_mem`, in pages of 4 KiB; more costs the machine that \
+             much memory)"
+        ),
+        explains: &["N4", "N5"],
+    },
+    Rule {
+        id: "N3",
+        strength: Strength::Explicit,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::syn_queue),
+        words: host_network::syn_queue_words,
+        remedy: sysctl!(
+            "raise `net.ipv4.tcp_max_syn_backlog` and the backlog of the listener, which both bound it (about 300 bytes for each \
+             connection), and keep connections alive"
+        ),
+        explains: &["N2", "N4", "N5"],
+    },
+    Rule {
+        id: "N4",
+        strength: Strength::Queue,
+        tier: Tier::Network,
+        symptom: Symptom::Change(host_network::loss),
+        words: host_network::loss_words,
+        remedy: "find the link that loses them (`ethtool -S`, `tc -s qdisc`, `mtr`); let senders pace (`net.core.default_qdisc=fq`, \
+                 `net.ipv4.tcp_congestion_control=bbr` in /etc/sysctl.d/), or take a faster one",
+        explains: &["N5"],
+    },
+    Rule {
+        id: "N5",
+        strength: Strength::Queue,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::syn_lost),
+        words: host_network::syn_lost_words,
+        remedy: "look at what stands between: firewalls and their tables of connections, load balancers, limits of a provider; \
+                 keeping connections alive asks less of all of them",
+        explains: &[],
+    },
+    Rule {
+        id: "N6",
+        strength: Strength::Explicit,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::conntrack),
+        words: host_network::conntrack_words,
+        remedy: "raise `net.netfilter.nf_conntrack_max`",
+        explains: &["N2", "N4", "N5"],
+    },
+    Rule {
+        id: "N7",
+        strength: Strength::Explicit,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::packets_dropped),
+        words: host_network::packets_dropped_words,
+        remedy: sysctl!(
+            "raise `net.core.netdev_max_backlog` (1000 packets for each CPU by default), and spread packets over the CPUs \
+             (/sys/class/net/*/queues/rx-*/rps_cpus)"
+        ),
+        explains: &["N4", "N5"],
+    },
+    Rule {
+        id: "N8",
+        strength: Strength::Utilisation,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::interrupts),
+        words: host_network::interrupts_words,
+        remedy: "spread the interrupts of the network card over the CPUs: irqbalance, `ethtool -L` for more queues, \
+                 /proc/irq/*/smp_affinity, or RPS (/sys/class/net/*/queues/rx-*/rps_cpus)",
+        explains: &["N4", "N7"],
+    },
+    Rule {
+        id: "N9",
+        strength: Strength::Utilisation,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::bandwidth),
+        words: host_network::bandwidth_words,
+        remedy: "send less: compress answers (`gzip on` in nginx, `compression` in HAProxy), let caches and browsers keep them, \
+                 make pictures smaller; or take a faster link",
+        explains: &["N4"],
+    },
+    Rule {
+        id: "N10",
+        strength: Strength::Explicit,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::tcp_memory),
+        words: host_network::tcp_memory_words,
+        remedy: sysctl!(
+            "raise `net.ipv4.tcp_mem` (three numbers, in pages of 4 KiB), or have fewer idle connections and smaller buffers \
+             (`net.ipv4.tcp_rmem`, `tcp_wmem`)"
+        ),
+        explains: &["N2", "N4"],
+    },
+    Rule {
+        id: "N11",
+        strength: Strength::Decomposition,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_network::time_wait),
+        words: host_network::time_wait_words,
+        remedy: sysctl!(
+            "keep connections alive; or raise `net.ipv4.tcp_max_tw_buckets` (about 250 bytes for each)"
+        ),
+        explains: &[],
+    },
+    Rule {
+        id: "N13",
+        strength: Strength::Utilisation,
+        tier: Tier::Network,
+        symptom: Symptom::Signs(host_cpu::tls),
+        words: host_cpu::tls_words,
+        remedy: "keep connections alive longer (`keepalive_timeout` in nginx, `timeout http-keep-alive` in HAProxy), resume \
+                 sessions (`ssl_session_cache shared:TLS:10m`), and take an ECDSA certificate in place of RSA",
+        explains: &[],
+    },
+    Rule {
+        id: "C4",
+        strength: Strength::Utilisation,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(host_cpu::stolen),
+        words: host_cpu::stolen_words,
+        remedy: "measure again on a machine with CPUs of its own, or when its neighbours are quiet; of a machine with credits, see \
+                 whether they are used up",
+        explains: &[],
+    },
+    Rule {
+        id: "C5",
+        strength: Strength::Decomposition,
+        tier: Tier::Runtime,
+        symptom: Symptom::Change(host_cpu::contention),
+        words: host_cpu::contention_words,
+        remedy: "find the lock (`perf lock`, `offcputime`, a thread dump), hold it for less, or give each thread or shard its own",
+        explains: &[],
+    },
+    Rule {
+        id: "C6",
+        strength: Strength::Utilisation,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(host_cpu::kernel_time),
+        words: host_cpu::kernel_time_words,
+        remedy: "do more with each call: larger buffers, `sendfile`, kept connections, fewer and larger writes; `perf trace -s` or \
+                 `strace -c -f -p PID` tells which calls they are",
+        explains: &[],
+    },
+    Rule {
+        id: "C7",
+        strength: Strength::Utilisation,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(host_cpu::clock),
+        words: host_cpu::clock_words,
+        remedy: "mend the machine's cooling or its limit of power, and measure again: `turbostat` tells which it is; the governor \
+                 stands in /sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+        explains: &[],
+    },
+    Rule {
+        id: "M1",
+        strength: Strength::Queue,
+        tier: Tier::Machine,
+        symptom: Symptom::Change(host_memory::pressure),
+        words: host_memory::pressure_words,
+        remedy: "let the service take less (smaller caches and heaps, fewer workers), or give the machine more memory",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "D1", "D2",
+            "D3",
+        ],
+    },
+    Rule {
+        id: "M3",
+        strength: Strength::Queue,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(host_memory::swapping),
+        words: host_memory::swapping_words,
+        remedy: "let the service take less (smaller heaps, fewer workers), or give the machine more memory; `vm.swappiness` of 10 in \
+                 /etc/sysctl.d/ swaps later, and leaves less for files",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "M1", "D1",
+            "D2", "D3",
+        ],
+    },
+    Rule {
+        id: "M4",
+        strength: Strength::Decomposition,
+        tier: Tier::Runtime,
+        symptom: Symptom::Change(host_memory::leaking),
+        words: host_memory::leaking_words,
+        remedy: "find what grows (a heap profile; `ls -l /proc/PID/fd`); until then let workers end after some requests \
+                 (`pm.max_requests`, `--max-requests`)",
+        explains: &[],
+    },
+    Rule {
+        id: "M5",
+        strength: Strength::Explicit,
+        tier: Tier::Machine,
+        symptom: Symptom::Increase {
+            metric: metric::CGROUP_MEMORY_HIGH,
+        },
+        words: host_memory::reclaimed_words,
+        remedy: "raise `memory.high`",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "R1", "R2", "R3", "A0", "P11", "M1", "M3",
+        ],
+    },
+    Rule {
+        id: "D1",
+        strength: Strength::Queue,
+        tier: Tier::Machine,
+        symptom: Symptom::Change(host_disk::disk),
+        words: host_disk::disk_words,
+        remedy: "ask less of it: keep in memory what is read again and again, write less and in larger pieces, put logs elsewhere; \
+                 `iotop -o` tells who uses it; or take a faster disk",
+        explains: FRONT,
+    },
+    Rule {
+        id: "D2",
+        strength: Strength::Utilisation,
+        tier: Tier::Machine,
+        symptom: Symptom::Change(host_disk::capped),
+        words: host_disk::capped_words,
+        remedy: "see what the volume may do (operations and bytes a second, credits) and raise it; or `io.max` of a cgroup",
+        explains: &["D1", "D3"],
+    },
+    Rule {
+        id: "D3",
+        strength: Strength::Queue,
+        tier: Tier::Machine,
+        symptom: Symptom::Change(host_disk::flushes),
+        words: host_disk::flushes_words,
+        remedy: "commit several things at once (`commit_delay` in postgresql.conf, `innodb_flush_log_at_trx_commit=2`, \
+                 `appendfsync everysec`: the last second may be lost), or put the log on a device of its own, or a faster one",
+        explains: &[],
+    },
+    Rule {
+        id: "D4",
+        strength: Strength::Explicit,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(host_disk::room),
+        words: host_disk::room_words,
+        remedy: "make room",
+        explains: FRONT,
+    },
+    Rule {
+        id: "F2",
+        strength: Strength::Explicit,
+        tier: Tier::Machine,
+        symptom: Symptom::Signs(host_memory::processes),
+        words: host_memory::processes_words,
+        remedy: "raise the limit of processes and threads",
+        explains: FRONT,
+    },
+];
