@@ -32,6 +32,8 @@ mod table;
 mod table_databases;
 mod table_logs;
 mod table_servers;
+mod table_traces;
+mod traces;
 mod unexplained;
 
 #[cfg(test)]
@@ -44,6 +46,8 @@ mod robbed_tests;
 mod servers_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod traces_tests;
 
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::reading::SeriesTable;

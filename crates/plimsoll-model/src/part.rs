@@ -43,6 +43,8 @@ pub enum PartKind {
     Apache,
     /// gunicorn, by its processes and the connections to its listener.
     Gunicorn,
+    /// Anything that is traced, by the spans that it sends here.
+    Otlp,
 }
 
 impl PartKind {
@@ -64,6 +66,7 @@ impl PartKind {
             Self::Pgbouncer => "pgbouncer",
             Self::Apache => "Apache",
             Self::Gunicorn => "gunicorn",
+            Self::Otlp => "the receiver of spans",
         }
     }
 }

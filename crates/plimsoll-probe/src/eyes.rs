@@ -16,6 +16,7 @@ mod memcached;
 mod mysql;
 mod nginx;
 mod node;
+mod otlp;
 mod php_fpm;
 mod postgres;
 mod prometheus;
@@ -137,6 +138,7 @@ impl Eye {
                 known.settings,
             )),
             PartKind::Mysql => Box::new(mysql::Mysql::new(part.login.clone(), own_name.to_owned())),
+            PartKind::Otlp => Box::new(otlp::Otlp::new(&part.place)),
         };
         Self {
             name: part.to_string(),

@@ -272,6 +272,24 @@ const ALL: &[Definition] = table! {
     Gauge GUNICORN_TAKEN ["at"] "{connection}" "sock_diag" "connections that workers have taken";
     Gauge GUNICORN_WAITING ["at"] "{connection}" "sock_diag" "connections that wait until a worker takes them";
 
+    Delta TRACE_SPANS ["at"] "{span}" "spans over OTLP" "spans that came";
+    Delta TRACE_SPANS_LOST ["at"] "{span}" "spans over OTLP" "of these, those without room, or without a request to which they belong";
+    Delta TRACE_REQUESTS ["at", "service", "route"] "{request}" "spans of kind SERVER and CONSUMER" "requests that were traced";
+    Delta TRACE_FAILED ["at", "service", "route"] "{request}" "status; http.response.status_code" "of these, requests that failed by the service's fault";
+    Delta TRACE_TIME ["at", "service", "route"] "s" "spans of kind SERVER and CONSUMER" "time that they took";
+    Delta TRACE_QUERIES ["at", "service", "route"] "{statement}" "db.query.text; db.statement" "statements of databases that they carried out, without those that only hold others together";
+    Delta TRACE_QUERY_FORMS ["at", "service", "route"] "{statement}" "db.query.text; db.statement" "the same, with those of one form in one request counted once";
+    Delta TRACE_REPEATED ["at", "service", "route", "statement"] "{statement}" "db.query.text; db.statement" "times that a statement was carried out, of those that a request repeats";
+    Delta TRACE_HELD ["at", "service", "route"] "s" "BEGIN to COMMIT or ROLLBACK" "time that transactions were open";
+    Delta TRACE_HELD_REMOTE ["at", "service", "route"] "s" "spans of kind CLIENT between these" "of this, time in which another service was waited for";
+    Delta TRACE_CALLS ["at", "service", "route", "kind", "component"] "{call}" "spans" "calls by kind (itself, database, connecting, cache, http, rpc, messaging, step) and component";
+    Delta TRACE_OWN_TIME ["at", "service", "route", "kind", "component"] "s" "spans" "time of these in which nothing below them ran";
+    Delta TRACE_SHARED_TIME ["at", "service", "route", "kind", "component"] "s" "spans" "the same, with each moment divided among all that ran in it";
+    Delta TRACE_CALLS_FAILED ["at", "service", "route", "kind", "component"] "{call}" "status; http.response.status_code" "calls that failed";
+    Delta TRACE_REFUSED ["at", "service", "route", "kind", "component", "status"] "{call}" "http.response.status_code; rpc.grpc.status_code" "calls that were refused for now: 429, 503, and what gRPC has for them";
+    Delta TRACE_REACHED ["at", "service", "route", "kind", "component", "ended"] "{request}" "spans" "requests with a call at all, by how they ended: good, failed";
+    Delta TRACE_BROKEN ["at", "service", "route", "kind", "component", "ended"] "{request}" "spans" "requests with a call that failed, by how they ended: good, failed";
+
     Delta LOG_FAILURES ["at", "class"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "lines that tell of a failure, by class";
     Delta LOG_FAILURES_OF ["at", "class", "of"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "the same by the upstream or server that the line names";
 

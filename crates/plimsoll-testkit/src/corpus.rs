@@ -5,6 +5,7 @@ mod databases;
 mod machine;
 mod proxies;
 mod servers;
+mod traces;
 
 use std::any::Any;
 use std::fmt;
@@ -67,6 +68,7 @@ pub fn all() -> Vec<&'static Planted> {
         machine::PLANTED,
         databases::PLANTED,
         servers::PLANTED,
+        traces::PLANTED,
     ];
     all.into_iter().flatten().collect()
 }

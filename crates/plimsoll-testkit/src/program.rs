@@ -16,6 +16,7 @@ use crate::port;
 pub mod databases;
 pub mod runtimes;
 pub mod servers;
+pub mod traced;
 
 /// A program that runs.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ use plimsoll_model::metric;
 use super::rule::{Rule, Symptom};
 use super::{
     generator, machine, network, proxy, store, table_databases, table_logs, table_servers,
+    table_traces,
 };
 
 /// Share of a hard limit above which it is as good as reached.
@@ -19,6 +20,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         .iter()
         .chain(table_databases::RULES)
         .chain(table_servers::RULES)
+        .chain(table_traces::RULES)
         .chain(table_logs::RULES)
 }
 

@@ -7,7 +7,7 @@ use super::super::tree::{Kind, Node};
 use super::figures;
 
 /// Words of the parts that can be looked at.
-pub(super) const PARTS: [(&str, PartKind); 19] = [
+pub(super) const PARTS: [(&str, PartKind); 20] = [
     ("apache", PartKind::Apache),
     ("gunicorn", PartKind::Gunicorn),
     ("haproxy", PartKind::Haproxy),
@@ -19,6 +19,7 @@ pub(super) const PARTS: [(&str, PartKind); 19] = [
     ("nginx-log", PartKind::NginxLog),
     ("node", PartKind::Node),
     ("openmetrics", PartKind::Prometheus),
+    ("otlp", PartKind::Otlp),
     ("pgbouncer", PartKind::Pgbouncer),
     ("php-fpm", PartKind::PhpFpm),
     ("postgres", PartKind::Postgres),
@@ -76,6 +77,9 @@ pub(super) fn valid(kind: PartKind) -> &'static str {
         }
         PartKind::Gunicorn => {
             "where it listens on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock"
+        }
+        PartKind::Otlp => {
+            "an address of this machine at which spans are received, such as 127.0.0.1:4318"
         }
         PartKind::Prometheus => {
             "a page and which of its series are taken, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, \
@@ -176,8 +180,15 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
         if kind == PartKind::PhpFpm {
             return fpm_socket(path).map(|place| (place, None));
         }
-        let is_right = path.starts_with('/') && !matches!(kind, PartKind::Nginx | PartKind::Apache);
+        let has_none = matches!(kind, PartKind::Nginx | PartKind::Apache | PartKind::Otlp);
+        let is_right = path.starts_with('/') && !has_none;
         return is_right.then(|| (PartPlace::Socket(path.into()), None));
+    }
+    if kind == PartKind::Otlp {
+        // As services are told it.
+        let text = text.strip_prefix("http://").unwrap_or(text);
+        let (host, port) = host_and_port(text.trim_end_matches('/'), 4318)?;
+        return Some((PartPlace::Tcp { host, port }, None));
     }
     if let Some(rest) = text.strip_prefix("http://") {
         let split = rest.find('/').unwrap_or(rest.len());
@@ -240,7 +251,8 @@ fn default_port(kind: PartKind) -> Option<u16> {
         | PartKind::PhpFpm
         | PartKind::Node
         | PartKind::NginxLog
-        | PartKind::HaproxyLog => None,
+        | PartKind::HaproxyLog
+        | PartKind::Otlp => None,
     }
 }
 
@@ -317,8 +329,8 @@ mod tests {
     #[test]
     fn places_as_people_write_them() {
         use PartKind::{
-            Apache, Gunicorn, Haproxy, Memcached, Mysql, Nginx, Pgbouncer, PhpFpm, Postgres, Puma,
-            Redis,
+            Apache, Gunicorn, Haproxy, Memcached, Mysql, Nginx, Otlp, Pgbouncer, PhpFpm, Postgres,
+            Puma, Redis,
         };
         for (kind, text, right) in [
             (
@@ -364,6 +376,8 @@ mod tests {
             (Pgbouncer, "pgbouncer://eye:x@pool", "pool:6432"),
             (Gunicorn, "127.0.0.1", "127.0.0.1:8000"),
             (Gunicorn, "unix:/run/g.sock", "/run/g.sock"),
+            (Otlp, "127.0.0.1:4318", "127.0.0.1:4318"),
+            (Otlp, "http://[::1]/", "[::1]:4318"),
         ] {
             assert_eq!(shown(kind, text).as_deref(), Some(right), "{text}");
         }
@@ -377,6 +391,8 @@ mod tests {
             (Memcached, "http://cache/"),
             (Apache, "127.0.0.1:80"),
             (Apache, "unix:/run/apache.sock"),
+            (Otlp, "unix:/run/spans.sock"),
+            (Otlp, "http://127.0.0.1:4318/v1/traces"),
             (Memcached, "[::1"),
             (Memcached, ""),
         ] {
