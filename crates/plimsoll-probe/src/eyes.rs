@@ -27,6 +27,8 @@ mod statements;
 #[cfg(test)]
 mod databases_tests;
 #[cfg(test)]
+mod plans_tests;
+#[cfg(test)]
 mod servers_tests;
 #[cfg(test)]
 mod tests;

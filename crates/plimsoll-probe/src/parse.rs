@@ -13,6 +13,7 @@ pub mod log;
 pub mod memcached;
 pub mod memory;
 pub mod mysql;
+pub mod mysql_plan;
 pub mod network;
 pub mod nginx;
 pub mod nginx_configuration;

@@ -256,7 +256,8 @@ const ALL: &[Definition] = table! {
     Delta STATEMENT_ON_DISK ["at", "statement"] "{table}" "SUM_CREATED_TMP_DISK_TABLES" "temporary tables that MariaDB wrote to disk for it";
     Delta STATEMENT_BLOCKS ["at", "statement"] "{block}" "shared_blks_hit, shared_blks_read" "blocks that PostgreSQL looked at for it";
     Delta STATEMENT_SPILT ["at", "statement"] "By" "temp_blks_written" "written to temporary files by its sorts and hashes in PostgreSQL";
-    Gauge STATEMENT_PLAN ["at", "statement", "plan"] "1" "EXPLAIN" "cost that PostgreSQL's planner estimates; the plan without its values";
+    Gauge STATEMENT_PLAN ["at", "statement", "plan"] "1" "EXPLAIN" "cost that PostgreSQL's planner estimates, rows that MariaDB's does; the plan without its values";
+    Gauge STATEMENT_WITH_INDEX ["at", "statement", "index"] "1" "HypoPG, EXPLAIN" "cost that PostgreSQL's planner would estimate if this index were there";
 
     Gauge FIGURES_LEVEL ["at", "name", "of"] "1" "a page in the format of Prometheus" "a level that was chosen, with its own labels in `of`";
     Delta FIGURES_INCREASE ["at", "name", "of"] "1" "a page in the format of Prometheus" "a counter that was chosen, with its own labels in `of`";
