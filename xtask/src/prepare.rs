@@ -180,9 +180,24 @@ pub(crate) fn programs() -> Result<()> {
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     install_components()?;
     see_to(&TOOLS)?;
+    pretend_indexes()?;
     tutor::prepare()?;
     market::prepare()?;
     build_h2spec(workspace)
+}
+
+/// HypoPG, whose package is named after PostgreSQL's version.
+fn pretend_indexes() -> Result<()> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").context("PostgreSQL is missing")?;
+    let versions = versions.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let newest: u32 = versions.max().context("PostgreSQL is missing")?;
+    let control = format!("/usr/share/postgresql/{newest}/extension/hypopg.control");
+    if Path::new(&control).exists() {
+        return Ok(());
+    }
+    install(&[&format!("postgresql-{newest}-hypopg")]).with_context(|| {
+        format!("missing: {control}; `apt-get install postgresql-{newest}-hypopg` as root")
+    })
 }
 
 /// Builds the conformance suite of HTTP/2, which no package brings, from the sources that `go.sum` locks.

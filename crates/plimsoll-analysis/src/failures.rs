@@ -1,8 +1,11 @@
 //! What failed requests have in common that the good ones lack.
 //!
-//! Everything that both are known by is looked at: step, journey, server, how long they took, and when. A thing counts
-//! when half of the failures or more have it, when it is clearly rarer among the good ones, and when chance does not
+//! Everything that both are known by is looked at: step, journey, server, route and calls where spans tell, how long they
+//! took, and when. A thing counts when half of the failures or more have it, when it is clearly rarer among the good ones, and when chance does not
 //! explain it: Fisher's exact test, or Pearson's for the seconds, each p multiplied by the number of looks (Bonferroni).
+
+mod phases;
+mod spans;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -57,6 +60,10 @@ pub struct Failures {
     pub looks: usize,
     /// What the failures have in common, the clearest first.
     pub common: Vec<Common>,
+    /// How far the failed requests came, the most first: phase and number.
+    pub phases: Vec<(&'static str, u64)>,
+    /// Servers that logs of proxies name in failures, the most first: name and share of such lines.
+    pub upstreams: Vec<(String, f64)>,
     /// All that in a sentence.
     pub sentence: String,
 }
@@ -120,6 +127,7 @@ fn of(
     let mut judged: Vec<Common> = steps(windows, scenario)
         .into_iter()
         .chain(servers(readings, span))
+        .chain(spans::looks(readings, span))
         .chain(durations(windows))
         .map(Look::judged)
         .collect();
@@ -139,13 +147,17 @@ fn of(
     });
     common.truncate(TOLD_MAX);
     let kinds = kinds(windows, &outcomes);
-    Some(Failures {
-        sentence: sentence(failed, requests, &kinds, &common, looks, readings, span),
+    let mut told = Failures {
+        sentence: String::new(),
         failed,
         requests,
         looks,
         common,
-    })
+        phases: phases::of(&outcomes),
+        upstreams: phases::upstreams(readings, span),
+    };
+    told.sentence = sentence(&told, &kinds, readings, span);
+    Some(told)
 }
 
 /// Steps, and journeys where there are several.
@@ -366,24 +378,24 @@ fn not_reached(readings: &SeriesTable, (from, to): Span) -> Option<f64> {
 }
 
 fn sentence(
-    failed: u64,
-    requests: u64,
+    told: &Failures,
     kinds: &[(String, u64)],
-    common: &[Common],
-    looks: usize,
     readings: &SeriesTable,
     span: Span,
 ) -> String {
     let percent = |share: f64| format!("{:.0} %", share * 100.0);
+    let (failed, looks) = (told.failed, told.looks);
     let kinds: Vec<String> = kinds
         .iter()
         .take(3)
         .map(|(name, count)| format!("{} {name}", percent(*count as f64 / failed as f64)))
         .collect();
     let mut text = format!(
-        "{failed} of {requests} requests failed ({})",
+        "{failed} of {} requests failed ({})",
+        told.requests,
         kinds.join(", ")
     );
+    text.push_str(&phases::sentence(told));
     if let Some(share) = not_reached(readings, span) {
         write!(
             text,
@@ -392,7 +404,8 @@ fn sentence(
         )
         .expect("writing to a string does not fail");
     }
-    let things: Vec<String> = common
+    let things: Vec<String> = told
+        .common
         .iter()
         .map(|one| {
             format!(

@@ -7,8 +7,8 @@
 //!
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
-mod engines;
 mod balance;
+mod engines;
 mod forecast;
 mod gauges;
 mod generator;
@@ -44,6 +44,8 @@ mod table_host;
 mod table_logs;
 mod table_servers;
 mod table_service;
+mod table_traces;
+mod traces;
 mod unexplained;
 
 #[cfg(test)]
@@ -64,6 +66,8 @@ mod servers_tests;
 mod service_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod traces_tests;
 
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::reading::SeriesTable;

@@ -12,5 +12,6 @@ pub mod search;
 pub mod statements;
 pub mod stats;
 pub mod summary;
+pub mod traces;
 pub mod whole_run;
 pub mod whole_search;

@@ -1,17 +1,17 @@
 //! The statements that cost most: what a database counted of each, over a run.
 
-mod index;
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
 
-pub(crate) use index::{Index, advised, chooses};
+pub(crate) use plimsoll_model::index::{Index, advised, chooses};
 
 /// Statements that are told.
 const TOLD_MAX: usize = 12;
+/// What a plan says where an index would help: of PostgreSQL, and of MariaDB.
+const LACKING: [&str; 3] = ["Seq Scan", "whole table", "sorted (filesort)"];
 /// Share of the calls without an index from which one is missing.
 const MOSTLY: f64 = 0.5;
 
@@ -44,6 +44,9 @@ pub struct StatementUse {
     pub spilt: Option<f64>,
     /// Its plan, where that was seen.
     pub plan: Option<String>,
+    /// The cost of this plan by PostgreSQL's planner, and with the index that it lacks, where HypoPG could pretend that it
+    /// was there.
+    pub with_index: Option<(f64, f64)>,
     /// The statement that makes the index it lacks, where its form tells.
     pub index: Option<String>,
 }
@@ -99,16 +102,20 @@ fn one(run: &Run, at: &str, statement: &str) -> Option<StatementUse> {
     };
     let time_s = total(metric::STATEMENT_TIME)?;
     let rows = total(metric::STATEMENT_ROWS).unwrap_or(0.0);
-    let plan = table
-        .names_of(metric::STATEMENT_PLAN)
-        .filter(|series| {
-            label(series, "at") == Some(at) && label(series, "statement") == Some(statement)
-        })
-        .find_map(|series| label(series, "plan"));
+    let is_own = |series: &&str| {
+        label(series, "at") == Some(at) && label(series, "statement") == Some(statement)
+    };
+    let planned = table.names_of(metric::STATEMENT_PLAN).find(is_own);
+    let plan = planned.and_then(|series| label(series, "plan"));
+    let tried = table.names_of(metric::STATEMENT_WITH_INDEX).find(is_own);
+    let last = |series: &str| {
+        let mut values = table.values(series)?.iter().rev();
+        values.find(|value| !value.is_nan()).copied()
+    };
     let without_index = each(metric::STATEMENT_SCANS);
     let is_mariadb = without_index.is_some();
     let lacks_index = without_index.is_some_and(|share| share > MOSTLY)
-        || plan.is_some_and(|plan| plan.contains("Seq Scan"));
+        || plan.is_some_and(|plan| LACKING.iter().any(|word| plan.contains(word)));
     let index = advised(statement).filter(|_| lacks_index).map(|index| {
         if is_mariadb {
             format!(
@@ -143,6 +150,10 @@ fn one(run: &Run, at: &str, statement: &str) -> Option<StatementUse> {
         on_disk: each(metric::STATEMENT_ON_DISK),
         spilt: each(metric::STATEMENT_SPILT),
         plan: plan.map(str::to_owned),
+        with_index: planned
+            .and_then(last)
+            .zip(tried.and_then(last))
+            .filter(|(without, with)| with < without),
         index,
     })
 }

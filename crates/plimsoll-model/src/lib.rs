@@ -10,6 +10,7 @@ pub mod broadcast;
 pub mod event;
 pub mod finding;
 pub mod histogram;
+pub mod index;
 pub mod journey;
 pub mod load_line;
 pub mod metric;

@@ -10,6 +10,7 @@ mod parts;
 mod runtimes;
 mod servers;
 mod statements;
+mod traces;
 
 pub use databases::*;
 pub use host::*;
@@ -17,6 +18,7 @@ pub use parts::*;
 pub use runtimes::*;
 pub use servers::*;
 pub use statements::*;
+pub use traces::*;
 
 /// Value of the label `process` for the generator itself.
 pub const GENERATOR: &str = "generator";

@@ -53,6 +53,8 @@ pub enum PartKind {
     Varnish,
     /// MongoDB, by `serverStatus`.
     Mongo,
+    /// Anything that is traced, by the spans that it sends here.
+    Otlp,
 }
 
 impl PartKind {
@@ -79,6 +81,7 @@ impl PartKind {
             Self::Go => "the Go program",
             Self::Varnish => "Varnish",
             Self::Mongo => "MongoDB",
+            Self::Otlp => "the receiver of spans",
         }
     }
 }

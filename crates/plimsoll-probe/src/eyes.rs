@@ -19,6 +19,7 @@ mod mongo;
 mod mysql;
 mod nginx;
 mod node;
+mod otlp;
 mod php_fpm;
 mod postgres;
 mod prometheus;
@@ -32,6 +33,8 @@ mod varnish;
 mod databases_tests;
 #[cfg(test)]
 mod engines_tests;
+#[cfg(test)]
+mod plans_tests;
 #[cfg(test)]
 mod servers_tests;
 #[cfg(test)]
@@ -151,6 +154,7 @@ impl Eye {
             }),
             PartKind::Go => Box::new(go::Go::new()),
             PartKind::Varnish => Box::new(varnish::Varnish::new(&part.place, known.settings)),
+            PartKind::Otlp => Box::new(otlp::Otlp::new(&part.place)),
         };
         Self {
             name: part.to_string(),

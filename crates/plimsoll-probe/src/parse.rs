@@ -1,6 +1,6 @@
 //! Parsers of the kernel's text files, and of what parts of a service tell of themselves: pure functions over text that
 //! never fail. What is missing or malformed is zero or absent, so a kernel or a part that adds, drops or reorders lines
-//! is read as far as it is understood.
+//! is read as far as it is understood. Only [`otlp`] says what is wrong, to who sent it.
 
 pub mod apache;
 pub mod cgroup;
@@ -18,9 +18,11 @@ pub mod memory;
 pub mod mongo;
 pub mod mount;
 pub mod mysql;
+pub mod mysql_plan;
 pub mod network;
 pub mod nginx;
 pub mod nginx_configuration;
+pub mod otlp;
 pub mod pgbouncer;
 pub mod php_fpm;
 pub mod plan;

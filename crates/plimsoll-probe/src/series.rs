@@ -300,7 +300,8 @@ const ALL: &[Definition] = table! {
     Delta STATEMENT_ON_DISK ["at", "statement"] "{table}" "SUM_CREATED_TMP_DISK_TABLES" "temporary tables that MariaDB wrote to disk for it";
     Delta STATEMENT_BLOCKS ["at", "statement"] "{block}" "shared_blks_hit, shared_blks_read" "blocks that PostgreSQL looked at for it";
     Delta STATEMENT_SPILT ["at", "statement"] "By" "temp_blks_written" "written to temporary files by its sorts and hashes in PostgreSQL";
-    Gauge STATEMENT_PLAN ["at", "statement", "plan"] "1" "EXPLAIN" "cost that PostgreSQL's planner estimates; the plan without its values";
+    Gauge STATEMENT_PLAN ["at", "statement", "plan"] "1" "EXPLAIN" "cost that PostgreSQL's planner estimates, rows that MariaDB's does; the plan without its values";
+    Gauge STATEMENT_WITH_INDEX ["at", "statement", "index"] "1" "HypoPG, EXPLAIN" "cost that PostgreSQL's planner would estimate if this index were there";
 
     Gauge FIGURES_LEVEL ["at", "name", "of"] "1" "a page in the format of Prometheus" "a level that was chosen, with its own labels in `of`";
     Delta FIGURES_INCREASE ["at", "name", "of"] "1" "a page in the format of Prometheus" "a counter that was chosen, with its own labels in `of`";
@@ -322,6 +323,24 @@ const ALL: &[Definition] = table! {
     Delta VARNISH_REQUESTS ["at"] "{request}" "varnishstat MAIN.client_req" "requests";
     Delta VARNISH_LOOKUPS ["at", "result"] "{lookup}" "varnishstat MAIN.cache_hit, MAIN.cache_miss" "look-ups in the cache by result: hit, miss";
     Delta VARNISH_NUKED ["at"] "{object}" "varnishstat MAIN.n_lru_nuked" "objects that were thrown away to make room";
+
+    Delta TRACE_SPANS ["at"] "{span}" "spans over OTLP" "spans that came";
+    Delta TRACE_SPANS_LOST ["at"] "{span}" "spans over OTLP" "of these, those without room, or without a request to which they belong";
+    Delta TRACE_REQUESTS ["at", "service", "route"] "{request}" "spans of kind SERVER and CONSUMER" "requests that were traced";
+    Delta TRACE_FAILED ["at", "service", "route"] "{request}" "status; http.response.status_code" "of these, requests that failed by the service's fault";
+    Delta TRACE_TIME ["at", "service", "route"] "s" "spans of kind SERVER and CONSUMER" "time that they took";
+    Delta TRACE_QUERIES ["at", "service", "route"] "{statement}" "db.query.text; db.statement" "statements of databases that they carried out, without those that only hold others together";
+    Delta TRACE_QUERY_FORMS ["at", "service", "route"] "{statement}" "db.query.text; db.statement" "the same, with those of one form in one request counted once";
+    Delta TRACE_REPEATED ["at", "service", "route", "statement"] "{statement}" "db.query.text; db.statement" "times that a statement was carried out, of those that a request repeats";
+    Delta TRACE_HELD ["at", "service", "route"] "s" "BEGIN to COMMIT or ROLLBACK" "time that transactions were open";
+    Delta TRACE_HELD_REMOTE ["at", "service", "route"] "s" "spans of kind CLIENT between these" "of this, time in which another service was waited for";
+    Delta TRACE_CALLS ["at", "service", "route", "kind", "component"] "{call}" "spans" "calls by kind (itself, database, connecting, cache, http, rpc, messaging, step) and component";
+    Delta TRACE_OWN_TIME ["at", "service", "route", "kind", "component"] "s" "spans" "time of these in which nothing below them ran";
+    Delta TRACE_SHARED_TIME ["at", "service", "route", "kind", "component"] "s" "spans" "the same, with each moment divided among all that ran in it";
+    Delta TRACE_CALLS_FAILED ["at", "service", "route", "kind", "component"] "{call}" "status; http.response.status_code" "calls that failed";
+    Delta TRACE_REFUSED ["at", "service", "route", "kind", "component", "status"] "{call}" "http.response.status_code; rpc.grpc.status_code" "calls that were refused for now: 429, 503, and what gRPC has for them";
+    Delta TRACE_REACHED ["at", "service", "route", "kind", "component", "ended"] "{request}" "spans" "requests with a call at all, by how they ended: good, failed";
+    Delta TRACE_BROKEN ["at", "service", "route", "kind", "component", "ended"] "{request}" "spans" "requests with a call that failed, by how they ended: good, failed";
 
     Delta LOG_FAILURES ["at", "class"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "lines that tell of a failure, by class";
     Delta LOG_FAILURES_OF ["at", "class", "of"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "the same by the upstream or server that the line names";

@@ -19,6 +19,7 @@ mod findings;
 mod repeat;
 mod statements;
 mod steps;
+mod traces;
 mod websockets;
 
 const CSS: &str = include_str!("../assets/report.css");
@@ -110,6 +111,7 @@ fn page(report: &Report<'_>, comparison: &Markup) -> String {
                     (comparison)
                     (load_section(report))
                     (findings::section(report))
+                    (traces::section(report))
                     (statements::section(report))
                     (steps::section(report))
                     (websockets::section(report))

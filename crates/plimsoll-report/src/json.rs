@@ -17,17 +17,19 @@ use crate::report::Report;
 pub mod judgement;
 mod parts;
 pub mod steps;
+pub mod traces;
 pub mod websocket;
 
 use judgement::{FailuresObject, FindingObject, ForecastObject};
 use parts::{next_limit, path_text, void_texts};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
+use traces::RouteObject;
 use websocket::WebSocketObject;
 
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 5;
+pub const FORMAT_MINOR: u32 = 6;
 
 /// Files that were written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -92,6 +94,8 @@ pub struct RunObject {
     pub processes: Vec<ProcessObject>,
     /// What became of WebSockets; null without `--ws`, or `ws` in a plan.
     pub websocket: Option<WebSocketObject>,
+    /// What requests spend their time on, by route, the most first; empty where none were traced.
+    pub traces: Vec<RouteObject>,
     /// What the generator itself used.
     pub generator: GeneratorObject,
     /// What failed requests have in common that the good ones lack; null without failures.
@@ -358,6 +362,7 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
             .map(UsersObject::of),
         processes: breakdown.map(ProcessObject::all).unwrap_or_default(),
         websocket: summary.websocket.as_ref().map(WebSocketObject::of),
+        traces: RouteObject::all(run),
         generator: GeneratorObject::of(summary),
         failures: report.failures.as_ref().map(FailuresObject::of),
         ended_early: report.ended_early(),

@@ -13,10 +13,12 @@ use crate::report::Report;
 pub(crate) mod comparison;
 mod layout;
 mod steps;
+mod traces;
 mod trial;
 
 pub use comparison::comparison;
 pub(crate) use layout::unbroken;
+pub(crate) use traces::{queries, route_name};
 
 pub use layout::printable;
 pub use trial::trial_line;
@@ -24,7 +26,7 @@ pub use trial::trial_line;
 use layout::{LINES_MAX, Style, block, wrap};
 
 /// The summary: at most 24 lines; 80 columns but for paths, which are never broken. Under it, for a plan of journeys,
-/// the table of their steps: 100 columns.
+/// the table of their steps, and where requests are traced that of what they spend their time on: 100 columns.
 pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     let style = Style { colour };
     let mut blocks = vec![(0, headline(report, style)), (0, vec![String::new()])];
@@ -54,6 +56,11 @@ pub fn summary(report: &Report<'_>, files: &Files, colour: bool) -> String {
     if !steps.is_empty() && !report.is_search() {
         lines.push(String::new());
         lines.extend(steps);
+    }
+    let traces = traces::table(report, style);
+    if !traces.is_empty() {
+        lines.push(String::new());
+        lines.extend(traces);
     }
     lines.join("\n") + "\n"
 }

@@ -6,6 +6,7 @@ mod engines;
 mod machine;
 mod proxies;
 mod servers;
+mod traces;
 
 use std::any::Any;
 use std::fmt;
@@ -69,6 +70,7 @@ pub fn all() -> Vec<&'static Planted> {
         databases::PLANTED,
         servers::PLANTED,
         engines::PLANTED,
+        traces::PLANTED,
     ];
     all.into_iter().flatten().collect()
 }

@@ -18,6 +18,7 @@ pub mod databases;
 pub mod engines;
 pub mod runtimes;
 pub mod servers;
+pub mod traced;
 
 /// How long a program may take to end by itself.
 const PATIENCE: Timespec = Timespec {

@@ -7,6 +7,7 @@ use super::proxy::place;
 use super::rule::{Case, Sign, Words};
 use super::statements::{Counted, counted};
 use super::stretch::{View, bounded};
+use super::traces;
 
 /// Times in one request from which a statement is repeated.
 const PER_REQUEST: f64 = 10.0;
@@ -14,6 +15,10 @@ const PER_REQUEST: f64 = 10.0;
 const PER_SECOND: f64 = 1000.0;
 /// Share of all calls from which it is what the database does.
 const MOSTLY: f64 = 0.5;
+/// What to do about it.
+pub(super) const REMEDY: &str = "ask for all rows at once: one statement with `IN (…)`, `= ANY (…)` or a join in place of one for each row; \
+    of an ORM, that it loads ahead what belongs together (`includes`, `select_related`, `prefetch_related`, `JOIN FETCH`, `with`). What is \
+    the same for all requests can be kept for a while";
 /// Statements that only hold others together.
 const FRAME: [&str; 7] = [
     "BEGIN",
@@ -76,11 +81,13 @@ pub(super) fn statements_words(case: &Case<'_>) -> Words {
     let counted = counted(case.failing(), at)
         .into_iter()
         .find(|one| one.statement == statement);
+    let route = traces::repeating_route(case.failing(), statement);
+    let route = route.map_or(String::new(), |route| format!(", as {route} does most"));
     Words::new(
         format!("one statement {:.0} times in each request ({at})", times.unwrap_or(0.0)),
         format!(
-            "each request carried out `{statement}` {:.0} times, {:.0} times a second in all, {:.2} ms each: what it costs is the \
-             number of them",
+            "each request carried out `{statement}` {:.0} times, {:.0} times a second in all, {:.2} ms each{route}: what it costs is \
+             the number of them",
             times.unwrap_or(0.0),
             counted.map_or(0.0, |one| one.calls),
             counted.map_or(0.0, |one| one.each_ms())
@@ -89,10 +96,5 @@ pub(super) fn statements_words(case: &Case<'_>) -> Words {
     .with(bounded(per_request, Some(PER_REQUEST)))
     .with(bounded(case.line(&calls, "times it was carried out, per second"), Some(PER_SECOND)))
     .with(case.line(&case.series(metric::STATEMENT_TIME), "time in the database, per second"))
-    .advising(
-        "ask for all rows at once: one statement with `IN (…)`, `= ANY (…)` or a join in place of one for each row; of an ORM, \
-         that it loads ahead what belongs together (`includes`, `select_related`, `prefetch_related`, `JOIN FETCH`, `with`). What \
-         is the same for all requests can be kept for a while"
-            .to_owned(),
-    )
+    .advising(REMEDY.to_owned())
 }

@@ -5,8 +5,8 @@ use plimsoll_model::metric;
 
 use super::rule::{Rule, Symptom};
 use super::{
-    generator, machine, network, proxy, store, table_databases, table_engines, table_host, table_logs,
-    table_servers, table_service,
+    generator, machine, network, proxy, store, table_databases, table_engines, table_host,
+    table_logs, table_servers, table_service, table_traces,
 };
 
 /// Share of a hard limit above which it is as good as reached.
@@ -21,6 +21,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         .chain(table_databases::RULES)
         .chain(table_servers::RULES)
         .chain(table_engines::RULES)
+        .chain(table_traces::RULES)
         .chain(table_logs::RULES)
         .chain(table_host::RULES)
         .chain(table_service::RULES)

@@ -19,5 +19,7 @@ pub const STATEMENT_ON_DISK: &str = "plimsoll.statement.temporary_tables_on_disk
 pub const STATEMENT_BLOCKS: &str = "plimsoll.statement.blocks";
 /// Bytes that its sorts and hashes wrote to temporary files: PostgreSQL.
 pub const STATEMENT_SPILT: &str = "plimsoll.statement.temporary";
-/// The cost that PostgreSQL's planner estimates, by `plan`.
+/// The cost that PostgreSQL's planner estimates, or the rows that MariaDB's does, by `plan`.
 pub const STATEMENT_PLAN: &str = "plimsoll.statement.plan";
+/// The cost that PostgreSQL's planner would estimate if an index were there, by `index`.
+pub const STATEMENT_WITH_INDEX: &str = "plimsoll.statement.with_index";

@@ -34,6 +34,8 @@ pub(crate) enum Blind {
     Denied(String),
     /// It said something else.
     Strange(String),
+    /// It would come here, and here cannot be listened.
+    NoDoor(String),
 }
 
 impl Blind {
@@ -45,6 +47,7 @@ impl Blind {
             Self::Late => "late",
             Self::Denied(_) => "denied",
             Self::Strange(_) => "strange",
+            Self::NoDoor(_) => "no door",
         }
     }
 }
@@ -57,6 +60,7 @@ impl fmt::Display for Blind {
             Self::Late => write!(f, "it does not answer in time"),
             Self::Denied(why) => write!(f, "it refuses to tell ({why})"),
             Self::Strange(why) => write!(f, "it answers something else ({why})"),
+            Self::NoDoor(why) => write!(f, "nobody can listen there ({why})"),
         }
     }
 }

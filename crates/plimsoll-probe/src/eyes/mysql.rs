@@ -1,6 +1,7 @@
 //! MariaDB and MySQL, by their status variables and the views that show sessions and locks.
 
 mod counted;
+mod plans;
 mod wire;
 
 use plimsoll_model::metric;

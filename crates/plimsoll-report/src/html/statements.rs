@@ -51,6 +51,9 @@ fn row(seen: &StatementUse) -> Markup {
             td.text {
                 @for remark in remarks(seen) { p { (printable(&remark)) } }
                 @if let Some(index) = &seen.index { p { "index it lacks: " code { (printable(index)) } } }
+                @if let Some((without, with)) = seen.with_index {
+                    p { "with it the planner estimates a cost of " (short(with)) " in place of " (short(without)) " (tried by HypoPG)" }
+                }
             }
         }
     }

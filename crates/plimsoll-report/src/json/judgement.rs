@@ -171,8 +171,32 @@ pub struct FailuresObject {
     pub looks: u64,
     /// What they have in common, the clearest first; empty when nothing sets them apart.
     pub common: Vec<CommonObject>,
+    /// How far the failed requests came, the most first.
+    pub phases: Vec<PhaseObject>,
+    /// Servers that logs of proxies name in lines of failures, the most first; empty where no log is watched.
+    pub upstreams: Vec<UpstreamObject>,
     /// All that in a sentence.
     pub sentence: String,
+}
+
+/// Failed requests that came so far.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "FailedPhase")]
+pub struct PhaseObject {
+    /// Where they were, such as `while connecting`.
+    pub phase: String,
+    /// Their number.
+    pub requests: u64,
+}
+
+/// A server that logs of proxies name.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "FailedUpstream")]
+pub struct UpstreamObject {
+    /// Its name or address, as the log has it.
+    pub name: String,
+    /// Share of the lines that name a server, 0 to 1.
+    pub share: f64,
 }
 
 /// A thing that failures have in common and good requests lack.
@@ -202,6 +226,22 @@ impl FailuresObject {
             requests: failures.requests,
             looks: failures.looks as u64,
             common: common.collect(),
+            phases: failures
+                .phases
+                .iter()
+                .map(|&(phase, requests)| PhaseObject {
+                    phase: phase.to_owned(),
+                    requests,
+                })
+                .collect(),
+            upstreams: failures
+                .upstreams
+                .iter()
+                .map(|(name, share)| UpstreamObject {
+                    name: name.clone(),
+                    share: *share,
+                })
+                .collect(),
             sentence: failures.sentence.clone(),
         }
     }

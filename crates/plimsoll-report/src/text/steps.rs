@@ -138,7 +138,7 @@ fn draw(rows: &[Row], style: Style) -> Vec<String> {
 }
 
 /// `text` in at most `room` characters: what is too long loses its middle, since paths differ at their ends.
-fn cut(text: &str, room: usize) -> String {
+pub(super) fn cut(text: &str, room: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
     if letters.len() <= room {
         return text.to_owned();

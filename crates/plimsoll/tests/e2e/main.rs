@@ -13,6 +13,7 @@ mod edge_service;
 mod eyes;
 mod eyes_databases;
 mod eyes_runtimes;
+mod eyes_traces;
 mod http2;
 mod hub;
 mod hub_shared;

@@ -7,7 +7,7 @@ use super::super::tree::{Kind, Node};
 use super::figures;
 
 /// Words of the parts that can be looked at.
-pub(super) const PARTS: [(&str, PartKind); 24] = [
+pub(super) const PARTS: [(&str, PartKind); 25] = [
     ("apache", PartKind::Apache),
     ("go", PartKind::Go),
     ("gunicorn", PartKind::Gunicorn),
@@ -22,6 +22,7 @@ pub(super) const PARTS: [(&str, PartKind); 24] = [
     ("nginx-log", PartKind::NginxLog),
     ("node", PartKind::Node),
     ("openmetrics", PartKind::Prometheus),
+    ("otlp", PartKind::Otlp),
     ("pgbouncer", PartKind::Pgbouncer),
     ("php-fpm", PartKind::PhpFpm),
     ("postgres", PartKind::Postgres),
@@ -97,6 +98,9 @@ pub(super) fn valid(kind: PartKind) -> &'static str {
         }
         PartKind::Varnish => {
             "a command that prints its counters, without a shell, such as `varnishstat -j -t 0` or `varnishstat -j -t 0 -n NAME`"
+        }
+        PartKind::Otlp => {
+            "an address of this machine at which spans are received, such as 127.0.0.1:4318"
         }
         PartKind::Prometheus => {
             "a page and which of its series are taken, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, \
@@ -205,12 +209,18 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
         if kind == PartKind::PhpFpm {
             return fpm_socket(path).map(|place| (place, None));
         }
-        let is_page = matches!(
+        let has_none = matches!(
             kind,
-            PartKind::Nginx | PartKind::Apache | PartKind::Jvm | PartKind::Go
+            PartKind::Nginx | PartKind::Apache | PartKind::Jvm | PartKind::Go | PartKind::Otlp
         );
-        let is_right = path.starts_with('/') && !is_page;
+        let is_right = path.starts_with('/') && !has_none;
         return is_right.then(|| (PartPlace::Socket(path.into()), None));
+    }
+    if kind == PartKind::Otlp {
+        // As services are told it.
+        let text = text.strip_prefix("http://").unwrap_or(text);
+        let (host, port) = host_and_port(text.trim_end_matches('/'), 4318)?;
+        return Some((PartPlace::Tcp { host, port }, None));
     }
     if let Some(rest) = text.strip_prefix("http://") {
         return page(kind, rest).map(|place| (place, None));
@@ -288,7 +298,8 @@ fn default_port(kind: PartKind) -> Option<u16> {
         | PartKind::Go
         | PartKind::Varnish
         | PartKind::NginxLog
-        | PartKind::HaproxyLog => None,
+        | PartKind::HaproxyLog
+        | PartKind::Otlp => None,
     }
 }
 
@@ -365,8 +376,8 @@ mod tests {
     #[test]
     fn places_as_people_write_them() {
         use PartKind::{
-            Apache, Gunicorn, Haproxy, Memcached, Mysql, Nginx, Pgbouncer, PhpFpm, Postgres, Puma,
-            Redis,
+            Apache, Gunicorn, Haproxy, Memcached, Mysql, Nginx, Otlp, Pgbouncer, PhpFpm, Postgres,
+            Puma, Redis,
         };
         for (kind, text, right) in [
             (
@@ -412,6 +423,8 @@ mod tests {
             (Pgbouncer, "pgbouncer://eye:x@pool", "pool:6432"),
             (Gunicorn, "127.0.0.1", "127.0.0.1:8000"),
             (Gunicorn, "unix:/run/g.sock", "/run/g.sock"),
+            (Otlp, "127.0.0.1:4318", "127.0.0.1:4318"),
+            (Otlp, "http://[::1]/", "[::1]:4318"),
         ] {
             assert_eq!(shown(kind, text).as_deref(), Some(right), "{text}");
         }
@@ -425,6 +438,8 @@ mod tests {
             (Memcached, "http://cache/"),
             (Apache, "127.0.0.1:80"),
             (Apache, "unix:/run/apache.sock"),
+            (Otlp, "unix:/run/spans.sock"),
+            (Otlp, "http://127.0.0.1:4318/v1/traces"),
             (Memcached, "[::1"),
             (Memcached, ""),
         ] {

@@ -7,7 +7,9 @@ use super::super::fault::Fault;
 use super::super::figures::Figures;
 use super::super::link::{Link, shortly};
 use super::super::statements::{Statements, Totals};
+use super::plans::Plans;
 use super::wire::Session;
+use crate::parse::statement::shape;
 
 /// The statements that took most time since the counts began, with the time in µs.
 const DIGESTS: &str = "SELECT DIGEST, COALESCE(SCHEMA_NAME, ''), COUNT_STAR, SUM_TIMER_WAIT DIV 1000000, \
@@ -25,6 +27,7 @@ const DENIED: [&str; 3] = ["1142", "1044", "1143"];
 #[derive(Debug, Default)]
 pub(super) struct Counted {
     statements: Statements,
+    plans: Plans,
     /// Why nothing is shown.
     refused: Option<String>,
     is_told: bool,
@@ -61,12 +64,24 @@ impl Counted {
         }
         self.statements
             .take(seen, SEEN_MAX, |id| texts.get(id).cloned());
-        Ok(())
+        if !link.has_time(TIME_MIN) {
+            return Ok(());
+        }
+        let Some(form) = self.plans.next(&self.statements.dearest()) else {
+            return Ok(());
+        };
+        // Its name is that of its form and of the database.
+        let mut named = texts.iter().filter(|(_, text)| shape(text) == form);
+        match named.next().and_then(|(id, _)| id.split(' ').next()) {
+            Some(digest) => self.plans.explain(session, link, form, digest),
+            None => Ok(()),
+        }
     }
 
     /// Tells what was counted in the last look, or why nothing was.
     pub(super) fn tell(&mut self, is_off: bool, figures: &mut Figures<'_>) {
         self.statements.tell(figures);
+        self.plans.tell(figures);
         if self.is_told {
             return;
         }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use plimsoll_model::index::advised;
 use plimsoll_model::metric;
 
 use super::super::fault::Fault;
@@ -20,7 +21,9 @@ const FOUND: &str = "\
 SELECT 'database', current_database();
 SELECT 'preloaded', setting FROM pg_settings WHERE name = 'shared_preload_libraries';
 SELECT 'extension', quote_ident(n.nspname), e.extversion FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-  WHERE e.extname = 'pg_stat_statements';";
+  WHERE e.extname = 'pg_stat_statements';
+SELECT 'pretends', quote_ident(n.nspname) FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+  WHERE e.extname = 'hypopg';";
 const INDEXES: &str = "\
 SELECT 'twice', a.indexrelid::regclass, a.indrelid::regclass, b.indexrelid::regclass FROM pg_index a JOIN pg_index b
   ON a.indrelid = b.indrelid AND a.indexrelid <> b.indexrelid AND a.indkey::text = b.indkey::text
@@ -56,6 +59,10 @@ pub(super) struct Counted {
     texts: BTreeMap<String, String>,
     /// By form: steps and cost.
     plans: BTreeMap<String, (String, f64)>,
+    /// Schema of the extension that pretends that indexes are there.
+    pretends: Option<String>,
+    /// By form: an index that would serve it, and the cost with that.
+    with_index: BTreeMap<String, (String, f64)>,
     tried: BTreeSet<String>,
     /// Keys, of which each is told once, and texts.
     notes: Vec<(&'static str, String)>,
@@ -98,6 +105,7 @@ impl Counted {
                 .lines()
                 .find_map(|line| line.strip_prefix(word)?.strip_prefix('\t'))
         };
+        self.pretends = value("pretends").map(str::to_owned);
         let extension = value("extension").and_then(|rest| rest.split_once('\t'));
         if let Some((schema, version)) = extension {
             let minor = version
@@ -253,8 +261,13 @@ impl Counted {
         let Some(text) = text else { return Ok(()) };
         match planned(session, link, &text) {
             Ok(lines) => {
-                if let Some(plan) = plan(&lines) {
-                    self.plans.insert(form, plan);
+                let Some(plan) = plan(&lines) else {
+                    return Ok(());
+                };
+                let reads_all = plan.0.contains("Seq Scan");
+                self.plans.insert(form.clone(), plan);
+                if reads_all {
+                    return self.pretend(session, link, form, &text);
                 }
                 Ok(())
             }
@@ -269,6 +282,34 @@ impl Counted {
         }
     }
 
+    /// Asks for the plan again while this session believes that the index is there that the statement lacks. Nothing is made.
+    fn pretend(
+        &mut self,
+        session: &mut Session,
+        link: &mut Link,
+        form: String,
+        text: &str,
+    ) -> Result<(), Fault> {
+        let (Some(schema), Some(index)) = (&self.pretends, advised(&form)) else {
+            return Ok(());
+        };
+        let index = format!("{} ({})", index.table, index.columns());
+        let mut nothing = String::new();
+        let make = format!("SELECT {schema}.hypopg_create_index('CREATE INDEX ON {index}')");
+        let forget = format!("SELECT {schema}.hypopg_reset()");
+        let made = session.ask(link, &make, &mut nothing);
+        let lines = made.and_then(|()| planned(session, link, text));
+        if matches!(lines, Err(Fault::Blind(_))) {
+            // The session is over, and what it believed with it.
+            return lines.map(drop);
+        }
+        session.ask(link, &forget, &mut nothing)?;
+        if let Some((_, cost)) = lines.ok().and_then(|lines| plan(&lines)) {
+            self.with_index.insert(form, (index, cost));
+        }
+        Ok(())
+    }
+
     /// Tells what was counted in the last look.
     pub(super) fn tell(&mut self, figures: &mut Figures<'_>) {
         for (key, text) in self.notes.drain(..) {
@@ -281,6 +322,12 @@ impl Counted {
         for (form, (plan, cost)) in &self.plans {
             let of = [("statement", form.as_str()), ("plan", plan.as_str())];
             figures.level(metric::STATEMENT_PLAN, &of, Some(*cost));
+        }
+        for (form, (index, cost)) in &self.with_index {
+            // Commas separate labels.
+            let index = index.replace(", ", "; ");
+            let of = [("statement", form.as_str()), ("index", index.as_str())];
+            figures.level(metric::STATEMENT_WITH_INDEX, &of, Some(*cost));
         }
     }
 }

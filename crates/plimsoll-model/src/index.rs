@@ -17,17 +17,17 @@ const COLUMNS_MAX: usize = 4;
 
 /// An index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Index {
+pub struct Index {
     /// The table, as the statement names it.
-    pub(crate) table: String,
+    pub table: String,
     /// Its columns: those that are compared for being equal, then one that is compared otherwise, or those that give the
     /// order.
-    pub(crate) columns: Vec<String>,
+    pub columns: Vec<String>,
 }
 
 impl Index {
     /// Its columns, with commas between.
-    pub(crate) fn columns(&self) -> String {
+    pub fn columns(&self) -> String {
         self.columns.join(", ")
     }
 }
@@ -88,14 +88,14 @@ fn is_column(token: &str) -> bool {
 }
 
 /// Whether a statement asks for some rows and not for all: an index may spare it the others.
-pub(crate) fn chooses(statement: &str) -> bool {
+pub fn chooses(statement: &str) -> bool {
     // What was cut off may hold a condition.
     let chooses = |token: &String| is_word(token, "WHERE") || is_word(token, "JOIN");
     statement.ends_with('…') || tokens(statement).iter().any(chooses)
 }
 
 /// The index that a statement would use; `None` where its form does not tell.
-pub(crate) fn advised(statement: &str) -> Option<Index> {
+pub fn advised(statement: &str) -> Option<Index> {
     // What was cut off may hold the rest of the condition.
     if statement.ends_with('…') {
         return None;

@@ -1,0 +1,56 @@
+//! The table of rules, continued: what spans tell. Decision 0275 says where thresholds differ from the method's table.
+
+use plimsoll_model::finding::{Strength, Tier};
+
+use super::rule::{Rule, Symptom};
+use super::traces;
+
+/// What is full in front of a service that waits.
+const BEFORE: &[&str] = &[
+    "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
+];
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "N+1",
+        strength: Strength::Decomposition,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(traces::repeated),
+        words: traces::repeated_words,
+        remedy: "ask for all rows at once",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J1",
+            "P1", "P2", "P4", "P11", "Q1", "Q2", "C1", "C3", "J9",
+        ],
+    },
+    Rule {
+        id: "J7",
+        strength: Strength::Decomposition,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(traces::held),
+        words: traces::held_words,
+        remedy: "release connections before another service is called",
+        explains: BEFORE,
+    },
+    Rule {
+        id: "J9",
+        strength: Strength::Decomposition,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(traces::dependency),
+        words: traces::dependency_words,
+        remedy: "keep its answers, ask for several at once, or side by side",
+        explains: BEFORE,
+    },
+    Rule {
+        id: "J10",
+        strength: Strength::Explicit,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(traces::refused),
+        words: traces::refused_words,
+        remedy: "ask for a higher quota, keep its answers, wait before trying again",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J7",
+            "J9",
+        ],
+    },
+];

@@ -1,0 +1,421 @@
+//! Rules about what spans tell: statements that repeat, services that are waited for, calls that are refused.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::proxy::place;
+use super::repeated;
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{View, bounded};
+use crate::traces::{self, PartUse, RouteUse};
+
+/// Times in one request from which a statement is repeated.
+const PER_REQUEST: f64 = 10.0;
+/// Share of a route's time from which its database is what it waits for.
+const IN_DATABASE: f64 = 0.3;
+/// Share of the time of all requests from which a route counts.
+const COUNTS: f64 = 0.2;
+/// Sessions that are busy with a route's statements on average, from which they are work.
+const SESSIONS: f64 = 1.0;
+/// Share of a service's time that a dependency takes, and of its CPUs that are busy meanwhile.
+const MOSTLY: f64 = 0.5;
+/// Share of the calls that are refused.
+const REFUSED: f64 = 0.01;
+/// Share of a route's time that goes into getting connections.
+const CONNECTING: f64 = 0.2;
+
+/// Routes of a stretch.
+fn routes(view: &View<'_>) -> Vec<RouteUse> {
+    let sum = |series: &str| -> f64 { view.rows().filter_map(|row| row.get(series)).sum() };
+    traces::told(|metric| view.series_of(metric).collect(), sum)
+}
+
+fn seconds(view: &View<'_>) -> f64 {
+    view.rows().count().max(1) as f64
+}
+
+fn share_of(route: &RouteUse, kind: &str) -> f64 {
+    let parts = route.parts.iter().filter(|part| part.kind == kind);
+    parts.map(|part| part.share).sum()
+}
+
+/// A route by its labels.
+fn route_of<'a>(routes: &'a [RouteUse], subject: &str) -> Option<&'a RouteUse> {
+    routes.iter().find(|route| {
+        label(subject, "at") == Some(route.at.as_str())
+            && label(subject, "service") == Some(route.service.as_str())
+            && label(subject, "route") == Some(route.route.as_str())
+    })
+}
+
+/// The route in whose requests a statement is repeated most, where spans tell.
+pub(super) fn repeating_route(view: &View<'_>, statement: &str) -> Option<String> {
+    let routes = routes(view).into_iter();
+    let repeated = routes.flat_map(|route| {
+        let own = route.repeated.clone().into_iter();
+        let own = own.filter(|one| one.statement == statement);
+        own.map(move |one| (one.calls, route.route.clone()))
+    });
+    let most = repeated.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(most.1)
+}
+
+/// N+1: requests of a route carry out one statement many times, and the database is what they wait for. Not asked where
+/// the database itself counts it.
+pub(super) fn repeated(view: &View<'_>) -> Vec<Sign> {
+    if repeated::statements(view).iter().any(|sign| sign.present) {
+        return Vec::new();
+    }
+    let seconds = seconds(view);
+    let signs = routes(view).into_iter().flat_map(move |route| {
+        let busy = route.requests * route.each_ms / 1e3 / seconds * share_of(&route, "database");
+        let is_work = route.share >= COUNTS
+            && share_of(&route, "database") >= IN_DATABASE
+            && busy >= SESSIONS;
+        let labels = (route.at, route.service, route.route);
+        let requests = route.requests;
+        route.repeated.into_iter().map(move |one| {
+            let labels = [
+                ("at", labels.0.as_str()),
+                ("service", labels.1.as_str()),
+                ("route", labels.2.as_str()),
+                ("statement", one.statement.as_str()),
+            ];
+            Sign {
+                subject: metric::series("", &labels),
+                magnitude: one.calls * requests / seconds,
+                present: is_work && one.calls >= PER_REQUEST,
+            }
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn repeated_words(case: &Case<'_>) -> Words {
+    let statement = label(case.subject, "statement").unwrap_or("?");
+    let all = routes(case.failing());
+    let Some(route) = route_of(&all, case.subject) else {
+        return Words::new("one statement many times in each request", String::new());
+    };
+    let calls = |view: &View<'_>| {
+        let routes = routes(view);
+        let own = route_of(&routes, case.subject)?.repeated.iter();
+        let own = own.filter(|one| one.statement == statement);
+        own.map(|one| one.calls).reduce(f64::max)
+    };
+    let times = calls(case.failing()).unwrap_or(0.0);
+    let sentence = format!(
+        "each {} of {} carried out `{statement}` {times:.0} times, of {:.0} statements in all that have {:.0} forms; its databases \
+         took {:.0} % of its {:.0} ms",
+        route.route,
+        service(&route.service),
+        route.queries,
+        route.query_forms,
+        share_of(route, "database") * 100.0,
+        route.each_ms
+    );
+    let series = case.series(metric::TRACE_REPEATED);
+    let line = case
+        .over
+        .asked((&series, "times in each request", "1"), calls);
+    Words::new(
+        format!("one statement {times:.0} times in each {}", route.route),
+        sentence,
+    )
+    .with(bounded(line, Some(PER_REQUEST)))
+    .advising(repeated::REMEDY.to_owned())
+}
+
+fn service(name: &str) -> &str {
+    if name.is_empty() { "the service" } else { name }
+}
+
+/// Who is called by a service: what all its requests together spend there.
+#[derive(Clone, Debug, Default)]
+struct Callee {
+    /// Share of the time of all its requests.
+    share: f64,
+    /// Time in each request, ms.
+    each_ms: f64,
+    /// Time of each request, ms.
+    request_ms: f64,
+    /// Calls in each request.
+    calls: f64,
+    /// Share of the calls that were answered so.
+    too_many: f64,
+    unavailable: f64,
+}
+
+/// Labels of who is called, of each service that calls.
+fn callees(routes: &[RouteUse]) -> Vec<String> {
+    let named = routes.iter().flat_map(|route| {
+        let called = route
+            .parts
+            .iter()
+            .filter(|part| !matches!(part.kind.as_str(), "itself" | "step"));
+        called.map(move |part| {
+            metric::series(
+                "",
+                &[
+                    ("at", &route.at),
+                    ("service", &route.service),
+                    ("kind", &part.kind),
+                    ("component", &part.component),
+                ],
+            )
+        })
+    });
+    let mut named: Vec<String> = named.collect();
+    named.sort();
+    named.dedup();
+    named
+}
+
+/// What a service's requests spend with one that it calls; `None` where nothing came of that service.
+fn callee(routes: &[RouteUse], subject: &str) -> Option<Callee> {
+    let own = |route: &&RouteUse| {
+        label(subject, "at") == Some(route.at.as_str())
+            && label(subject, "service") == Some(route.service.as_str())
+    };
+    let is_it = |part: &&PartUse| {
+        label(subject, "kind") == Some(part.kind.as_str())
+            && label(subject, "component") == Some(part.component.as_str())
+    };
+    let (mut requests, mut time_ms, mut found) = (0.0, 0.0, Callee::default());
+    for route in routes.iter().filter(own) {
+        requests += route.requests;
+        time_ms += route.requests * route.each_ms;
+        for part in route.parts.iter().filter(is_it) {
+            let calls = part.calls * route.requests;
+            found.each_ms += part.share * route.each_ms * route.requests;
+            found.calls += calls;
+            found.too_many += part.too_many * calls;
+            found.unavailable += part.unavailable * calls;
+        }
+    }
+    if requests <= 0.0 || found.calls <= 0.0 {
+        return None;
+    }
+    found.share = found.each_ms / time_ms.max(f64::MIN_POSITIVE);
+    found.each_ms /= requests;
+    found.request_ms = time_ms / requests;
+    found.too_many /= found.calls;
+    found.unavailable /= found.calls;
+    found.calls /= requests;
+    Some(found)
+}
+
+/// Whether an eye of its own looks at a store: its rules tell more.
+fn is_watched(view: &View<'_>, component: &str) -> bool {
+    let system = component.split(' ').next().unwrap_or_default();
+    let metric = match system {
+        "postgresql" => metric::POSTGRES_SESSIONS,
+        "mysql" | "mariadb" => metric::MYSQL_SESSIONS,
+        "redis" | "valkey" => metric::REDIS_CLIENTS,
+        "memcached" | "memcache" => metric::MEMCACHED_CONNECTIONS,
+        _ => return false,
+    };
+    view.series_of(metric).next().is_some()
+}
+
+/// J9: most of the time of a service's requests goes into calls of one other, while CPUs have time.
+pub(super) fn dependency(view: &View<'_>) -> Vec<Sign> {
+    let routes = routes(view);
+    let has_time = view.mean(metric::CPU_BUSY).is_none_or(|busy| busy < MOSTLY);
+    let signs = callees(&routes).into_iter().filter_map(|subject| {
+        let called = callee(&routes, &subject)?;
+        let component = label(&subject, "component").unwrap_or_default();
+        let is_store = matches!(
+            label(&subject, "kind"),
+            Some("database" | "cache" | "connecting")
+        );
+        let is_told = is_store && is_watched(view, component);
+        Some(Sign {
+            magnitude: called.each_ms,
+            present: called.share > MOSTLY && has_time && !is_told,
+            subject,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn dependency_words(case: &Case<'_>) -> Words {
+    let component = label(case.subject, "component").unwrap_or("?");
+    let caller = service(label(case.subject, "service").unwrap_or_default());
+    let called = callee(&routes(case.failing()), case.subject).unwrap_or_default();
+    let mut sentence = format!(
+        "of the {:.0} ms of each request of {caller}, {:.0} ms ({:.0} %) went into {} of {component}",
+        called.request_ms,
+        called.each_ms,
+        called.share * 100.0,
+        calls_of(called.calls)
+    );
+    if let Some(busy) = case.failing().mean(metric::CPU_BUSY) {
+        say(
+            &mut sentence,
+            format_args!(", while the CPUs here were {:.0} % busy", busy * 100.0),
+        );
+    }
+    let series = case.series(metric::TRACE_SHARED_TIME);
+    let line = case
+        .over
+        .asked((&series, "time with it in each request", "ms"), |view| {
+            Some(callee(&routes(view), case.subject)?.each_ms)
+        });
+    let request = case
+        .over
+        .asked((metric::TRACE_TIME, "time of each request", "ms"), |view| {
+            Some(callee(&routes(view), case.subject)?.request_ms)
+        });
+    Words::new(format!("{component}, which {caller} waits for"), sentence)
+        .with(line)
+        .with(request)
+        .advising(format!(
+            "see what limits {component}: watch it too. Here: keep its answers for a while, ask for several at once or side by \
+             side, and give each call a time-out that fits into the request's"
+        ))
+}
+
+fn calls_of(calls: f64) -> String {
+    match times(calls).as_str() {
+        "1" => "1 call".to_owned(),
+        many => format!("{many} calls"),
+    }
+}
+
+/// A number of calls: whole ones without a fraction.
+fn times(calls: f64) -> String {
+    if calls < 10.0 && (calls - calls.round()).abs() > 0.05 {
+        format!("{calls:.1}")
+    } else {
+        format!("{calls:.0}")
+    }
+}
+
+/// J10: another service refuses calls for now.
+pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
+    let routes = routes(view);
+    let signs = callees(&routes).into_iter().filter_map(|subject| {
+        let called = callee(&routes, &subject)?;
+        let share = called.too_many + called.unavailable;
+        Some(Sign {
+            subject,
+            magnitude: share,
+            present: share > REFUSED,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn refused_words(case: &Case<'_>) -> Words {
+    let component = label(case.subject, "component").unwrap_or("?");
+    let caller = service(label(case.subject, "service").unwrap_or_default());
+    let called = callee(&routes(case.failing()), case.subject).unwrap_or_default();
+    let is_quota = called.too_many > REFUSED;
+    let status = if is_quota { "429" } else { "503" };
+    let share = if is_quota {
+        called.too_many
+    } else {
+        called.unavailable
+    };
+    let limit = if is_quota {
+        format!("the rate that {component} allows")
+    } else {
+        format!("{component}, which is not available at times")
+    };
+    let sentence = format!(
+        "{component} answered {status} to {:.0} % of the calls of {caller}, {} in each request",
+        share * 100.0,
+        times(called.calls)
+    );
+    let series = case.series(metric::TRACE_REFUSED);
+    let line = case
+        .over
+        .asked((&series, "share of the calls refused", "1"), |view| {
+            let called = callee(&routes(view), case.subject)?;
+            Some(called.too_many + called.unavailable)
+        });
+    let remedy = if is_quota {
+        format!(
+            "ask {component} for a higher quota, keep its answers for a while, ask for several at once, and wait as its \
+             `Retry-After` says, with a limit on what is tried again"
+        )
+    } else {
+        format!(
+            "see what limits {component}: watch it too; try again only a limited share of the calls, each after a pause"
+        )
+    };
+    Words::new(limit, sentence)
+        .with(bounded(line, Some(REFUSED)))
+        .advising(remedy)
+        .doubtful_if(!is_quota)
+}
+
+/// J7: connections to a database are waited for, and most of the time that they are held another service is waited for.
+pub(super) fn held(view: &View<'_>) -> Vec<Sign> {
+    let signs = routes(view).into_iter().map(|route| {
+        let connecting = share_of(&route, "connecting");
+        Sign {
+            magnitude: connecting * route.each_ms,
+            present: connecting > CONNECTING && route.held_remote_ms > MOSTLY * route.held_ms,
+            subject: metric::series(
+                "",
+                &[
+                    ("at", &route.at),
+                    ("service", &route.service),
+                    ("route", &route.route),
+                ],
+            ),
+        }
+    });
+    signs.collect()
+}
+
+pub(super) fn held_words(case: &Case<'_>) -> Words {
+    let all = routes(case.failing());
+    let Some(route) = route_of(&all, case.subject) else {
+        return Words::new("connections that are held", String::new());
+    };
+    let mut remote = route
+        .parts
+        .iter()
+        .filter(|part| matches!(part.kind.as_str(), "http" | "rpc" | "messaging"));
+    let remote = remote.next().map_or("another service", PartUse::name);
+    let wait = |view: &View<'_>| {
+        let routes = routes(view);
+        let route = route_of(&routes, case.subject)?;
+        Some(share_of(route, "connecting") * route.each_ms)
+    };
+    let hold = |view: &View<'_>| {
+        let routes = routes(view);
+        Some(route_of(&routes, case.subject)?.held_ms)
+    };
+    let sentence = format!(
+        "each {} waited {:.0} ms for a connection to the database; one that it has stays in a transaction for {:.0} ms, and {:.0} \
+         ms of these it waits for {remote}",
+        route.route,
+        wait(case.failing()).unwrap_or(0.0),
+        route.held_ms,
+        route.held_remote_ms
+    );
+    let time = case.series(metric::TRACE_OWN_TIME);
+    let waited = (time.as_str(), "wait for a connection in each request", "ms");
+    let series = case.series(metric::TRACE_HELD);
+    let held = (
+        series.as_str(),
+        "time in a transaction in each request",
+        "ms",
+    );
+    Words::new(
+        format!(
+            "connections to the database that are held during calls of {remote} ({})",
+            place(case.subject)
+        ),
+        sentence,
+    )
+    .with(case.over.asked(waited, wait))
+    .with(case.over.asked(held, hold))
+    .advising(format!(
+        "call {remote} before the transaction begins or after it has ended; then the same connections carry more requests"
+    ))
+}

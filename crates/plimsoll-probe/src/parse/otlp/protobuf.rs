@@ -1,0 +1,256 @@
+//! The protobuf of `opentelemetry/proto/trace/v1/trace.proto`, as far as it is kept.
+
+use std::sync::Arc;
+
+use super::{
+    Malformed, SPAN_ID_LEN, STATUS_ERROR, Span, SpanKind, TRACE_ID_LEN, is_wanted, push, shortened,
+};
+
+/// Longest number of variable length, bytes.
+const VARINT_LEN_MAX: usize = 10;
+
+/// The value of a field.
+#[derive(Clone, Copy, Debug)]
+enum Value<'a> {
+    Number(u64),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Value<'a> {
+    /// What is a text, bytes or a message.
+    fn bytes(self, what: &str) -> Result<&'a [u8], Malformed> {
+        match self {
+            Self::Bytes(bytes) => Ok(bytes),
+            Self::Number(_) => Err(Malformed::new(format!(
+                "{what} is a number and no bytes: this is no ExportTraceServiceRequest"
+            ))),
+        }
+    }
+
+    fn number(self, what: &str) -> Result<u64, Malformed> {
+        match self {
+            Self::Number(number) => Ok(number),
+            Self::Bytes(_) => Err(Malformed::new(format!(
+                "{what} is no number: this is no ExportTraceServiceRequest"
+            ))),
+        }
+    }
+}
+
+/// The fields of a message, one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Fields<'a> {
+    rest: &'a [u8],
+    /// Its name, for faults.
+    of: &'static str,
+}
+
+impl<'a> Fields<'a> {
+    fn new(rest: &'a [u8], of: &'static str) -> Self {
+        Self { rest, of }
+    }
+
+    fn fault(&self, why: &str) -> Malformed {
+        let left = self.rest.len();
+        Malformed::new(format!("{why}, {left} bytes before the end of {}", self.of))
+    }
+
+    fn varint(&mut self) -> Result<u64, Malformed> {
+        let (mut number, mut shift) = (0_u64, 0_u32);
+        for (index, &byte) in self.rest.iter().take(VARINT_LEN_MAX).enumerate() {
+            // Of the tenth byte one bit is left; the others fall off.
+            number |= u64::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte & 0x80 == 0 {
+                self.rest = &self.rest[index + 1..];
+                return Ok(number);
+            }
+        }
+        Err(self.fault("a number does not end"))
+    }
+
+    fn take(&mut self, len: u64) -> Result<&'a [u8], Malformed> {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        let Some((taken, rest)) = self.rest.split_at_checked(len) else {
+            return Err(self.fault("a field is longer than what is left"));
+        };
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn fixed<const LEN: usize>(&mut self) -> Result<u64, Malformed> {
+        let taken = self.take(LEN as u64)?;
+        let folded = taken
+            .iter()
+            .rev()
+            .fold(0_u64, |sum, &byte| (sum << 8) | u64::from(byte));
+        Ok(folded)
+    }
+
+    /// Number and value of the next field.
+    fn next(&mut self) -> Result<Option<(u64, Value<'a>)>, Malformed> {
+        if self.rest.is_empty() {
+            return Ok(None);
+        }
+        let tag = self.varint()?;
+        let value = match tag & 7 {
+            0 => Value::Number(self.varint()?),
+            1 => Value::Number(self.fixed::<8>()?),
+            2 => {
+                let len = self.varint()?;
+                Value::Bytes(self.take(len)?)
+            }
+            5 => Value::Number(self.fixed::<4>()?),
+            _ => return Err(self.fault("a field is of a type that is not used")),
+        };
+        match tag >> 3 {
+            0 => Err(self.fault("a field has the number 0")),
+            number => Ok(Some((number, value))),
+        }
+    }
+}
+
+/// Reads a message of spans.
+///
+/// # Errors
+/// When the bytes break the format, with the reason.
+pub fn from_protobuf(bytes: &[u8]) -> Result<Vec<Span>, Malformed> {
+    let mut spans = Vec::new();
+    let mut fields = Fields::new(bytes, "the message");
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            resource_spans(value.bytes("resource_spans")?, &mut spans)?;
+        }
+    }
+    Ok(spans)
+}
+
+/// Spans of one resource, which is a service.
+fn resource_spans(bytes: &[u8], spans: &mut Vec<Span>) -> Result<(), Malformed> {
+    let all = Fields::new(bytes, "resource_spans");
+    let mut service: Arc<str> = Arc::from("");
+    let mut fields = all;
+    while let Some((number, value)) = fields.next()? {
+        if number == 1 {
+            let resource = value.bytes("resource")?;
+            service = self::service(resource)?.unwrap_or(service);
+        }
+    }
+    let mut fields = all;
+    while let Some((number, value)) = fields.next()? {
+        if number != 2 {
+            continue;
+        }
+        let mut scope = Fields::new(value.bytes("scope_spans")?, "scope_spans");
+        while let Some((number, value)) = scope.next()? {
+            if number == 2 {
+                push(spans, span(value.bytes("a span")?, &service)?)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What a resource calls its service.
+fn service(bytes: &[u8]) -> Result<Option<Arc<str>>, Malformed> {
+    let mut fields = Fields::new(bytes, "resource");
+    while let Some((number, value)) = fields.next()? {
+        if number != 1 {
+            continue;
+        }
+        let (name, value) = attribute(value.bytes("an attribute")?)?;
+        if name == b"service.name" {
+            return Ok(text_of(value)?.map(Arc::from));
+        }
+    }
+    Ok(None)
+}
+
+/// An attribute's name, and its value as it stands there.
+fn attribute(bytes: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let (mut name, mut value) = (&b""[..], &b""[..]);
+    let mut fields = Fields::new(bytes, "an attribute");
+    while let Some((number, field)) = fields.next()? {
+        match number {
+            1 => name = field.bytes("an attribute's key")?,
+            2 => value = field.bytes("an attribute's value")?,
+            _ => {}
+        }
+    }
+    Ok((name, value))
+}
+
+/// A value that is a text or a whole number, as text.
+fn text_of(value: &[u8]) -> Result<Option<String>, Malformed> {
+    let mut fields = Fields::new(value, "an attribute's value");
+    while let Some((number, field)) = fields.next()? {
+        match number {
+            1 => {
+                let text = String::from_utf8_lossy(field.bytes("a text")?);
+                return Ok(Some(shortened(&text)));
+            }
+            3 => return Ok(Some(field.number("a whole number")?.to_string())),
+            _ => {}
+        }
+    }
+    Ok(None)
+}
+
+fn span(bytes: &[u8], service: &Arc<str>) -> Result<Span, Malformed> {
+    let mut span = Span::new(Arc::clone(service));
+    let mut fields = Fields::new(bytes, "a span");
+    while let Some((number, value)) = fields.next()? {
+        match number {
+            1 => span.trace = id(value.bytes("trace_id")?, TRACE_ID_LEN, "trace_id")?,
+            2 => span.id = short_id(value.bytes("span_id")?, "span_id")?,
+            4 => {
+                let parent = value.bytes("parent_span_id")?;
+                if !parent.is_empty() {
+                    span.parent = short_id(parent, "parent_span_id")?;
+                }
+            }
+            5 => span.name = shortened(&String::from_utf8_lossy(value.bytes("a span's name")?)),
+            6 => span.kind = SpanKind::numbered(value.number("kind")?),
+            7 => span.start_ns = value.number("start_time_unix_nano")?,
+            8 => span.end_ns = value.number("end_time_unix_nano")?,
+            9 => {
+                let (name, value) = attribute(value.bytes("attributes")?)?;
+                let name = str::from_utf8(name).unwrap_or_default();
+                if is_wanted(name)
+                    && let Some(value) = text_of(value)?
+                {
+                    span.put(name, value);
+                }
+            }
+            15 => {
+                let mut status = Fields::new(value.bytes("status")?, "a status");
+                while let Some((number, value)) = status.next()? {
+                    if number == 3 {
+                        span.is_error = value.number("a status' code")? == STATUS_ERROR;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    span.finished()
+}
+
+fn short_id(bytes: &[u8], what: &str) -> Result<u64, Malformed> {
+    let id = id(bytes, SPAN_ID_LEN, what)?;
+    Ok(u64::try_from(id).unwrap_or(0))
+}
+
+/// An id of so many bytes, the highest first.
+fn id(bytes: &[u8], len: usize, what: &str) -> Result<u128, Malformed> {
+    if bytes.len() != len {
+        let have = bytes.len();
+        return Err(Malformed::new(format!(
+            "{what} has {have} bytes: it must have {len}"
+        )));
+    }
+    let folded = bytes
+        .iter()
+        .fold(0_u128, |sum, &byte| (sum << 8) | u128::from(byte));
+    Ok(folded)
+}

@@ -1,0 +1,175 @@
+//! Both encodings, written by the code that is generated from the published schema.
+
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Said;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::{
+    ResourceSpans, ScopeSpans, Span as Written, Status, span::Event,
+};
+use proptest::prelude::*;
+use prost::Message as _;
+
+use super::*;
+
+fn attribute(key: &str, value: Said) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+        ..KeyValue::default()
+    }
+}
+
+fn text(key: &str, value: &str) -> KeyValue {
+    attribute(key, Said::StringValue(value.to_owned()))
+}
+
+fn message() -> ExportTraceServiceRequest {
+    let list = Said::ArrayValue(ArrayValue {
+        values: vec![AnyValue {
+            value: Some(Said::DoubleValue(1.5)),
+        }],
+    });
+    let span = Written {
+        trace_id: (1..=16).collect(),
+        span_id: vec![0xff; 8],
+        parent_span_id: vec![0, 0, 0, 0, 0, 0, 1, 2],
+        flags: 0x101,
+        name: "SELECT orders".to_owned(),
+        kind: 3,
+        start_time_unix_nano: 1_700_000_000_000_000_000,
+        end_time_unix_nano: 1_700_000_000_001_000_000,
+        attributes: vec![
+            text("db.system", "postgresql"),
+            attribute("net.peer.port", Said::IntValue(5432)),
+            attribute("tags", list),
+            text("db.statement", "SELECT 1"),
+        ],
+        events: vec![Event {
+            name: "exception".to_owned(),
+            attributes: vec![text("db.statement", "not this")],
+            ..Event::default()
+        }],
+        status: Some(Status {
+            message: "no".to_owned(),
+            code: 2,
+        }),
+        ..Written::default()
+    };
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans {
+            resource: Some(Resource {
+                attributes: vec![text("host.name", "a"), text("service.name", "shop")],
+                ..Resource::default()
+            }),
+            scope_spans: vec![ScopeSpans {
+                spans: vec![span],
+                schema_url: "https://opentelemetry.io/schemas/1.27.0".to_owned(),
+                ..ScopeSpans::default()
+            }],
+            ..ResourceSpans::default()
+        }],
+    }
+}
+
+#[test]
+fn both_encodings_tell_the_same() {
+    let right = Span {
+        service: Arc::from("shop"),
+        trace: 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10,
+        id: u64::MAX,
+        parent: 0x102,
+        kind: SpanKind::Client,
+        name: "SELECT orders".to_owned(),
+        start_ns: 1_700_000_000_000_000_000,
+        end_ns: 1_700_000_000_001_000_000,
+        is_error: true,
+        attributes: vec![
+            ("db.system", "postgresql".to_owned()),
+            ("net.peer.port", "5432".to_owned()),
+            ("db.statement", "SELECT 1".to_owned()),
+        ],
+    };
+    let message = message();
+    let spans = from_protobuf(&message.encode_to_vec()).unwrap();
+    assert_eq!(spans, [right.clone()]);
+    let spans = from_json(&serde_json::to_vec(&message).unwrap()).unwrap();
+    assert_eq!(spans, [right]);
+    assert_eq!(from_protobuf(&[]), Ok(Vec::new()));
+    assert_eq!(from_json(b"{}"), Ok(Vec::new()));
+}
+
+#[test]
+fn the_reason_is_said() {
+    let mut short = message();
+    short.resource_spans[0].scope_spans[0].spans[0].trace_id = vec![1, 2, 3];
+    let bytes = short.encode_to_vec();
+    let cut = &message().encode_to_vec()[..40];
+    for (fault, says) in [
+        (
+            from_protobuf(&bytes),
+            "trace_id has 3 bytes: it must have 16",
+        ),
+        (from_protobuf(cut), "longer than what is left"),
+        (
+            from_protobuf(b"GET / HTTP/1.1"),
+            "of a type that is not used",
+        ),
+        (from_protobuf(&[0x08, 0x01]), "resource_spans is a number"),
+        (from_json(b"{"), "this is no JSON"),
+        (from_json(b"[]"), "must hold `resourceSpans`"),
+        (
+            from_json(br#"{"resourceSpans":1}"#),
+            "`resourceSpans` is no list",
+        ),
+        (
+            from_json(br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0x12"}]}]}]}"#),
+            "`traceId` of a span must be 32 hexadecimal digits",
+        ),
+        (
+            from_json(br#"{"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}"#),
+            "`startTimeUnixNano` of a span is no number",
+        ),
+    ] {
+        let fault = fault.unwrap_err().to_string();
+        assert!(fault.contains(says), "`{says}` is not in `{fault}`");
+    }
+}
+
+#[test]
+fn there_are_limits() {
+    let mut many = message();
+    let spans = &mut many.resource_spans[0].scope_spans[0].spans;
+    spans[0].attributes = vec![text("db.statement", &"é".repeat(5000)); 100];
+    let span = &from_protobuf(&many.encode_to_vec()).unwrap()[0];
+    assert_eq!(span.attributes.len(), ATTRIBUTES_MAX);
+    assert_eq!(span.attributes[0].1.len(), TEXT_LEN_MAX);
+    let spans = &mut many.resource_spans[0].scope_spans[0].spans;
+    spans[0].attributes.clear();
+    *spans = vec![spans[0].clone(); SPANS_MAX + 1];
+    let fault = from_protobuf(&many.encode_to_vec()).unwrap_err();
+    assert!(
+        fault.to_string().contains("more than 20000 spans"),
+        "{fault}"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_are_too_strange(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let _ = (from_protobuf(&bytes), from_json(&bytes));
+    }
+
+    #[test]
+    fn a_message_may_be_broken_anywhere(at in 0_usize..400, with in any::<u8>()) {
+        let mut bytes = message().encode_to_vec();
+        let len = bytes.len();
+        bytes[at % len] = with;
+        let _ = from_protobuf(&bytes);
+        let _ = from_protobuf(&bytes[..at % len]);
+        let mut text = serde_json::to_vec(&message()).unwrap();
+        let len = text.len();
+        text[at % len] = with;
+        let _ = from_json(&text);
+    }
+}

@@ -1,0 +1,70 @@
+//! What requests spend their time on, as their spans tell.
+
+use maud::{Markup, html};
+use plimsoll_analysis::traces::{self, PartUse, RouteUse};
+
+use crate::number::{percent, short};
+use crate::report::Report;
+use crate::text::{printable, queries, route_name};
+
+/// A table of routes and their components; nothing where no spans came.
+pub(super) fn section(report: &Report<'_>) -> Markup {
+    let routes = traces::of(report.run);
+    if routes.is_empty() {
+        return html! {};
+    }
+    html! {
+        section aria-labelledby="traces-heading" {
+            h2 #traces-heading { "What requests spend their time on" }
+            p.lead {
+                "Of the requests that were traced during the whole run. A moment in which several calls ran is divided among \
+                 them, so that shares add up to the request's time; the time of a call is without what it called itself."
+            }
+            @for route in &routes { (one(route)) }
+        }
+    }
+}
+
+fn one(route: &RouteUse) -> Markup {
+    let name = route_name(route);
+    html! {
+        h3 { (printable(&name)) }
+        p {
+            (short(route.each_ms)) " ms each, " (percent(route.share)) " of the traced time, " (percent(route.failed)) " failed"
+            @if let Some(queries) = queries(route) { "; " (queries) }
+        }
+        div.scroll tabindex="0" role="region" aria-label=(format!("components of {name}")) {
+            table.evidence {
+                thead { tr {
+                    th scope="col" { "component" }
+                    th scope="col" { "share of the time" }
+                    th scope="col" { "calls per request" }
+                    th scope="col" { "ms per call" }
+                    th scope="col" { "failed" }
+                    th.text scope="col" { "what stands out" }
+                } }
+                tbody { @for part in &route.parts { (row(part)) } }
+            }
+        }
+        @for repeated in &route.repeated {
+            p { (short(repeated.calls)) " times in each request: " code { (printable(&repeated.statement)) } }
+        }
+    }
+}
+
+fn row(part: &PartUse) -> Markup {
+    html! {
+        tr {
+            th scope="row" { (printable(part.name())) small { (part.kind) } }
+            td { (percent(part.share)) }
+            td { (short(part.calls)) }
+            td { (short(part.each_ms)) }
+            td { (percent(part.failed)) }
+            td.text {
+                @for (status, share) in [("429", part.too_many), ("503", part.unavailable)] {
+                    @if share > 0.0 { p { (percent(share)) " answered " (status) } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Limits that only spans show, of a shop before PostgreSQL and the service that it asks for rates.
+
+use super::{Planted, Scene};
+use crate::port;
+use crate::program::databases::Postgres;
+use crate::program::traced::Traced;
+
+pub(super) const PLANTED: &[Planted] = &[
+    Planted {
+        name: "spans: one statement sixty times in each request",
+        rules: &["N+1"],
+        start: repeated,
+    },
+    Planted {
+        name: "spans: a service that answers four at once",
+        rules: &["J9"],
+        start: dependency,
+    },
+    Planted {
+        name: "spans: a service that allows 40 requests a second",
+        rules: &["J10"],
+        start: quota,
+    },
+    Planted {
+        name: "spans: 4 sessions, held during a call",
+        rules: &["J7"],
+        start: held,
+    },
+    Planted {
+        name: "healthy: spans",
+        rules: &[],
+        start: healthy,
+    },
+];
+
+/// The shop with so many sessions, asked in one way; the service it asks answers after so many milliseconds, so many at
+/// once, and so many each second.
+fn scene(way: &str, sessions: u32, rates: [u32; 3], loads: [&'static str; 2]) -> Scene {
+    let (database, otlp) = (Postgres::start(""), port::unused());
+    let [wait_ms, at_once, per_second] = rates;
+    let rates = Traced::rates(otlp, wait_ms, at_once, per_second);
+    let shop = Traced::shop(otlp, &database, sessions, rates.address);
+    Scene::new(shop.url(way), format!("otlp: {otlp}\n"), loads)
+        .holding(shop)
+        .holding(rates)
+        .holding(database)
+}
+
+/// Answers of the other service that no load here uses up.
+const PLENTY: u32 = 1_000_000;
+
+fn repeated() -> Scene {
+    scene("list", 8, [1, 1000, PLENTY], ["2/s:4s", "150/s:8s"])
+}
+
+fn dependency() -> Scene {
+    scene("prices", 8, [50, 4, PLENTY], ["20/s:4s", "160/s:8s"])
+}
+
+fn quota() -> Scene {
+    scene("prices", 8, [10, 1000, 40], ["20/s:4s", "120/s:8s"])
+}
+
+fn held() -> Scene {
+    scene("held", 4, [100, 1000, PLENTY], ["5/s:4s", "80/s:8s"])
+}
+
+fn healthy() -> Scene {
+    scene("orders", 20, [10, 1000, PLENTY], ["5/s:4s", "10/s:8s"])
+}

@@ -1,0 +1,106 @@
+//! A shop before PostgreSQL and the service that it asks for rates, both traced by OpenTelemetry's own kit for Node.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use super::databases::Postgres;
+use super::{Program, folder};
+use crate::port;
+
+/// A service that is traced.
+#[derive(Debug)]
+pub struct Traced {
+    /// The program.
+    pub program: Program,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+/// What the shop's statements ask for.
+const TABLES: &str = "CREATE TABLE orders (id int PRIMARY KEY, seen int); INSERT INTO orders VALUES (1, 0); \
+    CREATE TABLE items (id int PRIMARY KEY, name text); INSERT INTO items SELECT i, 'item ' || i FROM generate_series(1, 100) i";
+
+/// The folder of the program with its libraries, installed once from its lock file.
+fn installed() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let source = own.join("src/program/traced");
+        let folder = own.join("../../target/traced");
+        std::fs::create_dir_all(&folder).expect("there is room for a folder");
+        let lock = source.join("package-lock.json");
+        let lock = std::fs::read(lock).expect("the lock file is there");
+        let last = folder.join("node_modules/.package-lock.json");
+        let is_there = last.exists()
+            && std::fs::read(folder.join("package-lock.json")).is_ok_and(|have| have == lock);
+        for file in ["package.json", "package-lock.json", "server.cjs"] {
+            std::fs::copy(source.join(file), folder.join(file)).expect("files can be copied");
+        }
+        if !is_there {
+            let output = Command::new("npm")
+                .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"])
+                .current_dir(&folder)
+                .output()
+                .expect("npm is installed: apt-get install npm");
+            assert!(output.status.success(), "npm ci: {output:?}");
+        }
+        folder
+    })
+}
+
+impl Traced {
+    /// The service that is asked: it answers after so many milliseconds, so many at once, and 429 beyond so many requests a
+    /// second. It hands on its spans as JSON, with the conventions' older names.
+    #[must_use]
+    pub fn rates(otlp: SocketAddr, wait_ms: u32, at_once: u32, per_second: u32) -> Self {
+        let words = [
+            format!("WAIT_MS={wait_ms}"),
+            format!("AT_ONCE={at_once}"),
+            format!("PER_SECOND={per_second}"),
+        ];
+        let [wait, at_once, rate] = words.each_ref().map(String::as_str);
+        Self::start(otlp, &["ROLE=rates", "ENCODING=http", wait, at_once, rate])
+    }
+
+    /// The shop, with so many sessions in the database, in which its tables are made. It hands on its spans as protobuf,
+    /// with the conventions' names of today.
+    #[must_use]
+    pub fn shop(otlp: SocketAddr, database: &Postgres, sessions: u32, rates: SocketAddr) -> Self {
+        database.say(TABLES);
+        let words = [
+            format!("DATABASE={}", database.url()),
+            format!("SESSIONS={sessions}"),
+            format!("RATES={rates}"),
+        ];
+        let [database, sessions, rates] = words.each_ref().map(String::as_str);
+        let names = "OTEL_SEMCONV_STABILITY_OPT_IN=http,database";
+        let role = "ROLE=shop";
+        Self::start(
+            otlp,
+            &[role, "ENCODING=proto", names, database, sessions, rates],
+        )
+    }
+
+    fn start(otlp: SocketAddr, words: &[&str]) -> Self {
+        let address = port::unused();
+        let (otlp, port) = (format!("OTLP={otlp}"), format!("PORT={}", address.port()));
+        let server = installed().join("server.cjs").display().to_string();
+        let command: Vec<&str> = ["env", &otlp, &port]
+            .into_iter()
+            .chain(words.iter().copied())
+            .chain(["node", &server])
+            .collect();
+        Self {
+            program: Program::start(folder(), &command, "listening"),
+            address,
+        }
+    }
+
+    /// Where requests of one way go.
+    #[must_use]
+    pub fn url(&self, way: &str) -> String {
+        format!("http://{}/{way}", self.address)
+    }
+}
