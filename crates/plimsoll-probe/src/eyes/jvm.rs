@@ -52,6 +52,7 @@ struct Totals {
     count: u64,
     time: u64,
     last: u64,
+    ended: u64,
 }
 
 /// What was seen of the process.
@@ -123,6 +124,7 @@ impl Jvm {
             own.count = own.count.saturating_add(one.count);
             own.time = own.time.saturating_add(one.time);
             own.last = own.last.max(one.last);
+            own.ended = own.ended.max(one.ended);
         }
         let mut longest = (!self.before.is_empty()).then_some(0.0);
         for (kind, own) in &totals {
@@ -137,12 +139,14 @@ impl Jvm {
                 let mean = own.time.saturating_sub(before.time) / count;
                 let pause = mean.max(own.last) as f64 * told.tick_s;
                 longest = longest.map(|longest: f64| longest.max(pause));
-                if *kind == "full" {
-                    self.old_after = told.old_used;
-                }
             }
         }
         figures.level(metric::JVM_GC_PAUSE, &[], longest);
+        // What is used is counted at the end of each collection: after a small one it is more than has to be kept.
+        let ended = |kind: &str| totals.get(kind).map_or(0, |own| own.ended);
+        if ended("full") > ended("young") {
+            self.old_after = told.old_used;
+        }
         self.before = totals;
     }
 }

@@ -20,7 +20,7 @@ const WITHOUT: [&str; 5] = [
     "tcmalloc",
     "logicalSessionRecordCache",
 ];
-/// Codes of those who may not ask: Unauthorized, AuthenticationFailed, and that a login is needed first.
+/// Codes of those who may not ask: `Unauthorized`, `AuthenticationFailed`, and that a login is needed first.
 const DENIED: [&str; 3] = ["13", "18", "12"];
 /// Messages of a login: two, and an empty one where the server wants to have the last word.
 const LOGIN_MESSAGES_MAX: usize = 4;

@@ -20,6 +20,8 @@ pub struct Collector {
     pub time: u64,
     /// The last of these pauses, ticks; 0 where it is not told.
     pub last: u64,
+    /// When that ended, ticks; 0 where it is not told.
+    pub ended: u64,
 }
 
 /// A pool of threads that carry out requests.
@@ -73,6 +75,7 @@ pub fn of_counters(counters: &Counters) -> Option<Jvm> {
             count: number(&own("invocations"))?,
             time: number(&own("time"))?,
             last,
+            ended: number(&own("lastExitTime")).unwrap_or(0),
         })
     });
     let began = number("sun.rt.createVmBeginTime").unwrap_or_default();
@@ -163,6 +166,7 @@ pub fn of_jolokia(answers: &[String]) -> Option<Jvm> {
                 count,
                 time,
                 last: 0,
+                ended: 0,
             });
         }
     }

@@ -6,7 +6,7 @@ use crate::program::runtimes::Puma;
 
 pub(super) const PLANTED: &[Planted] = &[
     Planted {
-        name: "JVM: a heap of 48 MB for requests that make objects",
+        name: "JVM: a heap of 64 MB for requests that make objects",
         rules: &["J3", "J4"],
         start: jvm_collector,
     },
@@ -59,8 +59,8 @@ fn jvm(options: &[&str], threads: u32, work: &str, loads: [&'static str; 2]) -> 
 }
 
 fn jvm_collector() -> Scene {
-    let options = ["-Xmx48m", "-XX:+UseSerialGC"];
-    jvm(&options, 16, "collect 1024", ["4/s:4s", "300/s:8s"])
+    let options = ["-Xmx64m", "-XX:+UseSerialGC"];
+    jvm(&options, 6, "collect 1024", ["4/s:4s", "500/s:8s"])
 }
 
 fn jvm_leak() -> Scene {
