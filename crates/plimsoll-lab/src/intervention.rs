@@ -46,6 +46,15 @@ pub enum Change {
         /// Soft and hard limit meanwhile.
         to: (u64, u64),
     },
+    /// A setting of the kernel, for the whole machine.
+    Kernel {
+        /// Which, as `sysctl` has it.
+        name: String,
+        /// Its value before.
+        from: String,
+        /// Its value meanwhile.
+        to: String,
+    },
     /// Commands of the user's, each a program with its arguments.
     Commands {
         /// What relaxes the limit.
@@ -67,6 +76,9 @@ impl fmt::Display for Change {
                 "the limit of open files of process {pid} raised from {} to {}",
                 from.0, to.0
             ),
+            Self::Kernel { name, from, to } => {
+                write!(f, "{name} of this machine raised from {from} to {to}")
+            }
             Self::Commands { relax, .. } => write!(f, "`{}` carried out", relax.join(" ")),
         }
     }
@@ -116,6 +128,7 @@ impl Change {
             Self::OpenFiles { pid, from, .. } => {
                 format!("`prlimit --pid {pid} --nofile={}:{}`", from.0, from.1)
             }
+            Self::Kernel { name, from, .. } => format!("`sysctl -w {name}=\"{from}\"`"),
             Self::Commands { undo, .. } => format!("`{}`", undo.join(" ")),
         }
     }
@@ -126,6 +139,7 @@ impl Change {
             Self::OpenFiles {
                 pid, started, to, ..
             } => set_open_files(*pid, *started, *to)?,
+            Self::Kernel { name, to, .. } => hands::set_kernel_setting(name, to)?,
             Self::Commands { relax, .. } => command::run(relax, &access.environment)?,
         }
         Ok(())
@@ -147,6 +161,7 @@ impl Change {
                         set_open_files(*pid, *started, *from)?;
                     }
                 }
+                Self::Kernel { name, from, .. } => hands::set_kernel_setting(name, from)?,
                 Self::Commands { undo, .. } => command::run(undo, &access.environment)?,
             }
             Ok(())

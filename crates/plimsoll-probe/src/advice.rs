@@ -1,5 +1,6 @@
 //! What on this host will bind first, without any load: current value, advised value, and why.
 
+mod chains;
 mod parts;
 
 use plimsoll_model::metric;
@@ -111,6 +112,7 @@ pub fn check_for(plan: &ProbePlan, users: u64) -> (Vec<Advice>, Vec<String>) {
         one.ok &= one.binds_at.is_none_or(|count| count >= users);
     }
     advice.extend(parts::advice(&readings, files, users));
+    advice.extend(chains::advice(&readings, files));
     (in_order(advice), probe.take_told())
 }
 

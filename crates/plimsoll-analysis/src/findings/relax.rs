@@ -37,7 +37,20 @@ pub enum Relaxation {
         /// The limit that relaxes it.
         to: f64,
     },
+    /// A setting of the kernel, which holds for the whole machine.
+    Kernel {
+        /// Its name, as `sysctl` has it.
+        name: &'static str,
+    },
 }
+
+/// Rules whose limit is a setting of the kernel that counts at once, for what listens already too.
+const OF_THE_KERNEL: [(&str, &str); 4] = [
+    ("N3", "net.ipv4.tcp_max_syn_backlog"),
+    ("N6", "net.netfilter.nf_conntrack_max"),
+    ("N7", "net.core.netdev_max_backlog"),
+    ("N12", "net.ipv4.ip_local_port_range"),
+];
 
 /// What a setting takes when it is raised.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,11 +102,23 @@ fn of(readings: &SeriesTable, failing: Span, finding: &Finding) -> Option<Relaxa
     match finding.rule.as_str() {
         "F1" => descriptors(readings, failing),
         "H1" | "H7" => sessions(readings, finding, failing),
+        // The ring of a network card is none of the kernel's.
+        "N7" if !is_backlog(finding) => None,
+        rule if OF_THE_KERNEL.iter().any(|known| known.0 == rule) => {
+            let mut known = OF_THE_KERNEL.into_iter();
+            let (_, name) = known.find(|known| known.0 == rule)?;
+            Some(Relaxation::Kernel { name })
+        }
         rule => {
             let row = ROWS.iter().find(|row| row.rule == rule)?;
             setting(readings, finding, row, failing)
         }
     }
+}
+
+fn is_backlog(finding: &Finding) -> bool {
+    let mut series = finding.evidence.iter().map(|line| line.series.as_str());
+    series.any(|series| series == metric::SOFTNET_DROPPED)
 }
 
 /// The highest value of a series in a stretch.
@@ -265,7 +290,20 @@ mod tests {
             Relaxation::Descriptors { pid, comm, now, to } => {
                 Some((format!("{pid} {comm}"), now, to))
             }
+            Relaxation::Kernel { name } => Some((name.to_owned(), 0.0, 0.0)),
         }
+    }
+
+    #[test]
+    fn settings_of_the_kernel() {
+        let of =
+            |rule: &str, series: &str| lever(rule, &[series.to_owned()], &[]).map(|lever| lever.0);
+        let conntrack = of("N6", metric::CONNTRACK_USED);
+        assert_eq!(conntrack.as_deref(), Some("net.netfilter.nf_conntrack_max"));
+        let backlog = of("N7", metric::SOFTNET_DROPPED);
+        assert_eq!(backlog.as_deref(), Some("net.core.netdev_max_backlog"));
+        assert_eq!(of("N7", metric::NETWORK_DROPPED), None);
+        assert_eq!(of("N1", metric::LISTEN_OVERFLOWS), None);
     }
 
     fn set(name: &str) -> String {

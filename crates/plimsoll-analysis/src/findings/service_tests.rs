@@ -346,6 +346,21 @@ fn a_server_that_is_new_and_slow() {
 }
 
 #[test]
+fn a_proxy_without_sockets_of_its_own() {
+    let of = |class| series(metric::LOG_FAILURES, &[("at", AT), ("class", class)]);
+    let healthy = vec![
+        (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
+        (of("PC"), 0.0),
+        (of("RC"), 0.0),
+    ];
+    assert_eq!(found_in(&healthy, &[]), []);
+    let found = found_in(&healthy, &[(of("PC"), 2.0)]);
+    assert_eq!(rules(&found), [("H8", None)], "{found:#?}");
+    let says = "HAProxy had no socket, port or memory left (PC, RC), 120 times a minute";
+    assert!(found[0].sentence.contains(says), "{found:#?}");
+}
+
+#[test]
 fn a_command_that_holds_redis() {
     let of = |metric| series(metric, &[("at", AT), ("command", "keys")]);
     let healthy = vec![

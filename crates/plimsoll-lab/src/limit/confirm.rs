@@ -138,6 +138,16 @@ fn change_for(run: &Run, finding: &Finding, access: &Access) -> Result<Change, S
                 to: (soft, soft.max(now.hard)),
             })
         }
+        Relaxation::Kernel { name } => {
+            let value = hands::kernel_setting(name);
+            let (from, to) =
+                value.map_err(|error| format!("not tried: {error}; or {by_command}"))?;
+            Ok(Change::Kernel {
+                name: name.to_owned(),
+                from,
+                to,
+            })
+        }
     }
 }
 

@@ -1,26 +1,34 @@
 //! One case for each limit, and a healthy run.
 
-use plimsoll_model::finding::Certainty;
+use plimsoll_lab::intervention::{Access, Change, Changed};
+use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric::{self, series};
+use plimsoll_probe::hands;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::cgroup::Cgroup;
+use crate::mounted::Mounted;
 use crate::namespace::Namespace;
 use crate::scene::{Offered, Setup, Strained, play};
 use crate::strain;
 
 /// Every case with its name.
-pub(crate) const ALL: [(&str, fn()); 11] = [
+pub(crate) const ALL: [(&str, fn()); 16] = [
     ("healthy_run_is_silent", healthy),
     ("g1_generator_cpu", generator_cpu),
     ("g2_generator_ports", generator_ports),
     ("n1_accept_backlog", accept_backlog),
+    ("n4_packets_lost", packets_lost),
+    ("n11_time_wait", time_wait),
     ("n12_upstream_ports", upstream_ports),
+    ("settings_of_the_kernel_are_put_back", kernel_setting),
     ("c1_cpu", cpu),
     ("c2_cgroup_quota", quota),
     ("c3_one_thread", one_thread),
     ("m2_memory_limit", memory_limit),
+    ("d4_full_file_system", full_file_system),
     ("f1_descriptors", descriptors),
+    ("f2_threads", threads),
     // Last: who is not root cannot raise the limit again.
     ("g3_generator_descriptors", generator_descriptors),
 ];
@@ -35,16 +43,26 @@ fn healthy() {
     let mut process = Strained::start(&Setup::default());
     let seen = play(&mut process, &Offered::default());
     if seen.is_disturbed() || seen.strained(metric::CPU_BUSY) > 0.5 {
-        // Other work may use up the CPUs, and make the generator late; nothing else may be found.
-        let of_the_cpu = ["C1", "G1"];
-        let others = seen
-            .findings
-            .iter()
-            .filter(|found| !of_the_cpu.contains(&found.rule.as_str()));
-        assert_eq!(others.count(), 0, "{:#?}", seen.findings);
+        // Other work may use up the CPUs, memory and disks, and make the generator late; nothing else may be found.
+        let of_others = ["C1", "G1", "M1", "M3", "D1", "D2", "D3"];
+        assert_eq!(
+            without(&seen.findings, &of_others),
+            0,
+            "{:#?}",
+            seen.findings
+        );
     } else {
-        assert_eq!(seen.findings, []);
+        assert_eq!(without(&seen.findings, &[]), 0, "{:#?}", seen.findings);
     }
+}
+
+/// Findings beside these rules, and beside what the hypervisor takes.
+fn without(findings: &[Finding], rules: &[&str]) -> usize {
+    let others = findings.iter().filter(|found| {
+        let rule = found.rule.as_str();
+        rule != "C4" && !rules.contains(&rule)
+    });
+    others.count()
 }
 
 fn generator_cpu() {
@@ -139,6 +157,43 @@ fn accept_backlog() {
     assert!(queue > 4.0, "the queue was seen to be full: {queue}");
 }
 
+fn packets_lost() {
+    let inside = Namespace::enter(32_768, 60_999);
+    let Some(_inside) = inside.and_then(|inside| inside.with_narrow_loopback(160)) else {
+        return;
+    };
+    let mut process = Strained::start(&Setup::default());
+    let offered = Offered {
+        rate: 150.0,
+        ..Offered::default()
+    };
+    let seen = play(&mut process, &offered);
+    let found = seen.finding("N4");
+    assert!(
+        found.sentence.contains("packets are lost on their way"),
+        "{found:#?}"
+    );
+    assert_eq!(found.consequence_of, None, "{:#?}", seen.findings);
+}
+
+fn time_wait() {
+    let Some(inside) = Namespace::enter(32_768, 60_999) else {
+        return;
+    };
+    let _inside = inside.with_time_wait(20);
+    let mut process = Strained::start(&Setup::default());
+    let offered = Offered {
+        rate: 200.0,
+        per_connection: 1,
+        ..Offered::default()
+    };
+    let seen = play(&mut process, &offered);
+    let found = seen.finding("N11");
+    assert!(found.sentence.contains("(it takes 20)"), "{found:#?}");
+    // It refuses nobody, so it is never sure.
+    assert_eq!(found.certainty, Certainty::Possible);
+}
+
 fn upstream_ports() {
     let Some(_inside) = Namespace::enter(40_000, 40_199) else {
         return;
@@ -159,6 +214,28 @@ fn upstream_ports() {
         "N12",
         "190 of 200 local ports were in use towards 127.0.0.1:15432",
     );
+}
+
+fn kernel_setting() {
+    let Some(_inside) = Namespace::enter(40_000, 40_049) else {
+        return;
+    };
+    let name = "net.ipv4.ip_local_port_range";
+    let (from, to) = hands::kernel_setting(name).expect("it is read");
+    assert_eq!((from.as_str(), to.as_str()), ("40000 40049", "10240 65535"));
+    let change = Change::Kernel {
+        name: name.to_owned(),
+        from,
+        to,
+    };
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let (access, journal) = (Access::default(), folder.path().join("a.undo"));
+    let now = || std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let is = |range: &str| now().is_ok_and(|now| now.split_whitespace().eq(range.split(' ')));
+    let changed = Changed::make(change, &access, &journal).expect("root may change it");
+    assert!(is("10240 65535") && journal.exists());
+    drop(changed);
+    assert!(is("40000 40049") && !journal.exists());
 }
 
 fn cpu() {
@@ -233,6 +310,39 @@ fn memory_limit() {
     let seen = play(&mut process, &Offered::default());
     seen.best_is("M2", "killed for want of memory; its limit is 48 MiB");
     assert_eq!(seen.finding("M2").certainty, Certainty::Explicit);
+    drop(process);
+}
+
+fn full_file_system() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let Some(mounted) = Mounted::small(folder.path()) else {
+        return;
+    };
+    let file = folder.path().join("data").display().to_string();
+    let mut process = Strained::start(&Setup {
+        strain: &["fill", &file],
+        ..Setup::default()
+    });
+    let seen = play(&mut process, &Offered::default());
+    drop(process);
+    drop(mounted);
+    let says = format!("the file system at {} was full", folder.path().display());
+    seen.best_is("D4", &says);
+    assert_eq!(seen.finding("D4").certainty, Certainty::Explicit);
+}
+
+fn threads() {
+    let Some(cgroup) = Cgroup::few_threads() else {
+        return;
+    };
+    let mut process = Strained::start(&Setup {
+        strain: &["threads"],
+        ..Setup::default()
+    });
+    cgroup.take(process.pid());
+    let seen = play(&mut process, &Offered::default());
+    seen.best_is("F2", "of at most 24 processes and threads");
+    assert_eq!(seen.finding("F2").certainty, Certainty::Explicit);
     drop(process);
 }
 

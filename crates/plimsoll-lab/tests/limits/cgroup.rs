@@ -30,6 +30,12 @@ impl Cgroup {
         )
     }
 
+    /// A cgroup of 24 processes and threads; `None`, said loudly, where none can be made.
+    pub(crate) fn few_threads() -> Option<Self> {
+        let limit = [("pids.max", "24")];
+        Self::make("pids", &limit, &limit)
+    }
+
     fn make(controller: &str, v1: &[(&str, &str)], v2: &[(&str, &str)]) -> Option<Self> {
         let name = format!("plimsoll-{}-{controller}", std::process::id());
         let root = Path::new("/sys/fs/cgroup");

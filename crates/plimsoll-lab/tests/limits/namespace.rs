@@ -36,6 +36,32 @@ impl Namespace {
     }
 }
 
+impl Namespace {
+    /// Bounds the sockets that it keeps in `TIME_WAIT`.
+    pub(crate) fn with_time_wait(self, most: u32) -> Self {
+        let path = "/proc/sys/net/ipv4/tcp_max_tw_buckets";
+        std::fs::write(path, most.to_string())
+            .expect("the table of a namespace of one's own may be set");
+        self
+    }
+
+    /// Lets its loopback carry so many kbit/s, and lose what comes faster; `None`, said loudly, where that cannot be.
+    pub(crate) fn with_narrow_loopback(self, kilobits: u32) -> Option<Self> {
+        let rate = format!("{kilobits}kbit");
+        let shaped = Command::new("tc")
+            .args(["qdisc", "add", "dev", "lo", "root", "tbf", "rate", &rate])
+            .args(["burst", "3000", "limit", "4000"])
+            .status()
+            .is_ok_and(|status| status.success());
+        if !shaped {
+            println!(
+                "NOT TRIED: loopback cannot be narrowed here; needs the command tc and the kernel's tbf"
+            );
+        }
+        shaped.then_some(self)
+    }
+}
+
 impl Drop for Namespace {
     fn drop(&mut self) {
         move_into(&self.home);

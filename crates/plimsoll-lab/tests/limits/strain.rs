@@ -121,6 +121,15 @@ fn strain(words: &[String], closed: &AtomicBool) -> Box<dyn Any> {
             let memory = (0..count).map(|_| vec![1_u8; 1 << 20]);
             Box::new(memory.collect::<Vec<_>>())
         }
+        "threads" => {
+            let one = || std::thread::Builder::new().spawn(std::thread::park).ok();
+            Box::new(std::iter::from_fn(one).collect::<Vec<_>>())
+        }
+        "fill" => {
+            let mut file = File::create(word(1)).expect("there is room for a name");
+            while file.write_all(&[0; 4096]).is_ok() {}
+            Box::new(file)
+        }
         "dial" => {
             let upstream: SocketAddr = word(2).parse().expect("an address follows");
             let connections = (0..count).map_while(|_| TcpStream::connect(upstream).ok());

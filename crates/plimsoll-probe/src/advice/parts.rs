@@ -17,13 +17,13 @@ const MEBIBYTE: f64 = 1_048_576.0;
 const MEASURED_MAX: usize = 32;
 
 /// What a part says of itself.
-struct Part<'a> {
-    at: &'a str,
-    readings: &'a Readings,
+pub(super) struct Part<'a> {
+    pub(super) at: &'a str,
+    pub(super) readings: &'a Readings,
 }
 
 impl Part<'_> {
-    fn setting(&self, name: &str, of: &str) -> Option<(f64, &str)> {
+    pub(super) fn setting(&self, name: &str, of: &str) -> Option<(f64, &str)> {
         let mut settings = self.readings.values.iter();
         let (series, &value) = settings.find(|(series, _)| {
             series.starts_with(metric::SETTING)
@@ -38,15 +38,7 @@ impl Part<'_> {
 /// What binds in parts of the service that were seen, for so many users.
 pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<Advice> {
     let mut advice = Vec::new();
-    let places = |metric: &str| -> Vec<&str> {
-        let all = readings.values.keys().filter(|series| {
-            let name = series.split('{').next();
-            name == Some(metric)
-        });
-        let mut all: Vec<&str> = all.filter_map(|series| label(series, "at")).collect();
-        all.dedup();
-        all
-    };
+    let places = |metric: &str| places(readings, metric);
     let part = |at| Part { at, readings };
     for at in places(metric::NGINX_CONNECTIONS) {
         advice.extend(nginx(&part(at), users));
@@ -86,12 +78,23 @@ pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<
     advice
 }
 
+/// Where the parts are that tell of a metric.
+pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
+    let all = readings.values.keys().filter(|series| {
+        let name = series.split('{').next();
+        name == Some(metric)
+    });
+    let mut all: Vec<&str> = all.filter_map(|series| label(series, "at")).collect();
+    all.dedup();
+    all
+}
+
 /// Requests that so many users have under way at once.
 fn at_once(users: u64) -> f64 {
     (users as f64 * TAKES_S / ASKS_EVERY_S).ceil()
 }
 
-fn whole(count: f64) -> u64 {
+pub(super) fn whole(count: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -101,7 +104,7 @@ fn whole(count: f64) -> u64 {
     whole
 }
 
-fn written(file: &str) -> String {
+pub(super) fn written(file: &str) -> String {
     if file.is_empty() {
         String::new()
     } else {

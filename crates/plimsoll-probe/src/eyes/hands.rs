@@ -2,6 +2,7 @@
 //!
 //! Only settings of a short list, with plain values: what is put back may have been read from a file.
 
+mod kernel;
 mod open_files;
 #[cfg(test)]
 mod tests;
@@ -18,6 +19,7 @@ use super::own_name;
 use super::postgres::Postgres;
 use crate::files::Files;
 use crate::parse::haproxy::{rows, split};
+pub use kernel::{kernel_setting, set_kernel_setting};
 pub use open_files::{OpenFiles, open_files, set_open_files};
 
 /// Longest time for a part to take a change: pools of memory are made anew.

@@ -127,7 +127,6 @@ fn every_kind_of_part_is_seen() {
         (series(metric::NGINX_DROPPED, &[("at", &page)]), 0.0),
         (series(metric::HAPROXY_SESSIONS_LIMIT, &session), 20.0),
         (series(metric::HAPROXY_SESSIONS_LIMIT, &front), 30.0),
-        (series(metric::HAPROXY_WEIGHT, &session), 1.0),
         (series(metric::SETTING, &memory), 4.0 * 1_048_576.0),
         (at(metric::REDIS_CLIENTS, redis.address), 1.0),
         (at(metric::REDIS_EVICTED, redis.address), 0.0),

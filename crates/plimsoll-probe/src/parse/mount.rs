@@ -39,8 +39,7 @@ pub fn local(text: &str) -> Vec<String> {
 
 /// A mount point whose blanks and backslashes stand as three octal digits behind a backslash.
 fn unescaped(point: &str) -> String {
-    let [mut plain, mut rest] = [String::new(), String::new()];
-    rest.push_str(point);
+    let (mut plain, mut rest) = (String::new(), point.to_owned());
     while let Some(at) = rest.find('\\') {
         plain.push_str(&rest[..at]);
         let digits = rest.get(at + 1..at + 4);

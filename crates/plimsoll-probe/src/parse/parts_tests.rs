@@ -63,6 +63,9 @@ fn haproxy_is_read_with_and_without_info() {
     assert_eq!(rows[1].retries, Some(3));
     assert_eq!(haproxy::split(csv), Some(("", csv)));
     assert_eq!(haproxy::split("Permission denied\n"), None);
+    let csv = "# pxname,svname,type,weight,bck,\napp,s1,2,7,0,\napp,s2,2,7,1,\n";
+    let weights: Vec<_> = haproxy::rows(csv).iter().map(|row| row.weight).collect();
+    assert_eq!(weights, [Some(7), Some(0)]);
 }
 
 #[test]

@@ -1,0 +1,301 @@
+//! Settings that bind each other: of one part and the next, or of a part and this host.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::{Readings, label};
+
+use super::Advice;
+use super::parts::{Part, places, whole, written};
+use crate::files::Files;
+use crate::parse::process;
+
+/// Sessions that PostgreSQL keeps for its administrator, by default.
+const RESERVED: f64 = 3.0;
+/// Descriptors that a worker of nginx needs beside its connections: logs, listeners, files.
+const BESIDE: f64 = 64.0;
+
+/// What does not fit together in the parts that were seen.
+pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
+    let mut advice = Vec::new();
+    advice.extend(sessions(readings));
+    for at in places(readings, metric::NGINX_CONNECTIONS) {
+        advice.extend(descriptors_of_nginx(&Part { at, readings }, files));
+    }
+    for at in places(readings, metric::HAPROXY_CONNECTIONS_LIMIT) {
+        advice.extend(doors_of_haproxy(&Part { at, readings }));
+    }
+    for at in places(readings, metric::PHP_FPM_SILENT) {
+        advice.extend(backlog_of_php(&Part { at, readings }, files));
+    }
+    if let Some(at) = places(readings, metric::REDIS_CLIENTS).first() {
+        advice.extend(snapshots_of_redis(at, files));
+    }
+    advice
+}
+
+/// What may hold a session of a database at once, and what it is called.
+fn holders(readings: &Readings) -> Vec<(f64, String)> {
+    let mut holders = Vec::new();
+    let mut add = |metric: &str, setting: &str, name: &str| {
+        for at in places(readings, metric) {
+            let part = Part { at, readings };
+            if let Some((count, _)) = part.setting(setting, "") {
+                holders.push((count, format!("{count:.0} of {name}")));
+            }
+        }
+    };
+    add(metric::PUMA_BACKLOG, "threads", "Puma's threads");
+    add(
+        metric::PHP_FPM_SILENT,
+        "pm.max_children",
+        "PHP-FPM's processes",
+    );
+    let gunicorn = readings
+        .values
+        .iter()
+        .filter(|(series, _)| series.starts_with(metric::GUNICORN_PLACES));
+    holders.extend(
+        gunicorn.map(|(_, &places)| (places, format!("{places:.0} of gunicorn's workers"))),
+    );
+    holders
+}
+
+/// What pgbouncer may open towards its database: a pool for each pair of database and role that was seen.
+fn pools(readings: &Readings) -> Option<(f64, String)> {
+    let mut sum = 0.0;
+    for at in places(readings, metric::PGBOUNCER_CLIENTS) {
+        let part = Part { at, readings };
+        let mut pools: Vec<&str> = readings
+            .values
+            .keys()
+            .filter(|series| {
+                series.starts_with(metric::PGBOUNCER_CLIENTS) && label(series, "at") == Some(at)
+            })
+            .filter_map(|series| label(series, "pool"))
+            .collect();
+        pools.dedup();
+        for pool in pools {
+            let database = pool.split('/').next().unwrap_or_default();
+            let size = part.setting("pool_size", database);
+            let size = size.or_else(|| part.setting("default_pool_size", ""));
+            sum += size.map_or(0.0, |(size, _)| size);
+        }
+    }
+    (sum > 0.0).then(|| (sum, format!("{sum:.0} in pgbouncer's pools")))
+}
+
+/// Sessions that all workers together may hold, against those that the database takes. With more than one database
+/// nobody can tell from here who asks which.
+fn sessions(readings: &Readings) -> Option<Advice> {
+    let databases = [
+        (metric::POSTGRES_REFUSED, "PostgreSQL", RESERVED),
+        (metric::MYSQL_EYE_REFUSED, "MariaDB", 1.0),
+    ];
+    let mut all = databases.iter().flat_map(|&(metric, name, reserved)| {
+        let places = places(readings, metric).into_iter();
+        places.map(move |at| (at, name, reserved))
+    });
+    let (at, name, reserved) = all.next()?;
+    if all.next().is_some() {
+        return None;
+    }
+    let part = Part { at, readings };
+    let (limit, file) = part.setting("max_connections", "")?;
+    let pooled = pools(readings).filter(|_| name == "PostgreSQL");
+    let holders = pooled.map_or_else(|| holders(readings), |pools| vec![pools]);
+    let wanted: f64 = holders.iter().map(|holder| holder.0).sum();
+    let who: Vec<&str> = holders.iter().map(|holder| holder.1.as_str()).collect();
+    let room = limit - reserved;
+    (wanted > 0.0).then(|| {
+        Advice::new(
+            format!("sessions that workers may hold in {name} ({at})"),
+            format!("{wanted:.0} of {room:.0}{}", written(file)),
+            format!("at most {room:.0}"),
+            wanted <= room,
+        )
+        .because(format!(
+            "{}: if each holds a session, {wanted:.0} are wanted, and {name} takes {limit:.0}, {reserved:.0} of them for its \
+             administrator. Put a pooler between them, or let workers share; a higher `max_connections` costs memory for each",
+            who.join(", ")
+        ))
+    })
+}
+
+/// Processes called nginx that another one started: the master's own limit does not matter.
+fn workers_of_nginx(files: &mut Files) -> Option<Vec<u32>> {
+    let mut all = Vec::new();
+    for pid in files.numbers_in("proc").ok()? {
+        let stat = files.read(&format!("proc/{pid}/stat")).ok();
+        let stat = stat.and_then(process::stat);
+        if let Some(stat) = stat.filter(|stat| stat.comm == "nginx") {
+            all.push((pid, stat.parent));
+        }
+    }
+    let is_one = |pid: u32| all.iter().any(|one| one.0 == pid);
+    let workers = all.iter().filter(|one| is_one(one.1));
+    Some(workers.map(|one| one.0).collect())
+}
+
+/// The lowest limit of open files of these processes.
+fn lowest_limit(files: &mut Files, pids: &[u32]) -> Option<u64> {
+    let limits = pids.iter().filter_map(|pid| {
+        let limits = files.read(&format!("proc/{pid}/limits")).ok()?;
+        Some(process::files_limit(limits)?.0)
+    });
+    limits.min()
+}
+
+/// Each connection of nginx is a descriptor of its worker.
+fn descriptors_of_nginx(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
+    let (connections, file) = part.setting("worker_connections", "")?;
+    let workers = workers_of_nginx(files)?;
+    let lowest = lowest_limit(files, &workers)?;
+    let needed = connections + BESIDE;
+    Some(
+        Advice::new(
+            format!("open files of nginx' workers ({})", part.at),
+            lowest,
+            format!("{needed:.0} or more: worker_connections is {connections:.0}{}", written(file)),
+            lowest as f64 >= needed,
+        )
+        .binds_at(whole((lowest as f64 - BESIDE).max(0.0)))
+        .because(
+            "each connection takes a descriptor, and a file that is served one more: `worker_rlimit_nofile` in nginx.conf sets how \
+             many a worker may have; without them `worker_connections` is never reached",
+        ),
+    )
+}
+
+/// The process takes as many connections as it may altogether, whatever its frontends may.
+fn doors_of_haproxy(part: &Part<'_>) -> Option<Advice> {
+    let of = |metric: &str, server: Option<&str>| {
+        let own = part.readings.values.iter().filter(|(series, _)| {
+            series.split('{').next() == Some(metric)
+                && label(series, "at") == Some(part.at)
+                && label(series, "server") == server
+        });
+        own.map(|(_, &limit)| limit).fold(0.0, f64::max)
+    };
+    let process = of(metric::HAPROXY_CONNECTIONS_LIMIT, None);
+    let frontend = of(metric::HAPROXY_SESSIONS_LIMIT, Some("FRONTEND"));
+    let file = part.setting("maxconn", "").map_or("", |(_, file)| file);
+    (frontend > 0.0 && process > 0.0).then(|| {
+        Advice::new(
+            format!("maxconn of HAProxy before that of its frontends ({})", part.at),
+            format!("{process:.0}{}", written(file)),
+            format!("{frontend:.0} or more"),
+            process >= frontend,
+        )
+        .binds_at(whole(process))
+        .because(format!(
+            "a frontend may take {frontend:.0} connections; beyond the `maxconn` of `global` all of them wait in the kernel, the page \
+             with HAProxy's own figures too"
+        ))
+    })
+}
+
+/// A longer queue than the kernel allows is cut without a word.
+fn backlog_of_php(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
+    // Below 0 it is as long as the kernel allows.
+    let (backlog, file) = part
+        .setting("listen.backlog", "")
+        .filter(|(backlog, _)| *backlog >= 0.0)?;
+    let text = files.read("proc/sys/net/core/somaxconn").ok()?;
+    let most: f64 = text.trim().parse().ok()?;
+    Some(
+        Advice::new(
+            format!("listen.backlog of PHP-FPM before net.core.somaxconn ({})", part.at),
+            format!("{backlog:.0}{}", written(file)),
+            format!("at most {most:.0}, or a higher net.core.somaxconn"),
+            backlog <= most,
+        )
+        .binds_at(whole(backlog.min(most)))
+        .because(format!(
+            "the kernel lets {most:.0} connections wait on any one socket, whatever a program asks for, and tells nobody"
+        )),
+    )
+}
+
+/// A snapshot copies the process: the kernel must be willing to promise its memory twice.
+fn snapshots_of_redis(at: &str, files: &mut Files) -> Option<Advice> {
+    let text = files.read("proc/sys/vm/overcommit_memory").ok()?;
+    let overcommit: u64 = text.trim().parse().ok()?;
+    Some(
+        Advice::new(
+            format!("vm.overcommit_memory for Redis ({at})"),
+            overcommit,
+            1,
+            overcommit == 1,
+        )
+        .because(
+            "Redis forks to save itself and to rewrite its append-only file; when it has more than half of the memory the fork fails, \
+             and with `stop-writes-on-bgsave-error` it then refuses to write: `sysctl -w vm.overcommit_memory=1`, and in /etc/sysctl.d/",
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::metric::series;
+
+    use super::*;
+
+    fn readings(values: &[(String, f64)]) -> Readings {
+        Readings {
+            values: values.iter().cloned().collect(),
+            ..Readings::default()
+        }
+    }
+
+    fn setting(at: &str, name: &str, of: &str, value: f64) -> (String, f64) {
+        let labels = [("at", at), ("setting", name), ("of", of)];
+        let labels = &labels[..if of.is_empty() { 2 } else { 3 }];
+        (series(metric::SETTING, labels), value)
+    }
+
+    fn at(metric: &str, at: &str) -> String {
+        series(metric, &[("at", at)])
+    }
+
+    #[test]
+    fn workers_that_want_more_sessions_than_there_are() {
+        let mut values = vec![
+            (at(metric::POSTGRES_REFUSED, "pg"), 0.0),
+            setting("pg", "max_connections", "", 100.0),
+            (at(metric::PUMA_BACKLOG, "puma"), 0.0),
+            setting("puma", "threads", "", 60.0),
+            (at(metric::GUNICORN_PLACES, "gunicorn"), 40.0),
+        ];
+        let told = sessions(&readings(&values)).unwrap();
+        assert!(!told.ok && told.current == "100 of 97", "{told:?}");
+        assert!(
+            told.why
+                .contains("60 of Puma's threads, 40 of gunicorn's workers"),
+            "{told:?}"
+        );
+        // A pooler stands between them.
+        let pool = [("at", "bouncer"), ("pool", "shop/app"), ("state", "active")];
+        values.push((series(metric::PGBOUNCER_CLIENTS, &pool), 3.0));
+        values.push(setting("bouncer", "pool_size", "shop", 20.0));
+        let told = sessions(&readings(&values)).unwrap();
+        assert!(told.ok && told.current == "20 of 97", "{told:?}");
+        // Of two databases nobody knows which is asked.
+        values.push((at(metric::MYSQL_EYE_REFUSED, "my"), 0.0));
+        assert_eq!(sessions(&readings(&values)), None);
+    }
+
+    #[test]
+    fn a_door_that_is_narrower_than_the_next() {
+        let front = [("at", "h"), ("proxy", "web"), ("server", "FRONTEND")];
+        let values = [
+            (at(metric::HAPROXY_CONNECTIONS_LIMIT, "h"), 100.0),
+            (series(metric::HAPROXY_SESSIONS_LIMIT, &front), 2000.0),
+        ];
+        let readings = readings(&values);
+        let part = Part {
+            at: "h",
+            readings: &readings,
+        };
+        let told = doors_of_haproxy(&part).unwrap();
+        assert_eq!((told.ok, told.binds_at), (false, Some(100)), "{told:?}");
+    }
+}
