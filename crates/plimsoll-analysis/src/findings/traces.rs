@@ -241,10 +241,10 @@ pub(super) fn dependency(view: &View<'_>) -> Vec<Sign> {
 
 pub(super) fn dependency_words(case: &Case<'_>) -> Words {
     let component = label(case.subject, "component").unwrap_or("?");
-    let caller = service(label(case.subject, "service").unwrap_or_default());
+    let asking = service(label(case.subject, "service").unwrap_or_default());
     let called = callee(&routes(case.failing()), case.subject).unwrap_or_default();
     let mut sentence = format!(
-        "of the {:.0} ms of each request of {caller}, {:.0} ms ({:.0} %) went into {} of {component}",
+        "of the {:.0} ms of each request of {asking}, {:.0} ms ({:.0} %) went into {} of {component}",
         called.request_ms,
         called.each_ms,
         called.share * 100.0,
@@ -267,7 +267,7 @@ pub(super) fn dependency_words(case: &Case<'_>) -> Words {
         .asked((metric::TRACE_TIME, "time of each request", "ms"), |view| {
             Some(callee(&routes(view), case.subject)?.request_ms)
         });
-    Words::new(format!("{component}, which {caller} waits for"), sentence)
+    Words::new(format!("{component}, which {asking} waits for"), sentence)
         .with(line)
         .with(request)
         .advising(format!(
@@ -309,7 +309,7 @@ pub(super) fn refused(view: &View<'_>) -> Vec<Sign> {
 
 pub(super) fn refused_words(case: &Case<'_>) -> Words {
     let component = label(case.subject, "component").unwrap_or("?");
-    let caller = service(label(case.subject, "service").unwrap_or_default());
+    let asking = service(label(case.subject, "service").unwrap_or_default());
     let called = callee(&routes(case.failing()), case.subject).unwrap_or_default();
     let is_quota = called.too_many > REFUSED;
     let status = if is_quota { "429" } else { "503" };
@@ -324,7 +324,7 @@ pub(super) fn refused_words(case: &Case<'_>) -> Words {
         format!("{component}, which is not available at times")
     };
     let sentence = format!(
-        "{component} answered {status} to {:.0} % of the calls of {caller}, {} in each request",
+        "{component} answered {status} to {:.0} % of the calls of {asking}, {} in each request",
         share * 100.0,
         times(called.calls)
     );
@@ -401,7 +401,7 @@ pub(super) fn held_words(case: &Case<'_>) -> Words {
     let time = case.series(metric::TRACE_OWN_TIME);
     let waited = (time.as_str(), "wait for a connection in each request", "ms");
     let series = case.series(metric::TRACE_HELD);
-    let held = (
+    let open = (
         series.as_str(),
         "time in a transaction in each request",
         "ms",
@@ -414,7 +414,7 @@ pub(super) fn held_words(case: &Case<'_>) -> Words {
         sentence,
     )
     .with(case.over.asked(waited, wait))
-    .with(case.over.asked(held, hold))
+    .with(case.over.asked(open, hold))
     .advising(format!(
         "call {remote} before the transaction begins or after it has ended; then the same connections carry more requests"
     ))

@@ -52,7 +52,7 @@ fn installed() -> &'static Path {
 
 impl Traced {
     /// The service that is asked: it answers after so many milliseconds, so many at once, and 429 beyond so many requests a
-    /// second. It hands on its spans as JSON, with the conventions' older names.
+    /// second. It hands on its spans as JSON.
     #[must_use]
     pub fn rates(otlp: SocketAddr, wait_ms: u32, at_once: u32, per_second: u32) -> Self {
         let words = [
@@ -64,8 +64,8 @@ impl Traced {
         Self::start(otlp, &["ROLE=rates", "ENCODING=http", wait, at_once, rate])
     }
 
-    /// The shop, with so many sessions in the database, in which its tables are made. It hands on its spans as protobuf,
-    /// with the conventions' names of today.
+    /// The shop, with so many sessions in the database, in which its tables are made. It hands on its spans as protobuf, with
+    /// today's names of databases.
     #[must_use]
     pub fn shop(otlp: SocketAddr, database: &Postgres, sessions: u32, rates: SocketAddr) -> Self {
         database.say(TABLES);
@@ -75,7 +75,7 @@ impl Traced {
             format!("RATES={rates}"),
         ];
         let [database, sessions, rates] = words.each_ref().map(String::as_str);
-        let names = "OTEL_SEMCONV_STABILITY_OPT_IN=http,database";
+        let names = "OTEL_SEMCONV_STABILITY_OPT_IN=database";
         let role = "ROLE=shop";
         Self::start(
             otlp,

@@ -28,7 +28,7 @@ const BODY_LEN_MAX: usize = 4 << 20;
 /// Bytes of bodies that are held at once, of all connections together.
 const HELD_MAX: usize = 32 << 20;
 /// Bytes taken at once.
-const CHUNK_LEN: usize = 32 << 10;
+const CHUNK_LEN: usize = 16 << 10;
 /// How soon a connection sees that nobody listens any more.
 const GLANCE: Duration = Duration::from_millis(250);
 /// Longest time for a request from its first byte to its last, and for an answer.
