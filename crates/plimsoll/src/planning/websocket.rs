@@ -1,6 +1,6 @@
 //! What `--ws` makes of a plan.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use plimsoll_model::journey::{Reconnect, Scenario};
@@ -186,7 +186,7 @@ fn ports_of(text: &str) -> Option<u64> {
     (last + 1).checked_sub(first)
 }
 
-/// More connections than one address has ports come from several, where all of them are this machine's own.
+/// More connections than one address has ports come from several of this machine's own.
 fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), Fault> {
     let addresses = &plan.target.addresses;
     if plan.target.unix_socket.is_some() || !plan.transport.sources.is_empty() {
@@ -198,20 +198,38 @@ fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), F
     if needed <= 1 {
         return Ok(());
     }
-    let is_here = |address: &SocketAddr| address.ip().is_loopback() && address.is_ipv4();
-    match u8::try_from(needed) {
-        Ok(needed @ ..=LOOPBACKS_MAX) if addresses.iter().all(is_here) => {
-            let sources = (1..=needed).map(|host| Ipv4Addr::new(127, 0, 0, host).into());
-            plan.transport.sources = sources.collect();
-            Ok(())
-        }
-        _ => Err(Fault::usage(format!(
-            "{connections} connections need the ports of {needed} local addresses: one has {ports}"
-        ))
-        .remedy(
-            "name several of this machine's with --source, or widen net.ipv4.ip_local_port_range with sysctl",
-        )),
+    let own = sources_of(addresses);
+    let is_enough = usize::try_from(needed).is_ok_and(|needed| needed <= own.len());
+    if is_enough {
+        let sources = own.into_iter().zip(0..needed).map(|(source, _)| source);
+        plan.transport.sources = sources.collect();
+        return Ok(());
     }
+    Err(Fault::usage(format!(
+        "{connections} connections need the ports of {needed} local addresses: one has {ports}, and {} of this machine \
+         reach the target",
+        own.len()
+    ))
+    .remedy(
+        "add addresses to the interface (ip address add), name others with --source, or widen \
+         net.ipv4.ip_local_port_range with sysctl",
+    ))
+}
+
+/// Addresses of this machine from which all of a target's can be reached, the system's choice first.
+fn sources_of(addresses: &[SocketAddr]) -> Vec<IpAddr> {
+    let is_here = |address: &SocketAddr| address.ip().is_loopback() && address.is_ipv4();
+    if addresses.iter().all(is_here) {
+        let hosts = (1..=LOOPBACKS_MAX).map(|host| Ipv4Addr::new(127, 0, 0, host).into());
+        return hosts.collect();
+    }
+    let mut each = addresses
+        .iter()
+        .map(|&one| plimsoll_load::sources_toward(one));
+    let first = each.next().unwrap_or_default();
+    each.fold(first, |found, next| {
+        found.into_iter().filter(|one| next.contains(one)).collect()
+    })
 }
 
 #[cfg(test)]
@@ -252,9 +270,10 @@ mod tests {
         assert_eq!(sources, ["127.0.0.1", "127.0.0.2"]);
         plan.transport.sources.clear();
         plan.target.addresses = vec!["10.0.0.1:80".parse().unwrap()];
-        let fault = spread_sources(&mut plan, 40_000, 28_232)
+        let fault = spread_sources(&mut plan, 40_000, 2)
             .unwrap_err()
             .to_string();
         assert!(fault.contains("--source"), "{fault}");
+        assert!(fault.contains("ip address add"), "{fault}");
     }
 }
