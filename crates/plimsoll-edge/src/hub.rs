@@ -17,6 +17,7 @@ pub(crate) mod hooks;
 pub(crate) mod house;
 mod inbox;
 mod ledger;
+mod leaving;
 pub(crate) mod mercure;
 pub(crate) mod publish;
 pub(crate) mod redis;
