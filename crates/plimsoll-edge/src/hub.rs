@@ -16,6 +16,7 @@ pub(crate) mod dialog;
 pub(crate) mod hooks;
 pub(crate) mod house;
 mod inbox;
+mod leaving;
 mod ledger;
 pub(crate) mod mercure;
 pub(crate) mod publish;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use plimsoll_load::{Job, Kept, Stay};
+use plimsoll_load::{Further, Job, Kept, Stay, Used};
 use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
 use plimsoll_model::part::Part;
@@ -65,6 +65,8 @@ pub struct Assignment {
     pub probes: ProbePlan,
     /// Versions for the header.
     pub versions: Facts,
+    /// How further processes of a load are started that needs more descriptors than one may have; `None` refuses it.
+    pub further: Option<Further>,
 }
 
 /// Whether to go on after a window.
@@ -116,6 +118,16 @@ pub struct Conductor {
     cpu_us_at_start: u64,
     /// Steps that processes have named so far: the same label keeps its id from trial to trial.
     named: Mutex<BTreeMap<StepId, StepInfo>>,
+    further: Option<Further>,
+    beside: Mutex<Beside>,
+}
+
+/// What is known of the processes that carry parts of loads beside this one.
+#[derive(Debug, Default)]
+struct Beside {
+    used: Used,
+    /// What the user is still to be told.
+    told: Vec<String>,
 }
 
 impl Conductor {
@@ -145,6 +157,8 @@ impl Conductor {
             stop,
             cpu_us_at_start: clock::process_cpu_us(),
             named: Mutex::default(),
+            further: assignment.further,
+            beside: Mutex::default(),
         })
     }
 
@@ -162,6 +176,10 @@ impl Conductor {
 
     fn named(&self) -> MutexGuard<'_, BTreeMap<StepId, StepInfo>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn beside(&self) -> MutexGuard<'_, Beside> {
+        self.beside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A plan with the steps that processes have named so far.
@@ -189,6 +207,14 @@ impl Conductor {
     /// The first second that a load started now would use.
     pub fn next_second(&self) -> u32 {
         self.clock.next_second()
+    }
+
+    /// The same of this load, which may need further processes.
+    pub fn next_second_of(&self, load: &Load) -> u32 {
+        match self.further {
+            Some(_) => self.next_second() + plimsoll_load::seconds_to_start(load),
+            None => self.next_second(),
+        }
     }
 
     /// Whether the user asked to stop.
@@ -228,12 +254,11 @@ impl Conductor {
         self.probes.as_ref().map(Probes::parts).unwrap_or_default()
     }
 
-    /// What the probes said of parts of the service since this was asked last.
+    /// What the probes said of parts of the service since this was asked last, and why further processes carry the load.
     pub fn take_told(&self) -> Vec<String> {
-        self.probes
-            .as_ref()
-            .map(Probes::take_told)
-            .unwrap_or_default()
+        let mut told = std::mem::take(&mut self.beside().told);
+        told.extend(self.probes.iter().flat_map(Probes::take_told));
+        told
     }
 
     /// The newest machine use.
@@ -259,10 +284,15 @@ impl Conductor {
             seed: round.seed,
             inputs: Arc::clone(&self.inputs),
         };
-        let mut running = match round.stay {
-            Some(stay) => plimsoll_load::start_with(job, stay)?,
-            None => plimsoll_load::start(job)?,
+        let mut running = match (round.stay, &self.further) {
+            (Some(stay), _) => plimsoll_load::start_with(job, stay)?,
+            (None, Some(further)) => plimsoll_load::start_over(job, further)?,
+            (None, None) => plimsoll_load::start(job)?,
         };
+        if let Some(told) = running.told() {
+            self.note(told);
+            self.beside().told.push(told.to_owned());
+        }
         while let Some(window) = running.next_window() {
             self.append(Event::WindowClosed(Box::new(window.clone())));
             if !window.steps_named.is_empty() {
@@ -275,6 +305,11 @@ impl Conductor {
                 Flow::Abort => running.abort(),
             }
         }
+        let used = running.used();
+        let mut beside = self.beside();
+        beside.used.cpu_us += used.cpu_us;
+        beside.used.rss_bytes_max = beside.used.rss_bytes_max.max(used.rss_bytes_max);
+        drop(beside);
         Ok(running.take_kept())
     }
 
@@ -303,11 +338,13 @@ impl Conductor {
             self.note(note);
         }
         let not_written = self.log.write_error();
+        let others = self.beside().used;
+        let rss_bytes_max = rss_bytes_max(Path::new("/proc/self/status")).unwrap_or(0);
         self.append(Event::RunEnded {
             verdict,
             void,
-            process_cpu_us: clock::process_cpu_us() - self.cpu_us_at_start,
-            rss_bytes_max: rss_bytes_max(Path::new("/proc/self/status")).unwrap_or(0),
+            process_cpu_us: clock::process_cpu_us() - self.cpu_us_at_start + others.cpu_us,
+            rss_bytes_max: rss_bytes_max + others.rss_bytes_max,
         });
         let Some(log) = self.log.lock().take() else {
             unreachable!("a conductor is closed once, because closing consumes it");

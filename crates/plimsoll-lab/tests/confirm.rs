@@ -159,6 +159,7 @@ impl Scene {
             started_at: "2026-11-23T00:00:00Z".to_owned(),
             log_path: self.path().join("confirm.run"),
             versions: Facts::new(),
+            further: None,
         };
         let words = |words: &[&str]| words.iter().map(|&word| word.to_owned()).collect();
         let order = LimitOrder {

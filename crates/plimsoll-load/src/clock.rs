@@ -50,8 +50,34 @@ impl Clock {
 /// Time of day, ns since 1970: what the kernel stamps packets with.
 #[inline]
 pub(crate) fn wall_ns() -> u64 {
-    let wall = rustix::time::clock_gettime(ClockId::Realtime);
-    u64::try_from(wall.tv_sec).unwrap_or(0) * SECOND_NS + u64::try_from(wall.tv_nsec).unwrap_or(0)
+    ns_of(rustix::time::clock_gettime(ClockId::Realtime))
+}
+
+/// A moment as the kernel's monotonic clock counts it, ns: the same to all processes of this machine.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) fn kernel_ns(moment: Instant) -> u64 {
+    let (now, now_ns) = (Instant::now(), monotonic_ns());
+    match moment.checked_duration_since(now) {
+        Some(ahead) => now_ns.saturating_add(nanoseconds(ahead)),
+        None => now_ns.saturating_sub(nanoseconds(now.saturating_duration_since(moment))),
+    }
+}
+
+/// The moment that [`kernel_ns`] has told another process, to some microseconds.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) fn instant_of(kernel_ns: u64) -> Instant {
+    let (now, now_ns) = (Instant::now(), monotonic_ns());
+    let behind = Duration::from_nanos(now_ns.saturating_sub(kernel_ns));
+    let ahead = Duration::from_nanos(kernel_ns.saturating_sub(now_ns));
+    now.checked_sub(behind).unwrap_or(now) + ahead
+}
+
+fn monotonic_ns() -> u64 {
+    ns_of(rustix::time::clock_gettime(ClockId::Monotonic))
+}
+
+fn ns_of(time: Timespec) -> u64 {
+    u64::try_from(time.tv_sec).unwrap_or(0) * SECOND_NS + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
 /// Sleeps, or returns earlier when a signal comes.
@@ -78,8 +104,31 @@ pub(crate) fn nanoseconds(duration: Duration) -> u64 {
 
 /// CPU time this thread has used, µs.
 pub(crate) fn thread_cpu_us() -> u64 {
-    let used = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
-    let seconds = u64::try_from(used.tv_sec).unwrap_or(0);
-    let nanoseconds = u64::try_from(used.tv_nsec).unwrap_or(0);
-    seconds * 1_000_000 + nanoseconds / 1000
+    ns_of(rustix::time::clock_gettime(ClockId::ThreadCPUTime)) / 1000
+}
+
+/// CPU time that this process has used, µs.
+pub(crate) fn process_cpu_us() -> u64 {
+    ns_of(rustix::time::clock_gettime(ClockId::ProcessCPUTime)) / 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "this is the clock's test")]
+    fn a_moment_is_the_same_to_another_process() {
+        let now = Instant::now();
+        for moment in [
+            now,
+            now + Duration::from_secs(3),
+            now - Duration::from_millis(5),
+        ] {
+            let told = instant_of(kernel_ns(moment));
+            let off = told.max(moment) - told.min(moment);
+            // Each way reads two clocks one after the other; a machine may pause between.
+            assert!(off < Duration::from_millis(500), "{off:?}");
+        }
+    }
 }

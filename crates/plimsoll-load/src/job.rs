@@ -15,6 +15,7 @@ use plimsoll_wire::response::Expected;
 use thiserror::Error;
 
 use crate::clock::{SECOND_NS, nanoseconds};
+use crate::further::Part;
 use crate::multiplex;
 use crate::process::Names;
 use crate::scenario::program::Program;
@@ -135,6 +136,8 @@ impl Template {
 pub(crate) struct Order {
     pub(crate) plan: Arc<Plan>,
     pub(crate) load: Load,
+    /// Which of the plan's loops are this process's.
+    pub(crate) part: Part,
     pub(crate) epoch: Instant,
     pub(crate) start_second: u32,
     pub(crate) seed: Seed,
@@ -234,6 +237,7 @@ impl Order {
             fault: OnceLock::new(),
             plan,
             load,
+            part: Part::WHOLE,
             epoch,
             start_second,
             seed,
@@ -279,6 +283,11 @@ impl Order {
     /// Whether what is due is due by the clock, not by an answer alone.
     pub(crate) fn is_paced(&self) -> bool {
         !matches!(self.load, Load::Closed { .. })
+    }
+
+    /// The loops of this process, by their index among all.
+    pub(crate) fn loops(&self) -> impl Iterator<Item = u32> {
+        self.part.loops(self.plan.cores)
     }
 
     /// Connections that loop `index` may open: its share, and at least the one without which it could do nothing.

@@ -10,12 +10,14 @@
 //!
 //! Journeys may be said by programs of the user's: each loop starts its own, and asks them over pipes (`process`).
 
+mod addresses;
 mod affinity;
 mod call;
 mod clock;
 mod connection;
 mod crowd;
 mod engine;
+mod further;
 mod job;
 mod kept;
 mod list;
@@ -34,7 +36,9 @@ mod transport;
 mod urgency;
 mod user;
 
+pub use addresses::sources_toward;
+pub use further::{Further, Used, carry_out_part};
 pub use job::{Job, LoadError};
 pub use kept::{Kept, Stay};
 pub use null_server::{NullServer, fixed_server, null_server};
-pub use running::{Running, start, start_with};
+pub use running::{Running, seconds_to_start, start, start_over, start_with};

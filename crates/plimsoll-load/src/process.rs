@@ -17,6 +17,7 @@ use rustix::io::Errno;
 use crate::job::LoadError;
 use child::{Child, Pipes};
 
+pub(crate) use child::ended;
 pub(crate) use names::Names;
 
 /// Longest line of a process, bytes.

@@ -13,6 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::affinity;
 use crate::clock::nanoseconds;
 use crate::engine::{Engine, Returns, Signal, wish};
+use crate::further::{self, Further, Helper, OTHER_DESCRIPTORS, Part, Task, Used};
 use crate::job::{Job, LoadError, Order};
 use crate::kept::{Away, Kept, Stay};
 use crate::recorder::Recorder;
@@ -29,7 +30,7 @@ const SECONDS_MAX: usize = 32;
 /// When a value of the plan is out of its range, a certificate file cannot be read, or the system refuses threads
 /// or descriptors. What happens to requests later is data in the windows.
 pub fn start(job: Job) -> Result<Running, LoadError> {
-    begin(job, None)
+    begin(job, None, Part::WHOLE)
 }
 
 /// The same for users who stay from load to load: those of the load before come back, and [`Running::take_kept`] hands
@@ -38,10 +39,42 @@ pub fn start(job: Job) -> Result<Running, LoadError> {
 /// # Errors
 /// As [`start`].
 pub fn start_with(job: Job, stay: Stay) -> Result<Running, LoadError> {
-    begin(job, Some(stay))
+    begin(job, Some(stay), Part::WHOLE)
 }
 
-fn begin(job: Job, mut stay: Option<Stay>) -> Result<Running, LoadError> {
+/// The same for a load that may need further processes, which are started as it says: one whose WebSockets need more
+/// descriptors than this process may have open. [`Running::told`] says so.
+///
+/// # Errors
+/// As [`start`]; also when the further processes cannot be started.
+pub fn start_over(mut job: Job, further: &Further) -> Result<Running, LoadError> {
+    let limit = getrlimit(Resource::Nofile).maximum;
+    let Some(processes) = further::processes(&job.load, limit)? else {
+        return start(job);
+    };
+    further::widen(&mut job, processes);
+    let told = further::told(&job.load, limit, processes);
+    let part = |first| Part {
+        first,
+        step: processes,
+    };
+    // They take longer to be ready than threads do. What is wrong with the job, this process says.
+    let helpers = (1..processes).map(|first| Helper::start(further, &Task::new(&job, part(first))));
+    let helpers = helpers.collect::<Result<Vec<_>, _>>()?;
+    let mut running = begin(job, None, part(0))?;
+    running.helpers = helpers;
+    running.told = Some(told);
+    Ok(running)
+}
+
+/// Seconds that a load should be given more before it starts, for the processes that [`start_over`] starts with it.
+pub fn seconds_to_start(load: &Load) -> u32 {
+    let limit = getrlimit(Resource::Nofile).maximum;
+    let takes_several = further::processes(load, limit).is_ok_and(|processes| processes.is_some());
+    u32::from(takes_several)
+}
+
+pub(crate) fn begin(job: Job, mut stay: Option<Stay>, part: Part) -> Result<Running, LoadError> {
     let kept = stay.as_mut().map(|stay| std::mem::take(&mut stay.kept));
     let mut kept = kept.unwrap_or_default();
     // Places are split over loops: those of another number of loops are not these.
@@ -54,14 +87,20 @@ fn begin(job: Job, mut stay: Option<Stay>) -> Result<Running, LoadError> {
         within_ns: nanoseconds(stay.within),
         seed: stay.seed,
     });
-    let order = Arc::new(Order::new(job)?);
+    let mut order = Order::new(job)?;
+    order.part = part;
+    let order = Arc::new(order);
     raise_descriptor_limit(&order)?;
     let places = affinity::places(order.plan.cores);
     let mut running = Running {
         loops: Vec::new(),
+        helpers: Vec::new(),
         order: Arc::clone(&order),
+        told: None,
     };
-    for (index, away) in (0..order.plan.cores).zip(kept.loops) {
+    for index in order.loops() {
+        let away = kept.loops.get_mut(index as usize);
+        let away = away.map(std::mem::take).unwrap_or_default();
         let place = places.get(index as usize).copied();
         // An error drops what is already running, which stops it.
         let one = spawn(&order, index, place, (returns, away))?;
@@ -69,9 +108,6 @@ fn begin(job: Job, mut stay: Option<Stay>) -> Result<Running, LoadError> {
     }
     Ok(running)
 }
-
-/// Descriptors a process has open beside its connections: files, logs, probes, epolls.
-const OTHER_DESCRIPTORS: u64 = 256;
 
 /// # Errors
 /// When WebSockets are to be opened that cannot all be: what a plain load lacks shows in its windows, as far as it comes.
@@ -98,7 +134,12 @@ fn raise_descriptor_limit(order: &Order) -> Result<(), LoadError> {
 /// Connections that are all open at once, if that is known: those of WebSockets.
 fn held_connections(order: &Order) -> Option<u64> {
     match &order.load {
-        Load::WebSockets(load) => Some(u64::from(load.connections)),
+        Load::WebSockets(_) => {
+            let loops = order
+                .loops()
+                .map(|index| order.connections_of(index) as u64);
+            Some(loops.sum())
+        }
         Load::Users { phases, .. } if order.has_sockets() => {
             let most = phases
                 .iter()
@@ -119,7 +160,28 @@ fn held_connections(order: &Order) -> Option<u64> {
 #[derive(Debug)]
 pub struct Running {
     loops: Vec<Loop>,
+    /// Further processes that carry parts of it.
+    helpers: Vec<Helper>,
     order: Arc<Order>,
+    told: Option<String>,
+}
+
+/// Stops the loops of this process, from another thread.
+#[derive(Debug)]
+pub(crate) struct Stopper(Vec<Arc<Signal>>);
+
+impl Stopper {
+    pub(crate) fn tell(&self, wish: u8) {
+        for signal in &self.0 {
+            tell(signal, wish);
+        }
+    }
+}
+
+fn tell(signal: &Signal, wish: u8) {
+    signal.wish.fetch_max(wish, Ordering::Relaxed);
+    // A counter that is full wakes the loop as well.
+    let _ = rustix::io::write(&signal.waker, &1_u64.to_ne_bytes());
 }
 
 /// One loop as seen from outside.
@@ -204,12 +266,6 @@ impl Loop {
             None => {}
         }
     }
-
-    fn tell(&self, wish: u8) {
-        self.signal.wish.fetch_max(wish, Ordering::Relaxed);
-        // A counter that is full wakes the loop as well.
-        let _ = rustix::io::write(&self.signal.waker, &1_u64.to_ne_bytes());
-    }
 }
 
 impl Running {
@@ -218,14 +274,16 @@ impl Running {
     ///
     /// A loop whose windows are not taken for half a minute stops until they are, and its lag shows it.
     pub fn next_window(&mut self) -> Option<Window> {
-        let second = self
-            .loops
-            .iter_mut()
-            .filter_map(|each| each.peek().map(|window| window.second))
-            .min()?;
+        let loops = self.loops.iter_mut();
+        let own = loops.filter_map(|each| each.peek().map(|window| window.second));
+        let helpers = self.helpers.iter_mut();
+        let others = helpers.filter_map(|each| each.peek().map(|window| window.second));
+        let second = own.chain(others).min()?;
         let mut merged = Window::new(second);
-        for each in &mut self.loops {
-            if let Some(window) = each.next.take_if(|window| window.second == second) {
+        let own = self.loops.iter_mut().map(|each| &mut each.next);
+        let others = self.helpers.iter_mut().map(|each| &mut each.next);
+        for next in own.chain(others) {
+            if let Some(window) = next.take_if(|window| window.second == second) {
                 merged.merge(&window);
             }
         }
@@ -243,21 +301,44 @@ impl Running {
     /// Why the load ended before its time through a fault of the plan, such as data that ran out; `None` when it did
     /// not. What was measured up to there stands in the windows.
     pub fn fault(&self) -> Option<&str> {
-        self.order.fault.get().map(String::as_str)
+        let others = self.helpers.iter().find_map(|each| each.fault.as_deref());
+        self.order.fault.get().map(String::as_str).or(others)
+    }
+
+    /// Why further processes carry parts of the load, and how one could do it alone; `None` when one does.
+    pub fn told(&self) -> Option<&str> {
+        self.told.as_deref()
+    }
+
+    /// What the further processes used, once the load has ended.
+    pub fn used(&self) -> Used {
+        let each = self.helpers.iter().map(|each| each.used);
+        each.fold(Used::default(), |sum, one| Used {
+            cpu_us: sum.cpu_us + one.cpu_us,
+            rss_bytes_max: sum.rss_bytes_max + one.rss_bytes_max,
+        })
+    }
+
+    pub(crate) fn stopper(&self) -> Stopper {
+        let signals = self.loops.iter().map(|each| Arc::clone(&each.signal));
+        Stopper(signals.collect())
     }
 
     /// No further arrivals. Requests in flight drain, for at most the time-out or 10 s; then the windows end.
-    pub fn stop(&self) {
+    pub fn stop(&mut self) {
         self.tell(wish::STOP);
     }
 
     /// No further arrivals and no drain: what is unfinished counts as failed.
-    pub fn abort(&self) {
+    pub fn abort(&mut self) {
         self.tell(wish::ABORT);
     }
 
-    fn tell(&self, wish: u8) {
+    fn tell(&mut self, wish: u8) {
         for each in &self.loops {
+            tell(&each.signal, wish);
+        }
+        for each in &mut self.helpers {
             each.tell(wish);
         }
     }

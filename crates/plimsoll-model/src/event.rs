@@ -74,9 +74,9 @@ pub enum Event {
         verdict: Verdict,
         /// Why the measurement is not valid; empty when it is.
         void: Vec<VoidReason>,
-        /// CPU time of the whole process over the run, µs.
+        /// CPU time of the whole process over the run, µs; of all that carried the load, where there were several.
         process_cpu_us: u64,
-        /// Highest resident memory of the process, bytes.
+        /// Highest resident memory of the process, bytes; of several, each one's, added up.
         rss_bytes_max: u64,
     },
 }

@@ -74,6 +74,9 @@ pub(crate) enum Command {
     /// Print shell completions, the man page or JSON schemas
     #[command(hide = true)]
     Generate(GenerateArguments),
+    /// Carry out a part of a load that standard input says
+    #[command(hide = true, name = crate::part::NAME)]
+    LoadPart,
 }
 
 /// How much load, for how long.

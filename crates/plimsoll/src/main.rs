@@ -15,6 +15,7 @@ mod generate;
 mod import;
 mod limit;
 mod outcome;
+mod part;
 mod plan_file;
 mod planning;
 mod record;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Edge(arguments) => edge::edge(arguments),
         Command::Demo(arguments) => demo::demo(&arguments),
         Command::Generate(arguments) => generate::generate(&arguments),
+        Command::LoadPart => part::part(),
     };
     match ended {
         Ok(exit) => exit.into(),

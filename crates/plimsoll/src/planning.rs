@@ -423,6 +423,7 @@ pub(crate) fn assignment(
         command,
         plan: planned.plan,
         inputs: planned.inputs,
+        further: Some(crate::part::further()),
     }
 }
 

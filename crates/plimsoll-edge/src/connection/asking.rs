@@ -66,6 +66,9 @@ impl Connection {
         if hooks.has_dialogs() && arrival.format != Format::Sse {
             arrival.dialog = Some(Box::new(Dialog::new(person.clone(), subscriptions_max)));
         }
+        if hooks.config.disconnect.is_some() {
+            arrival.person = Some(Box::new(person.clone()));
+        }
         if !hooks.keeps_the_door(&arrival.channels) {
             return self.let_in(own, status, arrival, &line);
         }

@@ -188,6 +188,7 @@ impl Connection {
             grant,
             dialog: None,
             settled: Vec::new(),
+            person: None,
         })
     }
 

@@ -204,6 +204,7 @@ impl Connection {
             grant: None,
             dialog: None,
             settled: Vec::new(),
+            person: None,
         })
     }
 
@@ -378,5 +379,6 @@ fn socket(head: &RequestHead<'_, '_>, hub: &Arc<Hub>) -> Result<Arrival, Refused
         grant: None,
         dialog: None,
         settled: Vec::new(),
+        person: None,
     })
 }

@@ -124,6 +124,11 @@ impl Dialog {
         Ok(true)
     }
 
+    /// What tells the client from all others, if it was given that.
+    pub(super) fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     /// The client does not want a channel any more: an answer about it does nothing.
     pub(super) fn withdraw(&mut self, channel: &str) {
         self.wanted.retain(|(_, wanted)| wanted != channel);

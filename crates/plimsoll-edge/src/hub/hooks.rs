@@ -1,4 +1,5 @@
-//! What an application is asked over HTTP: who may come in, read and publish; and what it is sent by clients.
+//! What an application is asked over HTTP: who may come in, read and publish; what it is sent by clients, and told of those
+//! who left.
 //!
 //! ```text
 //!  at the door ──┐                                      ┌─► Links of the loop ─► POST to the application
@@ -34,7 +35,7 @@ const WAITING_MAX: usize = 16_384;
 const GOOD_MIN: u32 = 3;
 
 /// Kinds of questions.
-const KINDS: usize = 5;
+const KINDS: usize = 6;
 /// Outcomes by name.
 const OUTCOMES: [&str; 4] = ["yes", "no", "down", "remembered"];
 
@@ -46,6 +47,7 @@ pub(crate) enum Kind {
     Publish,
     Messages,
     Aggregate,
+    Disconnect,
 }
 
 /// What it says.
@@ -118,6 +120,7 @@ impl Kind {
         Self::Publish,
         Self::Messages,
         Self::Aggregate,
+        Self::Disconnect,
     ];
 
     fn name(self) -> &'static str {
@@ -127,6 +130,7 @@ impl Kind {
             Self::Publish => "publish",
             Self::Messages => "messages",
             Self::Aggregate => "aggregate",
+            Self::Disconnect => "disconnect",
         }
     }
 
@@ -136,6 +140,7 @@ impl Kind {
             Self::Subscribe => config.subscribe.as_ref(),
             Self::Publish => config.publish.as_ref(),
             Self::Messages => config.messages.as_ref(),
+            Self::Disconnect => config.disconnect.as_ref(),
             // Each rule has its own.
             Self::Aggregate => None,
         }
@@ -299,6 +304,12 @@ impl Hooks {
         application::judge(kind, status, body)
     }
 
+    /// Something is not asked at all.
+    pub(super) fn miss(&self, kind: Kind, why: &str) {
+        self.went_wrong(kind, why);
+        self.counts.add(kind, Outcome::Down);
+    }
+
     fn line_up(&self) -> Option<Place<'_>> {
         let place = Place(&self.waiting);
         (self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING_MAX).then_some(place)
@@ -330,6 +341,7 @@ impl Hooks {
             let meanwhile = match (kind, self.config.allows_when_down) {
                 (Kind::Messages, _) => "clients are told so",
                 (Kind::Aggregate, _) => "meanwhile the newest message goes out",
+                (Kind::Disconnect, _) => "it is not told of who left meanwhile",
                 (_, true) => "meanwhile everything is allowed",
                 (_, false) => "meanwhile nothing is allowed that it would be asked about",
             };

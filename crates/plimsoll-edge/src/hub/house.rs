@@ -12,8 +12,9 @@ use plimsoll_wire::websocket::Limits as WireLimits;
 use plimsoll_wire::websocket::deflate::Inflater;
 
 use super::Hub;
-use super::hooks::{Hooks, Links};
+use super::hooks::{Hooks, Kind, Links};
 use super::inbox::{Dated, Letter};
+use super::leaving::{self, Leaving, Left};
 use super::ledger::Bounds;
 use super::seats::{Seat, Seats};
 use super::token::Gate;
@@ -44,6 +45,8 @@ pub(crate) struct House {
     bounds: RefCell<Bounds>,
     /// Clients that were given a name.
     named: Cell<u64>,
+    /// Who has left, and is to be told of.
+    leaving: Rc<Leaving>,
     /// Whether the configuration still has it.
     pub(super) is_open: Cell<bool>,
     pub(super) room: RefCell<Room>,
@@ -75,6 +78,7 @@ impl House {
             bounds: RefCell::new(hub.bounds()),
             links: Rc::new(Links::new(clock)),
             named: Cell::new(0),
+            leaving: Rc::default(),
             is_open: Cell::new(true),
             room: RefCell::new(Room {
                 audience: Audience::new(hub.audience_limits()),
@@ -86,6 +90,7 @@ impl House {
         let delivering = deliver(Rc::downgrade(&house), Arc::clone(&hub.world), number);
         // A budget of writes would look like clients that take nothing.
         tokio::task::spawn_local(tokio::task::unconstrained(delivering));
+        leaving::begin(&house, &house.leaving);
         house
     }
 
@@ -119,6 +124,20 @@ impl House {
             self.hooks.borrow().clone(),
             self.bounds.borrow().clone(),
         )
+    }
+
+    /// What an application is asked, and how it is reached.
+    pub(super) fn asks(&self) -> (Option<Arc<Hooks>>, Rc<Links>) {
+        (self.hooks.borrow().clone(), Rc::clone(&self.links))
+    }
+
+    /// Has the application told that a client has left.
+    pub(super) fn tell_of(&self, left: Left) {
+        if !self.leaving.push(left)
+            && let Some(hooks) = &*self.hooks.borrow()
+        {
+            hooks.miss(Kind::Disconnect, "more clients leave than it is told of");
+        }
     }
 
     /// What tells a client from all others, of this edge and of others.
@@ -218,6 +237,7 @@ impl Drop for House {
             .inbox(usize::from(self.number))
             .ready
             .notify_one();
+        self.leaving.close();
     }
 }
 

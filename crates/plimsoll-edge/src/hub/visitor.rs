@@ -20,8 +20,9 @@ use plimsoll_wire::websocket::{Closing, Event, Opcode, Reader, Role};
 
 use super::Hub;
 use super::dialog::Dialog;
-use super::hooks::Hooks;
+use super::hooks::{Hooks, Person};
 use super::house::{House, Room};
+use super::leaving::Left;
 use super::ledger::Bounds;
 use super::token::{Access, Gate, Grant};
 use crate::client::Client;
@@ -56,6 +57,8 @@ pub(crate) struct Arrival {
     pub(crate) dialog: Option<Box<Dialog>>,
     /// Channels that the application has let it read.
     pub(crate) settled: Vec<String>,
+    /// Whom the application is told of when it has left, where it wants to know.
+    pub(crate) person: Option<Box<Person>>,
 }
 
 /// One client.
@@ -76,6 +79,7 @@ pub(crate) struct Visitor {
     strikes: u8,
     grant: Option<Box<Grant>>,
     dialog: Option<Box<Dialog>>,
+    person: Option<Box<Person>>,
     /// What is done when it is first looked after.
     arrival: Option<Box<(Arrival, Vec<u8>)>>,
 }
@@ -94,6 +98,7 @@ impl Visitor {
         let format = arrival.format;
         let grant = arrival.grant.take();
         let dialog = arrival.dialog.take();
+        let person = arrival.person.take();
         let visitor = Self {
             id: house.welcome(client, cx.waker(), format),
             reader: Reader::new(Role::Server, format == Format::Deflated),
@@ -107,6 +112,7 @@ impl Visitor {
             strikes: 0,
             grant,
             dialog,
+            person,
             arrival: Some(Box::new((arrival, early))),
         };
         event_loop.set_deadline(deadline, visitor.pause());
@@ -482,5 +488,13 @@ impl Drop for Visitor {
     fn drop(&mut self) {
         let user = self.user();
         self.house.dismiss(self.id, self.format, user.as_deref());
+        if let Some(person) = self.person.take() {
+            let client = self.dialog.as_ref().and_then(|dialog| dialog.name());
+            self.house.tell_of(Left {
+                person: *person,
+                user,
+                client: client.map(str::to_owned),
+            });
+        }
     }
 }

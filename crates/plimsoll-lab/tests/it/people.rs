@@ -150,6 +150,7 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
         started_at: "2026-11-22T00:00:00Z".to_owned(),
         log_path: folder.join("people.run"),
         versions: Facts::new(),
+        further: None,
     }
 }
 

@@ -121,7 +121,7 @@ impl Drop for Child {
 }
 
 /// How a process ended, in words.
-fn ended(status: ExitStatus) -> String {
+pub(crate) fn ended(status: ExitStatus) -> String {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it ended with exit code {code}"),

@@ -10,6 +10,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::websocket::{Message, WebSocketLoad, WebSocketWindow};
 use plimsoll_model::window::Window;
+use plimsoll_wire::websocket::deflate::{Agreement, Deflater};
 use plimsoll_wire::websocket::handshake;
 
 use crate::trial::{begin, ms, plan, run, total};
@@ -103,8 +104,16 @@ fn seen(total: &Window) -> &WebSocketWindow {
 
 /// Opens four WebSockets at a target that says this.
 fn four(says: Says) -> (Window, Vec<Vec<u8>>) {
+    four_with(says, false)
+}
+
+/// The same, offering compression or not.
+fn four_with(says: Says, compress: bool) -> (Window, Vec<Vec<u8>>) {
     let target = target(4, says);
-    let load = Load::WebSockets(load(4, ms(300)));
+    let load = Load::WebSockets(WebSocketLoad {
+        compress,
+        ..load(4, ms(300))
+    });
     let mut plan = plan(target.address);
     plan.transport.body_len_max = 1000;
     let total = run(plan, load);
@@ -123,7 +132,10 @@ fn refused(says: Says, cause: &str, outcome: Outcome) {
 
 /// Opens four at a target that then breaks the protocol so, and is told with this code.
 fn faulty(says: Says, fault: &str, code: u16) {
-    let (total, read) = four(says);
+    check_faulty(four(says), fault, code);
+}
+
+fn check_faulty((total, read): (Window, Vec<Vec<u8>>), fault: &str, code: u16) {
     assert_eq!(
         (seen(&total).connected, total.outcomes.get(Outcome::Ok)),
         (4, 4)
@@ -211,6 +223,38 @@ fn rules_that_are_broken_are_told_with_their_code() {
         "a control frame is fragmented",
         1002,
     );
+    faulty(
+        |key| opens(key, b"\x89\x7e\x00\x7e"),
+        "a control frame is longer than 125 bytes",
+        1002,
+    );
+    faulty(
+        |key| opens(key, &[&b"\x02\x00"[..], &b"\x00\x00".repeat(5000)].concat()),
+        "a message has more than 4096 fragments",
+        1008,
+    );
+}
+
+/// Half a mebibyte in some hundred bytes.
+#[test]
+fn a_compression_bomb_is_not_inflated() {
+    let says: Says = |key| {
+        let mut bomb = Vec::new();
+        Deflater::new(9, false).deflate(&b"\0".repeat(1 << 19), &mut bomb);
+        let mut frame = vec![0xc2, 0x7e];
+        frame.extend_from_slice(&u16::try_from(bomb.len()).unwrap().to_be_bytes());
+        frame.extend_from_slice(&bomb);
+        let agreed = Agreement {
+            server_begins_anew: true,
+            ..Agreement::default()
+        };
+        let opened = String::from_utf8(opens(key, b"")).unwrap();
+        let extension = format!("\r\nSec-WebSocket-Extensions: {}\r\n\r\n", agreed.header());
+        let head = opened.replace("\r\n\r\n", &extension);
+        [head.as_bytes(), &frame].concat()
+    };
+    let seen = four_with(says, true);
+    check_faulty(seen, "a message is longer than 1000 bytes", 1009);
 }
 
 #[test]

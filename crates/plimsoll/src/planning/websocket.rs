@@ -1,6 +1,6 @@
 //! What `--ws` makes of a plan.
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use plimsoll_model::journey::{Reconnect, Scenario};
@@ -186,40 +186,58 @@ fn ports_of(text: &str) -> Option<u64> {
     (last + 1).checked_sub(first)
 }
 
-/// More connections than one address has ports come from several, where all of them are this machine's own.
+/// More connections than one address has ports come from several of this machine's own.
 fn spread_sources(plan: &mut Plan, connections: u32, ports: u64) -> Result<(), Fault> {
     let addresses = &plan.target.addresses;
     if plan.target.unix_socket.is_some() || !plan.transport.sources.is_empty() {
         return Ok(());
     }
-    let all_here = addresses
-        .iter()
-        .all(|address| address.ip().is_loopback() && address.is_ipv4());
     // Connecting, Linux tries every second port first: once half are taken, it passes by thousands for each
     // connection, a millisecond of CPU. Addresses of this machine cost nothing, so they are taken early. Elsewhere a
     // tenth is left: others use ports too, and closed connections hold theirs for a while.
-    let usable = if all_here {
-        ports * 2 / 5
-    } else {
-        ports * 9 / 10
-    };
-    let needed = u64::from(connections).div_ceil((usable * addresses.len() as u64).max(1));
+    let tenths = if are_here(addresses) { 4 } else { 9 };
+    let usable = ports * tenths / 10 * addresses.len() as u64;
+    let needed = u64::from(connections).div_ceil(usable.max(1));
     if needed <= 1 {
         return Ok(());
     }
-    match u8::try_from(needed) {
-        Ok(needed @ ..=LOOPBACKS_MAX) if all_here => {
-            let sources = (1..=needed).map(|host| Ipv4Addr::new(127, 0, 0, host).into());
-            plan.transport.sources = sources.collect();
-            Ok(())
-        }
-        _ => Err(Fault::usage(format!(
-            "{connections} connections need the ports of {needed} local addresses: one has {ports}"
-        ))
-        .remedy(
-            "name several of this machine's with --source, or widen net.ipv4.ip_local_port_range with sysctl",
-        )),
+    let own = sources_of(addresses);
+    let is_enough = usize::try_from(needed).is_ok_and(|needed| needed <= own.len());
+    if is_enough {
+        let sources = own.into_iter().zip(0..needed).map(|(source, _)| source);
+        plan.transport.sources = sources.collect();
+        return Ok(());
     }
+    Err(Fault::usage(format!(
+        "{connections} connections need the ports of {needed} local addresses: one has {ports}, and {} of this machine \
+         reach the target",
+        own.len()
+    ))
+    .remedy(
+        "add addresses to the interface (ip address add), name others with --source, or widen \
+         net.ipv4.ip_local_port_range with sysctl",
+    ))
+}
+
+/// Whether a target is this machine itself, to which each address of 127.0.0.0/8 leads.
+fn are_here(addresses: &[SocketAddr]) -> bool {
+    let is_here = |address: &SocketAddr| address.ip().is_loopback() && address.is_ipv4();
+    addresses.iter().all(is_here)
+}
+
+/// Addresses of this machine from which all of a target's can be reached, the system's choice first.
+fn sources_of(addresses: &[SocketAddr]) -> Vec<IpAddr> {
+    if are_here(addresses) {
+        let hosts = (1..=LOOPBACKS_MAX).map(|host| Ipv4Addr::new(127, 0, 0, host).into());
+        return hosts.collect();
+    }
+    let mut each = addresses
+        .iter()
+        .map(|&one| plimsoll_load::sources_toward(one));
+    let first = each.next().unwrap_or_default();
+    each.fold(first, |found, next| {
+        found.into_iter().filter(|one| next.contains(one)).collect()
+    })
 }
 
 #[cfg(test)]
@@ -260,9 +278,10 @@ mod tests {
         assert_eq!(sources, ["127.0.0.1", "127.0.0.2"]);
         plan.transport.sources.clear();
         plan.target.addresses = vec!["10.0.0.1:80".parse().unwrap()];
-        let fault = spread_sources(&mut plan, 40_000, 28_232)
+        let fault = spread_sources(&mut plan, 40_000, 2)
             .unwrap_err()
             .to_string();
         assert!(fault.contains("--source"), "{fault}");
+        assert!(fault.contains("ip address add"), "{fault}");
     }
 }

@@ -2,9 +2,8 @@
 
 mod plans;
 mod presets;
+mod processes;
 mod server;
-
-use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -587,26 +586,4 @@ fn the_object_keeps_to_its_schema() {
         .collect();
     assert!(faults.is_empty(), "{faults:?} in {json:#}");
     assert!(json["websocket"].is_object());
-}
-
-#[test]
-fn too_few_descriptors_are_told_with_the_remedy_before_the_load() {
-    let place = Place::new();
-    let output = Command::new("prlimit")
-        .arg("--nofile=600:600")
-        .arg(env!("CARGO_BIN_EXE_plimsoll"))
-        .args(["run", "ws://127.0.0.1:9/", "--ws", "--connections", "1000"])
-        .current_dir(place.path())
-        .output()
-        .expect("prlimit is installed: apt-get install util-linux");
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    for word in [
-        "1256 file descriptors",
-        "600",
-        "ulimit -n 1256",
-        "LimitNOFILE=1256",
-    ] {
-        assert!(stderr.contains(word), "no `{word}` in {stderr}");
-    }
 }

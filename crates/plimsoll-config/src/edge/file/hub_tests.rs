@@ -282,7 +282,7 @@ fn an_application_is_asked() {
     };
     assert_eq!(read("{ subscribe: 'http://app:3000/may-read' }"), plain);
     let all = "{ connect: 'http://app:3000/c', subscribe: 'http://app:3000/s', publish: 'http://app:3000', \
-               messages: 'http://app:3000/m?a=b', pass: [Cookie, x-user], headers: { X-Secret: ours }, timeout: 500ms, \
+               messages: 'http://app:3000/m?a=b', disconnect: 'http://app:3000/d', pass: [Cookie, x-user], headers: { X-Secret: ours }, timeout: 500ms, \
                in_flight: 8, per_client: 1, cache: 10s, down: allow }";
     let secret = [("X-Secret", "ours")];
     let expected = HubHooks {
@@ -308,6 +308,7 @@ fn an_application_is_asked() {
 }
 
 #[test]
+        disconnect: to("/d", &secret),
 fn what_no_application_can_be_asked_is_named() {
     for (text, fault) in [
         ("{ timeout: 1s }", "the application is asked nothing"),

@@ -37,6 +37,8 @@ pub struct HubHooks {
     pub publish: Option<Endpoint>,
     /// What clients send to the application.
     pub messages: Option<Endpoint>,
+    /// What is told that a client has left.
+    pub disconnect: Option<Endpoint>,
     /// Headers of a client's request that the application is given, in lower case.
     pub passed: Vec<String>,
     /// Longest time until an answer is there.
@@ -59,6 +61,7 @@ impl HubHooks {
             subscribe: None,
             publish: None,
             messages: None,
+            disconnect: None,
             passed: vec!["cookie".to_owned(), "authorization".to_owned()],
             timeout: Duration::from_secs(2),
             in_flight: 64,
@@ -98,6 +101,7 @@ fn hooks(desk: &Desk<'_>, hub: &mut Hub, node: &Node) -> Option<HubHooks> {
         subscribe: endpoint("subscribe"),
         publish: endpoint("publish"),
         messages: endpoint("messages"),
+        disconnect: endpoint("disconnect"),
         ..HubHooks::none()
     };
     let aggregates = hub.channels.iter_mut();
@@ -107,7 +111,7 @@ fn hooks(desk: &Desk<'_>, hub: &mut Hub, node: &Node) -> Option<HubHooks> {
         to.headers.clone_from(&headers);
         is_asked = true;
     }
-    let asked = ["connect", "subscribe", "publish", "messages"];
+    let asked = ["connect", "subscribe", "publish", "messages", "disconnect"];
     if !is_asked && fields.among(&asked).is_empty() && !fields.misspells(&asked) {
         let valid = format!("at least one of {}", asked.join(", "));
         desk.fault(node, "the application is asked nothing", valid);

@@ -323,6 +323,11 @@ pub(crate) static HUB_HOOKS: Table = Table {
             "Headers to send, such as a secret by which the application knows who asks."
         ),
         word!(
+            "disconnect",
+            Text,
+            "Told, once, that a client has left that was let in: `{\"address\":…,\"user\":…,\"client\":…}`, with `client` if it ever sent anything. Nobody waits for the answer."
+        ),
+        word!(
             "timeout",
             Duration,
             "Longest time until an answer is there; 2s."

@@ -109,7 +109,7 @@ pub(super) fn judge(kind: Kind, status: StatusCode, body: Bytes) -> Result<Verdi
             Kind::Connect => leave(&body, 0.0).map(drop),
             Kind::Publish => replaced(&body).map(drop),
             Kind::Messages | Kind::Aggregate => answer(&body).map(drop),
-            Kind::Subscribe => Ok(()),
+            Kind::Subscribe | Kind::Disconnect => Ok(()),
         };
         return is_understood.map(|()| Verdict::Yes(body));
     }

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
 use plimsoll_config::edge::{Hub, Rate};
+use plimsoll_wire::websocket::deflate::Deflater;
 use plimsoll_wire::websocket::{Event, Limits, Reader, Role};
 use serde_json::json;
 
@@ -118,6 +119,35 @@ fn frames_that_break_the_protocol_end_who_sent_them() {
         let mut stream = open(edge.address);
         stream.write_all(&bytes).unwrap();
         assert_eq!(hear(stream), (Vec::new(), Some(code)), "{what}");
+    }
+    publish(&edge, "a", &json!("still here"));
+    assert_eq!(good.hear()["data"], "still here");
+}
+
+/// Half a mebibyte in some hundred bytes, and what is no compressed message at all.
+#[test]
+fn a_compression_bomb_ends_who_sent_it() {
+    let edge = start(&only_hub(Hub {
+        compress: true,
+        message_len_max: 1000,
+        ..live()
+    }));
+    let mut good = Browser::open(edge.address);
+    good.subscribe("a");
+    let mut bomb = Vec::new();
+    Deflater::new(9, false).deflate(&b" ".repeat(1 << 19), &mut bomb);
+    assert!(bomb.len() < 1000, "{}", bomb.len());
+    for (payload, code) in [(&bomb[..], 1009), (b"\xff\xff\xff", 1007)] {
+        let mut stream = connect(edge.address);
+        let request = format!(
+            "GET /live HTTP/1.1\r\nHost: {}\r\n{HANDSHAKE}Sec-WebSocket-Extensions: permessage-deflate\r\n\r\n",
+            edge.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let head = read_until(&mut stream, "\r\n\r\n");
+        assert!(head.contains("permessage-deflate"), "{head}");
+        stream.write_all(&raw(0xc1, payload)).unwrap();
+        assert_eq!(hear(stream), (Vec::new(), Some(code)));
     }
     publish(&edge, "a", &json!("still here"));
     assert_eq!(good.hear()["data"], "still here");

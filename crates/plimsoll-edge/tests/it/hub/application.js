@@ -29,6 +29,7 @@ const answers = {
     if (data.includes("quiet")) return [204];
     return [200, { channel, count: data.length, sum: data.reduce((sum, one) => sum + one, 0) }];
   },
+  "/disconnect": () => [204],
   "/messages": ({ user, client, data }) => {
     if (data === "nothing") return [204];
     if (data === "text") return [200];

@@ -174,6 +174,51 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
     );
 }
 
+/// Sockets and streams that end, by themselves or because they must, are told of once, with who they were.
+#[test]
+fn the_application_is_told_who_has_left() {
+    let application = Application::start();
+    let edge = start(&asking(HubHooks {
+        disconnect: Some(application.hook("/disconnect")),
+        ..application.hooks()
+    }));
+    let mut adam = Browser::open_as(edge.address, "session=adam");
+    adam.say(&json!({ "send": "nothing", "id": 1 }));
+    assert_eq!(adam.hear()["id"], 1);
+    let mut brief = Browser::open_as(edge.address, "session=brief");
+    brief.subscribe("odds");
+    let stream = {
+        let mut stream = connect(edge.address);
+        let request = format!(
+            "GET /live?channel=game-1&token=evelyn HTTP/1.1\r\nHost: {}\r\n\r\n",
+            edge.address
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        read_until(&mut stream, "\r\n\r\n");
+        stream
+    };
+    // Who is not let in does not leave.
+    assert_eq!(parts(&knock(edge.address, "")).0, 403);
+    let left = |user: &str| {
+        let (asked, _) = application.asked();
+        let mut all = asked.into_iter().filter(|one| one["path"] == "/disconnect");
+        all.find(|one| one["body"]["user"] == user)
+    };
+    assert_eq!((left("adam"), left("evelyn")), (None, None));
+    drop((adam, stream));
+    brief.hear_close();
+    drop(brief);
+    wait_for(&edge, &counter("disconnect", "yes"), 3.0);
+    let first = left("adam").unwrap();
+    assert_eq!(first["headers"]["cookie"], "session=adam");
+    assert_eq!(first["headers"]["x-hook-secret"], "ours");
+    assert_eq!(first["body"]["address"], "127.0.0.1");
+    assert!(first["body"]["client"].is_string(), "{first}");
+    let body = json!({ "address": "127.0.0.1", "user": "evelyn" });
+    assert_eq!(left("evelyn").unwrap()["body"], body);
+    assert!(left("brief").is_some());
+}
+
 #[test]
 fn what_the_application_allows_ends_when_it_says() {
     let application = Application::start();

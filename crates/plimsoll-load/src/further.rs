@@ -1,0 +1,164 @@
+//! Further processes of a load that needs more descriptors than one process may have.
+//!
+//! Each carries the loops of its [`Part`], of the same number of loops over all. What they say are windows, which add up
+//! as those of loops do: nothing in a result depends on how many processes there were.
+
+mod helper;
+mod task;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use plimsoll_model::plan::Load;
+use serde::{Deserialize, Serialize};
+
+use crate::job::{Job, LoadError};
+
+pub(crate) use helper::Helper;
+pub(crate) use task::Task;
+pub use task::carry_out_part;
+
+/// Descriptors a process has open beside its connections: files, logs, probes, epolls.
+pub(crate) const OTHER_DESCRIPTORS: u64 = 256;
+
+/// Processes that carry one load, at most.
+const PROCESSES_MAX: u32 = 64;
+
+/// Loops over all processes, at most.
+const LOOPS_MAX: u32 = 1024;
+
+/// How a further process is started: a program that hands its standard input and output to [`carry_out_part`].
+#[derive(Clone, Debug)]
+pub struct Further {
+    /// The program.
+    pub program: PathBuf,
+    /// What it is told.
+    pub arguments: Vec<OsString>,
+}
+
+/// What the processes beside this one used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Used {
+    /// CPU time, µs.
+    pub cpu_us: u64,
+    /// Highest resident memory of each, added up, bytes.
+    pub rss_bytes_max: u64,
+}
+
+/// Which of all loops one process carries: every `step`th from `first` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
+    pub(crate) first: u32,
+    pub(crate) step: u32,
+}
+
+impl Part {
+    pub(crate) const WHOLE: Self = Self { first: 0, step: 1 };
+
+    /// Its loops of so many over all.
+    pub(crate) fn loops(self, all: u32) -> impl Iterator<Item = u32> {
+        // A part without a loop would carry nothing, and a step of zero would never end.
+        (self.first..all).step_by(self.step.max(1) as usize)
+    }
+}
+
+/// How many processes a load takes of which each may have `limit` descriptors open; `None` for one.
+///
+/// # Errors
+/// When even many are not enough.
+pub(crate) fn processes(load: &Load, limit: Option<u64>) -> Result<Option<u32>, LoadError> {
+    let Load::WebSockets(load) = load else {
+        return Ok(None);
+    };
+    let connections = u64::from(load.connections);
+    let wanted = connections.saturating_add(OTHER_DESCRIPTORS);
+    let Some(limit) = limit.filter(|limit| *limit < wanted) else {
+        return Ok(None);
+    };
+    let room = limit.saturating_sub(OTHER_DESCRIPTORS);
+    let processes = (room > 0).then(|| connections.div_ceil(room));
+    let processes = processes.and_then(|processes| u32::try_from(processes).ok());
+    match processes.filter(|processes| *processes <= PROCESSES_MAX) {
+        Some(processes) => Ok(Some(processes)),
+        None => Err(LoadError::Descriptors { wanted, limit }),
+    }
+}
+
+/// As many loops as processes at least, and equally many in each.
+pub(crate) fn widen(job: &mut Job, processes: u32) {
+    let cores = job.plan.cores;
+    let each = cores.div_ceil(processes).min(LOOPS_MAX / processes).max(1);
+    Arc::make_mut(&mut job.plan).cores = each * processes;
+}
+
+/// What whoever started the load is to know of it.
+pub(crate) fn told(load: &Load, limit: Option<u64>, processes: u32) -> String {
+    let connections = load.websockets().map_or(0, |load| load.connections);
+    let wanted = u64::from(connections).saturating_add(OTHER_DESCRIPTORS);
+    format!(
+        "{connections} connections need {wanted} file descriptors and one process may have {} open: {processes} processes \
+         carry the load; `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`) lets one do it",
+        limit.unwrap_or_default()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    use plimsoll_model::websocket::WebSocketLoad;
+
+    fn load(connections: u32) -> Load {
+        Load::WebSockets(WebSocketLoad {
+            connections,
+            per_second: 1000.0,
+            hold: Duration::from_secs(1),
+            message: None,
+            stamp: None,
+            sequence: None,
+            compress: false,
+            is_stream: false,
+            reconnect: None,
+        })
+    }
+
+    #[test]
+    fn as_many_processes_as_descriptors_ask_for() {
+        let of = |connections, limit| processes(&load(connections), limit).unwrap();
+        assert_eq!(of(40_000, None), None);
+        assert_eq!(of(19_744, Some(20_000)), None);
+        assert_eq!(of(19_745, Some(20_000)), Some(2));
+        assert_eq!(of(39_488, Some(20_000)), Some(2));
+        assert_eq!(of(40_000, Some(20_000)), Some(3));
+        let closed = Load::Closed {
+            connections: 40_000,
+            think: Duration::ZERO,
+            lasting: Duration::ZERO,
+        };
+        assert_eq!(processes(&closed, Some(20_000)).unwrap(), None);
+    }
+
+    #[test]
+    fn more_processes_than_are_started_are_refused_with_the_remedy() {
+        for (connections, limit) in [(1000, 256), (1000, 10), (65 * 100, 356)] {
+            let fault = processes(&load(connections), Some(limit)).unwrap_err();
+            let remedy = format!("ulimit -n {}", connections + 256);
+            assert!(fault.to_string().contains(&remedy), "{fault}");
+        }
+    }
+
+    #[test]
+    fn parts_are_all_loops_once() {
+        for (processes, loops) in [(1, 2), (2, 2), (3, 3), (3, 6), (64, 1024)] {
+            let parts = (0..processes).map(|first| Part {
+                first,
+                step: processes,
+            });
+            let mut all: Vec<u32> = parts.flat_map(|part| part.loops(loops)).collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..loops).collect::<Vec<u32>>());
+        }
+    }
+}

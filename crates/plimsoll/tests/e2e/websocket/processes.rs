@@ -1,0 +1,154 @@
+//! Loads that need more descriptors than one process may have.
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use super::MARKS;
+use super::server::Server;
+use crate::support::{Place, Said, alone, count, number};
+
+/// The binary with so many descriptors, not started yet.
+fn limited(place: &Place, descriptors: u32, arguments: &[&str]) -> Command {
+    let mut command = Command::new("prlimit");
+    command
+        .arg(format!("--nofile={descriptors}:{descriptors}"))
+        .arg(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(arguments)
+        .current_dir(place.path())
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// 250 connections of which a process may have 100: three carry them, and what was planted is counted exactly over all.
+#[test]
+fn further_processes_carry_what_one_may_not() {
+    let publish = json!({
+        "after_ms": 2500, "every_ms": 50, "count": 20,
+        "lost": [[0, 5], [101, 6], [202, 7], [249, 8]],
+        "doubled": [[1, 7], [2, 8]],
+        "swapped": [[4, 10]],
+    });
+    let server = Server::start(250, &json!({ "publish": publish }));
+    let place = Place::new();
+    let url = server.url("/");
+    let flags = ["run", &url, "--ws", "--json", "--connections", "250"];
+    let times = ["--connect-rate", "500/s", "--hold", "7s"];
+    let turn = alone();
+    let output = limited(&place, 356, &[&flags[..], &times, &MARKS].concat())
+        .output()
+        .expect("prlimit is installed: apt-get install util-linux");
+    drop(turn);
+    let said = Said {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    };
+    // A late generator voids the figures, not what was received.
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    for word in [
+        "3 processes carry the load",
+        "506 file descriptors",
+        "356 open",
+        "`ulimit -n 506`",
+    ] {
+        assert!(said.stderr.contains(word), "no `{word}` in {said:?}");
+    }
+    let json = said.json();
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "connected"), 250, "{websocket:#}");
+    assert_eq!(
+        count(websocket, "failed") + count(websocket, "closed"),
+        0,
+        "{websocket:#}"
+    );
+    assert_eq!(
+        count(websocket, "messages_in"),
+        count(&server.counts(), "sent")
+    );
+    assert_eq!(count(websocket, "broadcasts"), 20, "{websocket:#}");
+    assert_eq!(count(websocket, "expected"), 250 * 20, "{websocket:#}");
+    assert_eq!(count(websocket, "received"), 250 * 20 - 4, "{websocket:#}");
+    assert!((number(websocket, "reach") - 4996.0 / 5000.0).abs() < 1e-12);
+    let kinds = ["gaps", "duplicates", "reordered"].map(|kind| count(websocket, kind));
+    assert_eq!(kinds, [4, 2, 1], "{websocket:#}");
+    assert_eq!(place.run_files().len(), 1);
+}
+
+/// One that is killed leaves a run that says so, and no process behind.
+#[test]
+fn a_process_that_is_killed_voids_the_run() {
+    let server = Server::start(250, &json!({}));
+    let place = Place::new();
+    let url = server.url("/");
+    let flags = [
+        "run",
+        &url,
+        "--ws",
+        "--json",
+        "--connections",
+        "250",
+        "--hold",
+        "4s",
+    ];
+    let turn = alone();
+    let mut load = limited(&place, 356, &flags)
+        .spawn()
+        .expect("prlimit is installed: apt-get install util-linux");
+    let mut stderr = BufReader::new(load.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("processes carry the load") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "it is never told");
+    }
+    let children = format!("/proc/{0}/task/{0}/children", load.id());
+    let children = std::fs::read_to_string(children).unwrap();
+    let children: Vec<&str> = children.split_whitespace().collect();
+    assert_eq!(children.len(), 2, "{children:?}");
+    let killed = Command::new("kill").args(["-KILL", children[0]]).status();
+    assert!(killed.unwrap().success());
+    let mut stdout = String::new();
+    load.stdout
+        .take()
+        .unwrap()
+        .read_to_string(&mut stdout)
+        .unwrap();
+    let status = load.wait().unwrap();
+    drop(turn);
+    assert_eq!(status.code(), Some(6), "{stdout}");
+    let fault = format!(
+        "process of the load (pid {}) did not carry its part to the end: it was ended by signal 9",
+        children[0]
+    );
+    assert!(stdout.contains(&fault), "{stdout}");
+    for child in children {
+        let gone = std::fs::metadata(format!("/proc/{child}"));
+        assert!(gone.is_err(), "{child} is left behind");
+    }
+}
+
+#[test]
+fn too_few_descriptors_are_told_with_the_remedy_before_the_load() {
+    let place = Place::new();
+    let output = Command::new("prlimit")
+        .arg("--nofile=250:250")
+        .arg(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(["run", "ws://127.0.0.1:9/", "--ws", "--connections", "1000"])
+        .current_dir(place.path())
+        .output()
+        .expect("prlimit is installed: apt-get install util-linux");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    for word in [
+        "1256 file descriptors",
+        "250",
+        "ulimit -n 1256",
+        "LimitNOFILE=1256",
+    ] {
+        assert!(stderr.contains(word), "no `{word}` in {stderr}");
+    }
+}
