@@ -12,6 +12,7 @@
 
 mod aggregate;
 pub(crate) mod client;
+mod dial;
 pub(crate) mod dialog;
 pub(crate) mod hooks;
 pub(crate) mod house;
