@@ -13,13 +13,12 @@ use crate::scene::{Offered, Setup, Strained, play};
 use crate::strain;
 
 /// Every case with its name.
-pub(crate) const ALL: [(&str, fn()); 16] = [
+pub(crate) const ALL: [(&str, fn()); 15] = [
     ("healthy_run_is_silent", healthy),
     ("g1_generator_cpu", generator_cpu),
     ("g2_generator_ports", generator_ports),
     ("n1_accept_backlog", accept_backlog),
     ("n4_packets_lost", packets_lost),
-    ("n11_time_wait", time_wait),
     ("n12_upstream_ports", upstream_ports),
     ("settings_of_the_kernel_are_put_back", kernel_setting),
     ("c1_cpu", cpu),
@@ -174,24 +173,6 @@ fn packets_lost() {
         "{found:#?}"
     );
     assert_eq!(found.consequence_of, None, "{:#?}", seen.findings);
-}
-
-fn time_wait() {
-    let Some(inside) = Namespace::enter(32_768, 60_999) else {
-        return;
-    };
-    let _inside = inside.with_time_wait(20);
-    let mut process = Strained::start(&Setup::default());
-    let offered = Offered {
-        rate: 200.0,
-        per_connection: 1,
-        ..Offered::default()
-    };
-    let seen = play(&mut process, &offered);
-    let found = seen.finding("N11");
-    assert!(found.sentence.contains("(it takes 20)"), "{found:#?}");
-    // It refuses nobody, so it is never sure.
-    assert_eq!(found.certainty, Certainty::Possible);
 }
 
 fn upstream_ports() {

@@ -37,14 +37,6 @@ impl Namespace {
 }
 
 impl Namespace {
-    /// Bounds the sockets that it keeps in `TIME_WAIT`.
-    pub(crate) fn with_time_wait(self, most: u32) -> Self {
-        let path = "/proc/sys/net/ipv4/tcp_max_tw_buckets";
-        std::fs::write(path, most.to_string())
-            .expect("the table of a namespace of one's own may be set");
-        self
-    }
-
     /// Lets its loopback carry so many kbit/s, and lose what comes faster; `None`, said loudly, where that cannot be.
     pub(crate) fn with_narrow_loopback(self, kilobits: u32) -> Option<Self> {
         let rate = format!("{kilobits}kbit");
