@@ -26,8 +26,8 @@ pub use caching::{
 pub use file::{EDGE_LEN_MAX, LookUp, read, reference};
 pub use fragments::{FragmentPages, Fragments};
 pub use hub::{
-    Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSlow, HubSource, HubSourceKind,
-    HubTokens,
+    Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSharedKind, HubSlow, HubSource,
+    HubSourceKind, HubTokens,
 };
 pub use network::Network;
 pub use server::UrlFault;

@@ -12,12 +12,13 @@
 
 mod aggregate;
 pub(crate) mod client;
+mod dial;
 pub(crate) mod dialog;
 pub(crate) mod hooks;
 pub(crate) mod house;
 mod inbox;
-mod ledger;
 mod leaving;
+mod ledger;
 pub(crate) mod mercure;
 pub(crate) mod publish;
 pub(crate) mod redis;

@@ -251,6 +251,7 @@ pub struct Nats {
     pub program: Program,
     /// Where it listens.
     pub address: SocketAddr,
+    _store: Option<TempDir>,
 }
 
 impl Nats {
@@ -265,6 +266,22 @@ impl Nats {
         Self {
             program: Program::start(folder, &command, "Server is ready"),
             address,
+            _store: None,
+        }
+    }
+
+    /// The same with streams (`JetStream`), which it forgets with its end.
+    #[must_use]
+    pub fn streaming_at(address: SocketAddr, lines: &str) -> Self {
+        // The server wants a folder, also for what is in memory; it is gone with the server's own.
+        let store = tempfile::tempdir().expect("a folder can be made");
+        let lines = format!(
+            "jetstream {{ store_dir: \"{}\" }}\n{lines}",
+            store.path().display()
+        );
+        Self {
+            _store: Some(store),
+            ..Self::start_at(address, &lines)
         }
     }
 }

@@ -7,6 +7,8 @@ use scram::Exchange;
 
 /// The version of the protocol, 3.0.
 const PROTOCOL: u32 = 196_608;
+/// Asks, before anything else, whether the server goes on by TLS: it answers `S` or `N`, one byte.
+pub const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 4, 210, 22, 47];
 /// What proves a password without saying it (RFC 7677).
 const SCRAM: &[u8] = b"SCRAM-SHA-256";
 

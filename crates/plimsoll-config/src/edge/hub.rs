@@ -12,7 +12,7 @@ use super::file::{required, token};
 use super::outward::url;
 use super::routes::rate;
 use super::words::{HUB, HUB_CHANNELS};
-use super::{Endpoint, Rate};
+use super::{Endpoint, Rate, ServerTls};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::{Kind, Node};
 use crate::units;
@@ -62,7 +62,7 @@ pub struct Hub {
     pub redis: Option<HubRedis>,
     /// What else is listened to.
     pub sources: Vec<HubSource>,
-    /// A Redis through which several edges share their channels.
+    /// A Redis or NATS through which several edges share their channels.
     pub shared: Option<HubShared>,
     /// What an application is asked over HTTP.
     pub hooks: Option<HubHooks>,
@@ -72,23 +72,47 @@ pub struct Hub {
     pub per_token: Option<u32>,
 }
 
-/// A Redis through which several edges share their channels.
+/// What several edges share their channels through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HubSharedKind {
+    /// A stream of Redis.
+    Redis,
+    /// A stream of NATS (`JetStream`).
+    Nats,
+}
+
+/// A Redis or NATS through which several edges share their channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubShared {
+    /// Which of them.
+    pub kind: HubSharedKind,
     /// Its name or number.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// Who asks, where Redis knows several users.
+    /// Who asks, where several users are known; a NATS takes a password without one as a token.
     pub user: Option<String>,
-    /// What Redis asks for.
+    /// What it asks for.
     pub password: Option<String>,
-    /// What its keys begin with: edges of one name share.
+    /// What keys of Redis begin with, or the name of a stream of NATS: edges of one name share.
     pub name: String,
+    /// How it is spoken to by TLS; `None` for in the open.
+    pub tls: Option<ServerTls>,
     /// Most messages that it holds for edges that come or return.
     pub messages_max: u64,
     /// Most bytes of them.
     pub bytes_max: u64,
+}
+
+impl HubShared {
+    /// What it is called where it is told of.
+    pub fn title(&self) -> String {
+        let kind = match self.kind {
+            HubSharedKind::Redis => "Redis",
+            HubSharedKind::Nats => "NATS",
+        };
+        format!("{kind} at {}:{}", self.host, self.port)
+    }
 }
 
 /// A Redis that is listened to.
@@ -102,6 +126,8 @@ pub struct HubRedis {
     pub user: Option<String>,
     /// What Redis asks for.
     pub password: Option<String>,
+    /// How it is spoken to by TLS; `None` for in the open.
+    pub tls: Option<ServerTls>,
     /// Channels of Redis, as `PSUBSCRIBE` takes them.
     pub patterns: Vec<String>,
 }

@@ -156,7 +156,8 @@ fn located(desk: &Desk<'_>, node: &Node, look_up: &LookUp<'_>) -> Option<Server>
     Some(server)
 }
 
-fn tls(desk: &Desk<'_>, node: &Node) -> ServerTls {
+/// Reads how servers are spoken to by TLS.
+pub(super) fn tls(desk: &Desk<'_>, node: &Node) -> ServerTls {
     let Some(fields) = desk.fields(node, &SERVER_TLS) else {
         return ServerTls::default();
     };

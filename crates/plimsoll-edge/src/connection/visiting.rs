@@ -156,7 +156,7 @@ impl Connection {
                 extra: "Retry-After: 1\r\n",
                 ..refused(
                     503,
-                    "the hub waits for the Redis that it shares; come back in a second",
+                    "the hub waits for what it shares with others; come back in a second",
                 )
             });
         }

@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use plimsoll_config::edge::HubRedis;
 use plimsoll_hub::Refusal;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncReadExt as _;
 
+use super::dial::PATIENCE;
 use super::world::World;
 use crate::running::Control;
-use link::{PATIENCE, Place, authentication, connect};
+use link::{Place, authentication};
 use resp::{Malformed, Reply};
 
 /// When nothing was said for so long, Redis is asked whether it is there.
@@ -101,18 +102,19 @@ impl Session<'_> {
 
     async fn serve(&mut self, config: &HubRedis) -> Result<Infallible, String> {
         let in_words = |error: std::io::Error| error.to_string();
-        let mut stream = connect(&config.host, config.port).await?;
         let place = Place {
             host: &config.host,
             port: config.port,
             user: config.user.as_deref(),
             password: config.password.as_deref(),
+            tls: config.tls.as_ref(),
         };
+        let mut stream = link::open(&place).await?;
         let mut said = authentication(&place).unwrap_or_default();
         let patterns = config.patterns.iter().map(String::as_str);
         let words = ["PSUBSCRIBE"].into_iter().chain(patterns);
         said.extend(resp::command(&words.collect::<Vec<_>>()));
-        stream.write_all(&said).await.map_err(in_words)?;
+        link::send(&mut stream, &said).await?;
         let mut held = Vec::new();
         let mut is_asked = false;
         loop {
@@ -127,7 +129,7 @@ impl Session<'_> {
                 Err(_) if is_asked => return Err(format!("no answer within {PATIENCE:?}")),
                 Err(_) => {
                     let ping = resp::command(&["PING"]);
-                    stream.write_all(&ping).await.map_err(in_words)?;
+                    link::send(&mut stream, &ping).await?;
                     is_asked = true;
                 }
             }

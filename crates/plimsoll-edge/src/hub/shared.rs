@@ -1,16 +1,18 @@
-//! Channels that several edges share through a Redis.
+//! Channels that several edges share through a Redis or a NATS.
 //!
-//! Every message takes its place in one stream, given by a script that numbers, stores and trims in one step. Each edge reads
+//! Every message takes its place in one stream, which numbers, stores and trims in one step. Each edge reads
 //! the whole stream and hands on what its clients want; what it was given to publish it hears there too, like everybody.
 //! An edge that dies takes nothing with it, and one that comes reads what is still there before it lets clients in.
 //!
 //! ```text
-//!  POST /publish ─► desk::Posts ─► post.lua ─► stream in Redis ─► reader of every edge ─► World ─► its clients
+//!  POST /publish ─► desk::Posts ─► posts ─► the stream ─► reader of every edge ─► World ─► its clients
 //!  a client ──────┘      ▲             │
 //!                        └─ its place ─┘
 //! ```
 
 mod entry;
+mod nats;
+mod redis;
 mod session;
 
 use std::collections::VecDeque;
@@ -40,7 +42,7 @@ pub(super) struct Shared {
     epoch: AtomicU64,
     /// The last place that this edge has read.
     at: AtomicU64,
-    /// Redis is there, and all that was in the order is read.
+    /// It is there, and all that was in the order is read.
     is_joined: AtomicBool,
     posts: Mutex<VecDeque<Post>>,
     bytes: AtomicUsize,

@@ -1,7 +1,7 @@
 //! Where messages come from besides publishers who ask for it: streams of Redis, subjects of NATS, notifications of
 //! PostgreSQL. Each source is a task of its own, which connects again and again.
 
-mod nats;
+pub(super) mod nats;
 mod postgres;
 mod stream;
 
@@ -10,18 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use plimsoll_config::edge::{HubSource, HubSourceKind};
+use plimsoll_config::edge::{HubSource, HubSourceKind, ServerTls};
 use plimsoll_hub::Refusal;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinHandle;
 
-use super::redis::link::PATIENCE;
+use super::dial::{self, PATIENCE};
 use super::redis::{CATCHING_UP, PAUSES};
 use super::view::SourceView;
 use super::world::World;
 use crate::pool::lock;
 use crate::running::{Control, Tell};
+use crate::upstream::Upstream;
 
 /// When nothing was said for so long, a source is asked whether it is there.
 const SILENCE: Duration = Duration::from_secs(10);
@@ -208,40 +208,61 @@ impl Ear {
 }
 
 /// A connection on which is read what comes.
-struct Line {
-    stream: TcpStream,
+pub(super) struct Line {
+    stream: Upstream,
     held: Vec<u8>,
     /// Bytes of `held` that are read.
     taken: usize,
 }
 
 impl Line {
-    async fn open(config: &HubSource) -> Result<Self, String> {
+    pub(super) async fn open(host: &str, port: u16) -> Result<Self, String> {
         Ok(Self {
-            stream: super::redis::link::connect(&config.host, config.port).await?,
+            stream: Upstream::Plain(dial::connect(host, port).await?),
             held: Vec::new(),
             taken: 0,
         })
     }
 
-    async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let sent = tokio::time::timeout(PATIENCE, self.stream.write_all(bytes)).await;
-        sent.map_err(|_| format!("nothing is taken for {PATIENCE:?}"))?
-            .map_err(|error| error.to_string())
+    /// Goes on by TLS.
+    ///
+    /// # Errors
+    /// In words; also when something was said before that nobody asked for, which anybody may have put there.
+    pub(super) async fn secure(self, host: &str, tls: &ServerTls) -> Result<Self, String> {
+        let (Upstream::Plain(stream), true) = (self.stream, self.taken == self.held.len()) else {
+            return Err("it says something before the connection is encrypted".to_owned());
+        };
+        Ok(Self {
+            stream: dial::secure(stream, host, tls).await?,
+            held: Vec::new(),
+            taken: 0,
+        })
+    }
+
+    /// Whether what is said does not leave this machine.
+    fn is_near(&self) -> bool {
+        match &self.stream {
+            Upstream::Plain(stream) => stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback()),
+            Upstream::Tls(_) => false,
+        }
+    }
+
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
+        super::redis::link::send(&mut self.stream, bytes).await
     }
 
     /// What has come and is not read yet.
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.held[self.taken..]
     }
 
     /// So many bytes are read.
-    fn advance(&mut self, len: usize) {
+    pub(super) fn advance(&mut self, len: usize) {
         self.taken += len;
     }
 
-    /// Waits for more; whether something came before the time was over.
-    async fn more(&mut self, patience: Duration) -> Result<bool, String> {
+    /// Waits for more; whether something came before the time was over. Whoever gives up waiting loses nothing.
+    pub(super) async fn more(&mut self, patience: Duration) -> Result<bool, String> {
         self.held.drain(..self.taken);
         self.taken = 0;
         if self.held.is_empty() {

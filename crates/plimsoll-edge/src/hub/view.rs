@@ -63,7 +63,7 @@ pub(crate) struct SourceView {
 /// What a hub shares with those of other edges.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct SharedView {
-    /// Whether the Redis is there that it shares.
+    /// Whether the Redis or NATS is there that it shares.
     pub(crate) is_joined: bool,
     /// Messages that were given their place for this edge, and those that were refused.
     pub(crate) posted: u64,

@@ -156,7 +156,7 @@ fn sources(page: &mut Page, sources: &[SourceView]) {
 }
 
 fn sharing(page: &mut Page, shared: &SharedView) {
-    let help = "Whether the Redis is there that edges share";
+    let help = "Whether the Redis or NATS is there that edges share";
     page.family("hub_shared_joined", "gauge", help);
     page.line("hub_shared_joined", &[], u64::from(shared.is_joined));
     let counters = [

@@ -50,7 +50,7 @@ pub(crate) struct Control {
     pub(crate) redis_changed: Notify,
     /// It may listen to other sources.
     pub(crate) sources_changed: Notify,
-    /// It may share another Redis.
+    /// It may share another order.
     pub(crate) shared_changed: Notify,
     pub(crate) challenges: Arc<Challenges>,
 }

@@ -16,10 +16,17 @@ const HTTP_1_1: &[u8] = b"http/1.1";
 
 /// How connections to the servers of a pool are encrypted. Sessions are resumed, so that few hands are shaken in full.
 pub(crate) fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsFault> {
+    let mut config = bare(tls)?;
+    config.alpn_protocols = vec![HTTP_1_1.to_vec()];
+    Ok(Arc::new(config))
+}
+
+/// The same for servers that speak something else, and are not told what.
+pub(crate) fn bare(tls: &ServerTls) -> Result<ClientConfig, TlsFault> {
     let provider = Arc::new(crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?;
-    let mut config = if tls.insecure {
+    Ok(if tls.insecure {
         builder
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
@@ -28,9 +35,7 @@ pub(crate) fn config(tls: &ServerTls) -> Result<Arc<ClientConfig>, TlsFault> {
         builder
             .with_root_certificates(roots(tls.authorities.as_ref())?)
             .with_no_client_auth()
-    };
-    config.alpn_protocols = vec![HTTP_1_1.to_vec()];
-    Ok(Arc::new(config))
+    })
 }
 
 /// The name that a server's certificate must have.

@@ -1,4 +1,4 @@
-//! Two edges and a Redis between them: one is killed under load, and its clients go on at the other.
+//! Two edges and a Redis or NATS between them: one is killed under load, and its clients go on at the other.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,8 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use plimsoll_testkit::program::Redis;
+use plimsoll_testkit::port;
+use plimsoll_testkit::program::{Nats, Redis};
 use serde_json::{Value, json};
 
 use crate::edge::Edge;
@@ -159,18 +160,28 @@ fn begin_reading(killed: &Edge, left: &Edge) -> Vec<JoinHandle<Reader>> {
 
 #[test]
 fn nothing_is_lost_or_doubled_when_an_edge_is_killed() {
-    let place = Place::new();
     let redis = Redis::start("appendonly no");
+    kill_one(&format!("'{}'", redis.address));
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_with_nats() {
+    let nats = Nats::streaming_at(port::unused(), "");
+    kill_one(&format!("{{ nats: '{}' }}", nats.address));
+}
+
+/// Two edges share; one is killed.
+fn kill_one(shared: &str) {
+    let place = Place::new();
     let text = format!(
-        "hub:\n  path: /live\n  shared: '{}'\n  waiting: 10000\n  \
-         waiting_size: 16MiB\n  channels:\n  - {{ match: '*', history: 10000, history_size: 16MiB }}\n",
-        redis.address
+        "hub:\n  path: /live\n  shared: {shared}\n  waiting: 10000\n  \
+         waiting_size: 16MiB\n  channels:\n  - {{ match: '*', history: 10000, history_size: 16MiB }}\n"
     );
     std::fs::write(place.path().join("edge.yaml"), text).unwrap();
     let start = || {
         let edge = Edge::start(&place, &["--config", "edge.yaml"]);
         let is_there = (0..LOOKS).any(|_| publish(edge.admin, "warm", &json!(0)));
-        assert!(is_there, "it does not find Redis");
+        assert!(is_there, "it does not find what is shared");
         edge
     };
     let (killed, left) = (start(), start());

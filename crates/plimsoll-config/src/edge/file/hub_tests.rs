@@ -4,8 +4,8 @@ use std::time::Duration;
 use super::read;
 use super::tests::{Folder, look_up};
 use crate::edge::{
-    Edge, Endpoint, Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSlow, HubSource,
-    HubSourceKind, HubTokens, Rate,
+    Edge, Endpoint, Hub, HubHooks, HubKey, HubRedis, HubRule, HubShared, HubSharedKind, HubSlow,
+    HubSource, HubSourceKind, HubTokens, Rate, ServerTls,
 };
 
 fn read_text(text: &str) -> Result<Edge, String> {
@@ -90,6 +90,7 @@ fn source(host: &str, port: u16) -> HubSource {
         port,
         user: None,
         password: None,
+        tls: None,
         names: Vec::new(),
         channel: "*".to_owned(),
     }
@@ -161,6 +162,7 @@ fn every_word_of_the_hub_has_its_meaning() {
             port: 6379,
             user: Some("edge".to_owned()),
             password: Some("secret".to_owned()),
+            tls: None,
             patterns: vec!["game-*".to_owned()],
         }),
         ..Hub::at("/live").unwrap()
@@ -174,7 +176,7 @@ fn sources_are_read() {
         "hub:\n  path: /live\n  sources:\n  \
            - { redis_stream: 'r:6379', listen: [updates, more], group: edge-1 }\n  \
            - { nats: 'n:4222', listen: game.>, channel: live-*, user: u, password: p }\n  \
-           - { postgres: 'p:5432', listen: odds, user: app, database: shop }\n",
+           - { postgres: 'p:5432', listen: odds, user: app, database: shop, tls: { name: db.internal } }\n",
     );
     let expected = vec![
         HubSource {
@@ -196,6 +198,10 @@ fn sources_are_read() {
                 database: "shop".to_owned(),
             },
             user: Some("app".to_owned()),
+            tls: Some(ServerTls {
+                name: Some("db.internal".to_owned()),
+                ..ServerTls::default()
+            }),
             names: vec!["odds".to_owned()],
             ..source("p", 5432)
         },
@@ -237,27 +243,39 @@ fn edges_share_a_redis() {
         edge.unwrap().hub.unwrap().shared.unwrap()
     };
     let plain = HubShared {
+        kind: HubSharedKind::Redis,
         host: "::1".to_owned(),
         port: 6379,
         user: None,
         password: None,
+        tls: None,
         name: "plimsoll".to_owned(),
         messages_max: 100_000,
         bytes_max: 64 << 20,
     };
     assert_eq!(shared("'[::1]:6379'"), plain);
-    let all =
-        "{ address: 'a:1', user: edge, password: secret, name: live-2, messages: 5, size: 1MiB }";
+    let all = "{ address: 'a:1', user: edge, password: secret, tls: true, name: live-2, messages: 5, size: 1MiB }";
     let expected = HubShared {
+        kind: HubSharedKind::Redis,
         host: "a".to_owned(),
         port: 1,
         user: Some("edge".to_owned()),
         password: Some("secret".to_owned()),
+        tls: Some(ServerTls::default()),
         name: "live-2".to_owned(),
         messages_max: 5,
         bytes_max: 1 << 20,
     };
     assert_eq!(shared(all), expected);
+    let expected = HubShared {
+        kind: HubSharedKind::Nats,
+        host: "n".to_owned(),
+        port: 4222,
+        name: "live".to_owned(),
+        ..plain
+    };
+    assert_eq!(shared("{ nats: 'n:4222', name: live }"), expected);
+    assert_eq!(expected.title(), "NATS at n:4222");
 }
 
 #[test]
@@ -290,6 +308,7 @@ fn an_application_is_asked() {
         subscribe: to("/s", &secret),
         publish: to("/", &secret),
         messages: to("/m?a=b", &secret),
+        disconnect: to("/d", &secret),
         passed: vec!["cookie".to_owned(), "x-user".to_owned()],
         timeout: Duration::from_millis(500),
         in_flight: 8,
@@ -308,7 +327,6 @@ fn an_application_is_asked() {
 }
 
 #[test]
-        disconnect: to("/d", &secret),
 fn what_no_application_can_be_asked_is_named() {
     for (text, fault) in [
         ("{ timeout: 1s }", "the application is asked nothing"),
@@ -359,6 +377,14 @@ fn what_makes_no_hub_is_named() {
         (
             "{ path: /live, shared: { address: 'a:1', name: 'a b' } }",
             "`a b` cannot begin a key",
+        ),
+        (
+            "{ path: /live, shared: { nats: 'a:1', name: 'a.b' } }",
+            "`a.b` cannot name a stream",
+        ),
+        (
+            "{ path: /live, shared: { nats: 'a:1', address: 'a:2' } }",
+            "edges share one order",
         ),
         (
             "{ path: /live, shared: { address: 'a:1', size: 1 } }",

@@ -2,7 +2,8 @@
 
 use super::super::file::required;
 use super::super::words::HUB_SOURCES;
-use super::redis::host_and_port;
+use super::redis::{self, host_and_port};
+use crate::edge::ServerTls;
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::Node;
 
@@ -24,6 +25,8 @@ pub struct HubSource {
     pub user: Option<String>,
     /// What it asks for.
     pub password: Option<String>,
+    /// How it is spoken to by TLS; `None` for in the open.
+    pub tls: Option<ServerTls>,
     /// Keys of streams, subjects or channels.
     pub names: Vec<String>,
     /// The hub's channel; a star stands for what the source calls it.
@@ -129,6 +132,7 @@ fn source(desk: &Desk<'_>, node: &Node) -> Option<HubSource> {
     if let (Some(node), None, false) = (fields.get("user"), fields.get("password"), may_trust) {
         desk.fault(node, "a user has a password", "`password: …` beside it");
     }
+    let tls = redis::tls(desk, &fields);
     let (host, port) = place?;
     Some(HubSource {
         kind,
@@ -136,6 +140,7 @@ fn source(desk: &Desk<'_>, node: &Node) -> Option<HubSource> {
         port,
         user,
         password,
+        tls,
         names: names?,
         channel: channel.unwrap_or_else(|| "*".to_owned()),
     })

@@ -1,6 +1,6 @@
 //! Words about the hub.
 
-use super::RATE;
+use super::{RATE, SERVER_TLS};
 use crate::plan::words::Shape::{
     Count, Duration, Either, ListOf, MapOf, Of, OneOf, OneOrMore, Rate, Size, Switch, Text,
 };
@@ -104,7 +104,7 @@ pub(crate) static HUB: Table = Table {
         word!(
             "shared",
             Either(&[Text, Of(&HUB_SHARED)]),
-            "A Redis (6 or later) through which several edges share their channels: its address, or more about it; none."
+            "A Redis (6 or later) or NATS (with JetStream) through which several edges share their channels: the address of a Redis, or more about it; none."
         ),
         word!(
             "hooks",
@@ -211,6 +211,11 @@ pub(crate) static HUB_REDIS: Table = Table {
             "What it asks for: `{{ env('REDIS_PASSWORD') }}`."
         ),
         word!(
+            "tls",
+            Either(&[Switch, Of(&SERVER_TLS)]),
+            "Whether it is spoken to by TLS, or how; it is not."
+        ),
+        word!(
             "channels",
             OneOrMore(&Text),
             "Patterns of its channels, as `PSUBSCRIBE` takes them; `*`. What two of them mean comes twice."
@@ -231,12 +236,12 @@ pub(crate) static HUB_SOURCES: Table = Table {
         word!(
             "nats",
             Text,
-            "Host and port of a NATS server: `127.0.0.1:4222`, without TLS. What is published while the connection is gone is lost."
+            "Host and port of a NATS server: `127.0.0.1:4222`. What is published while the connection is gone is lost."
         ),
         word!(
             "postgres",
             Text,
-            "Host and port of a PostgreSQL: `127.0.0.1:5432`, without TLS (`NOTIFY`, at most 8,000 bytes). What is notified while the connection is gone is lost."
+            "Host and port of a PostgreSQL: `127.0.0.1:5432` (`NOTIFY`, at most 8,000 bytes). What is notified while the connection is gone is lost."
         ),
         word!(
             "listen",
@@ -253,6 +258,11 @@ pub(crate) static HUB_SOURCES: Table = Table {
             "password",
             Text,
             "What is asked for: `{{ env('NATS_PASSWORD') }}`; for NATS without `user`, a token."
+        ),
+        word!(
+            "tls",
+            Either(&[Switch, Of(&SERVER_TLS)]),
+            "Whether it is spoken to by TLS, or how; it is not."
         ),
         word!("database", Text, "The database of PostgreSQL; `postgres`."),
         word!(
@@ -313,6 +323,11 @@ pub(crate) static HUB_HOOKS: Table = Table {
             "Given what clients send (`{\"send\":…,\"id\":1}`): `{\"address\":…,\"user\":…,\"client\":…,\"data\":…}`. The answer, JSON or nothing, goes back (`{\"id\":1,\"answer\":…}`)."
         ),
         word!(
+            "disconnect",
+            Text,
+            "Told, once, that a client has left that was let in: `{\"address\":…,\"user\":…,\"client\":…}`, with `client` if it ever sent anything. Nobody waits for the answer."
+        ),
+        word!(
             "pass",
             OneOrMore(&Text),
             "Headers of the client's request that the application is given; `[cookie, authorization]`."
@@ -321,11 +336,6 @@ pub(crate) static HUB_HOOKS: Table = Table {
             "headers",
             MapOf(&Text),
             "Headers to send, such as a secret by which the application knows who asks."
-        ),
-        word!(
-            "disconnect",
-            Text,
-            "Told, once, that a client has left that was let in: `{\"address\":…,\"user\":…,\"client\":…}`, with `client` if it ever sent anything. Nobody waits for the answer."
         ),
         word!(
             "timeout",
@@ -355,27 +365,45 @@ pub(crate) static HUB_HOOKS: Table = Table {
     ],
 };
 
-/// A Redis that edges share.
+/// What edges share.
 pub(crate) static HUB_SHARED: Table = Table {
     name: "hub_shared",
-    meaning: "A Redis through which edges share their channels: what is published to one reaches the clients of all, and a client that comes to another recovers there. Needs no persistence: when Redis begins anew, all clients are told that they may have missed something.",
+    meaning: "A Redis or NATS through which edges share their channels: what is published to one reaches the clients of all, and a client that comes to another recovers there. Needs no persistence: when it begins anew, all clients are told that they may have missed something.",
     words: &[
-        word!("address", Text, "Host and port: `127.0.0.1:6379`."),
-        word!("user", Text, "Who asks, where Redis knows several users."),
+        word!(
+            "address",
+            Text,
+            "Host and port of a Redis: `127.0.0.1:6379`."
+        ),
+        word!(
+            "nats",
+            Text,
+            "Or of a NATS with JetStream: `127.0.0.1:4222`."
+        ),
+        word!(
+            "user",
+            Text,
+            "Who asks, where several users are known; without one NATS takes the password as a token."
+        ),
         word!(
             "password",
             Text,
             "What it asks for: `{{ env('REDIS_PASSWORD') }}`."
         ),
         word!(
+            "tls",
+            Either(&[Switch, Of(&SERVER_TLS)]),
+            "Whether it is spoken to by TLS, or how; it is not."
+        ),
+        word!(
             "name",
             Text,
-            "What its keys begin with; edges of the same name share; `plimsoll`."
+            "What keys of Redis begin with, or the name of the stream; edges of the same name share; `plimsoll`."
         ),
         word!(
             "messages",
             Count(1, 10_000_000),
-            "Messages of all channels that Redis holds, for edges that start or were cut off; 100000."
+            "Messages of all channels that it holds, for edges that start or were cut off; 100000."
         ),
         word!("size", Size, "Bytes of them, 64KiB to 64GiB; 64MiB."),
     ],

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
+use plimsoll_config::edge::ServerTls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 
 use super::resp;
 use super::value::{self, Value};
+use crate::hub::dial::{self, PATIENCE};
+use crate::upstream::Upstream;
 
-/// Time for a connection and for an answer.
-pub(in crate::hub) const PATIENCE: Duration = Duration::from_secs(5);
 /// Room for what is read at once.
 const READ_LEN: usize = 64 * 1024;
 /// Longest answer, bytes.
@@ -22,20 +22,33 @@ pub(in crate::hub) struct Place<'a> {
     pub(in crate::hub) port: u16,
     pub(in crate::hub) user: Option<&'a str>,
     pub(in crate::hub) password: Option<&'a str>,
+    pub(in crate::hub) tls: Option<&'a ServerTls>,
 }
 
-/// Connects, within [`PATIENCE`].
+/// Connects, by TLS where that is wanted.
 ///
 /// # Errors
 /// In words.
-pub(in crate::hub) async fn connect(host: &str, port: u16) -> Result<TcpStream, String> {
-    let connected = tokio::time::timeout(PATIENCE, TcpStream::connect((host, port))).await;
-    let stream = connected
-        .map_err(|_| format!("no connection within {PATIENCE:?}"))?
-        .map_err(|error| error.to_string())?;
-    // What is asked is short, and somebody waits for it.
-    let _ = stream.set_nodelay(true);
-    Ok(stream)
+pub(super) async fn open(place: &Place<'_>) -> Result<Upstream, String> {
+    let stream = dial::connect(place.host, place.port).await?;
+    match place.tls {
+        Some(tls) => dial::secure(stream, place.host, tls).await,
+        None => Ok(Upstream::Plain(stream)),
+    }
+}
+
+/// Writes all of it, within [`PATIENCE`].
+///
+/// # Errors
+/// In words.
+pub(in crate::hub) async fn send(stream: &mut Upstream, bytes: &[u8]) -> Result<(), String> {
+    let sending = async {
+        stream.write_all(bytes).await?;
+        stream.flush().await
+    };
+    let sent = tokio::time::timeout(PATIENCE, sending).await;
+    sent.map_err(|_| format!("nothing is taken for {PATIENCE:?}"))?
+        .map_err(|error| error.to_string())
 }
 
 /// The command by which whoever asks is known, if Redis wants that.
@@ -48,7 +61,7 @@ pub(super) fn authentication(place: &Place<'_>) -> Option<Vec<u8>> {
 /// The connection.
 #[derive(Debug)]
 pub(in crate::hub) struct Link {
-    stream: TcpStream,
+    stream: Upstream,
     held: Vec<u8>,
     /// Bytes of `held` that are read.
     taken: usize,
@@ -61,7 +74,7 @@ impl Link {
     /// In words, when nobody answers or the answer is no.
     pub(in crate::hub) async fn open(place: &Place<'_>) -> Result<Self, String> {
         let mut link = Self {
-            stream: connect(place.host, place.port).await?,
+            stream: open(place).await?,
             held: Vec::new(),
             taken: 0,
         };
@@ -98,9 +111,7 @@ impl Link {
     /// # Errors
     /// In words.
     pub(in crate::hub) async fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
-        let sent = tokio::time::timeout(PATIENCE, self.stream.write_all(bytes)).await;
-        sent.map_err(|_| format!("nothing is taken for {PATIENCE:?}"))?
-            .map_err(|error| error.to_string())
+        send(&mut self.stream, bytes).await
     }
 
     /// The next answer. Whoever gives up waiting loses nothing.

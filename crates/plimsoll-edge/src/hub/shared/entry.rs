@@ -7,7 +7,7 @@ use crate::hub::redis::value::Value;
 pub(super) struct Entry<'a> {
     pub(super) place: u64,
     pub(super) epoch: u64,
-    /// When Redis took it, ms since 1970.
+    /// When it was given its place, ms since 1970.
     pub(super) at_ms: u64,
     pub(super) channel: &'a str,
     pub(super) data: &'a str,
@@ -43,6 +43,26 @@ fn entry(value: &Value) -> Option<Entry<'_>> {
     })
 }
 
+/// What stands in the order of a NATS: the channel as JSON, a line's end, the data.
+pub(super) fn for_nats(channel: &str, data: &str) -> String {
+    let channel = serde_json::Value::from(channel);
+    format!("{channel}\n{data}")
+}
+
+/// The same, read: place, moment in ms, channel and data; `None` if it is none. What a server sends of a stream has them in
+/// the place for its acknowledgement: `$JS.ACK.stream.consumer.times.PLACE.number.NS.left`, with a domain and an account
+/// before the stream's name where servers have such.
+pub(super) fn of_nats<'a>(reply: &[u8], data: &'a [u8]) -> Option<(u64, u64, String, &'a str)> {
+    let reply = std::str::from_utf8(reply).ok()?.strip_prefix("$JS.ACK.")?;
+    let parts: Vec<&str> = reply.split('.').take(16).collect();
+    let before = if parts.len() == 7 { 0 } else { 2 };
+    let number = |at: usize| parts.get(before + at)?.parse::<u64>().ok();
+    let (place, ns) = (number(3)?, number(5)?);
+    let (channel, data) = std::str::from_utf8(data).ok()?.split_once('\n')?;
+    let channel = serde_json::from_str(channel).ok()?;
+    Some((place, ns / 1_000_000, channel, data))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,6 +76,35 @@ mod tests {
         let entry = Value::List(vec![text(id), Value::List(fields)]);
         let stream = Value::List(vec![text("log"), Value::List(vec![entry])]);
         Value::List(vec![stream])
+    }
+
+    #[test]
+    fn messages_of_nats_are_read_and_strangers_are_not() {
+        for channel in ["game-1", "a \"b\"", "a\nb"] {
+            let written = for_nats(channel, "{\"x\":\n1}");
+            for reply in [
+                "$JS.ACK.live.c1.1.7.3.1700000000123456789.0",
+                "$JS.ACK._.hash.live.c1.1.7.3.1700000000123456789.0",
+                "$JS.ACK._.hash.live.c1.1.7.3.1700000000123456789.0.token",
+            ] {
+                let read = of_nats(reply.as_bytes(), written.as_bytes());
+                let expected = (7, 1_700_000_000_123, channel.to_owned(), "{\"x\":\n1}");
+                assert_eq!(read, Some(expected), "{reply}");
+            }
+        }
+        for (reply, data) in [
+            ("_INBOX.1", "\"a\"\n1"),
+            ("$JS.ACK.live.c1.1.x.3.1.0", "\"a\"\n1"),
+            ("$JS.ACK.live.c1", "\"a\"\n1"),
+            ("$JS.ACK.live.c1.1.7.3.1.0", "\"a\" 1"),
+            ("$JS.ACK.live.c1.1.7.3.1.0", "a\n1"),
+        ] {
+            assert_eq!(
+                of_nats(reply.as_bytes(), data.as_bytes()),
+                None,
+                "{reply} {data}"
+            );
+        }
     }
 
     #[test]

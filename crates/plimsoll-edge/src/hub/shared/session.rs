@@ -1,4 +1,5 @@
-//! The talk with the Redis that edges share.
+//! What an edge knows of the order that it shares, and how it follows it; what is said to a Redis or NATS for that stands
+//! in modules of their own.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -7,28 +8,20 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use plimsoll_config::edge::HubSharedKind;
 use plimsoll_hub::channels::{Position, Refusal};
 
-use super::entry::{Entry, entries};
-use super::{Post, Shared};
-use crate::hub::redis::link::{Link, PATIENCE, Place};
-use crate::hub::redis::resp::command;
-use crate::hub::redis::value::Value;
+use super::entry::Entry;
+use super::{Post, Shared, nats, redis};
 use crate::hub::redis::{CATCHING_UP, PAUSES};
 use crate::hub::world::World;
 use crate::pool::lock;
 use crate::running::Control;
 
-const OPEN: &str = include_str!("open.lua");
-const POST: &str = include_str!("post.lua");
-/// Messages that are read at once.
-const READ_MAX: &str = "200";
-/// How long Redis waits for the next message before it says that there is none, ms.
-const BLOCK_MS: &str = "1000";
 /// Messages whose place was asked for and not told.
-const ASKED_MAX: usize = 1024;
-/// When nothing was asked for so long, Redis is asked whether it is there.
-const SILENCE: Duration = Duration::from_secs(5);
+pub(super) const ASKED_MAX: usize = 1024;
+/// When nothing was asked for so long, it is asked whether anybody is there.
+pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 /// Shares as long as the configuration says so.
 pub(crate) async fn keep_sharing(control: &Control) {
@@ -53,14 +46,14 @@ pub(crate) async fn keep_sharing(control: &Control) {
     }
 }
 
-/// Joins the order, and again whenever Redis was gone.
+/// Joins the order, and again whenever it was gone.
 async fn share(world: &World, shared: &Shared, tell: &(dyn Fn(&str) + Send + Sync)) -> Infallible {
-    let address = format!("{}:{}", shared.config.host, shared.config.port);
+    let title = shared.config.title();
     let mut session = Session {
         world,
         shared,
         tell,
-        address: &address,
+        title: &title,
         is_there: None,
         is_told_of_refusal: false,
         asked: VecDeque::new(),
@@ -78,7 +71,7 @@ async fn share(world: &World, shared: &Shared, tell: &(dyn Fn(&str) + Send + Syn
         }
         if session.is_there != Some(false) {
             tell(&format!(
-                "Redis at {address}, which the hub shares, is not there: {why}; nothing is published, and it is tried again and again"
+                "{title}, which the hub shares, is not there: {why}; nothing is published, and it is tried again and again"
             ));
             pause = PAUSES.0;
         }
@@ -100,92 +93,50 @@ impl Shared {
             self.reply(world, post, Err(Refusal::Away));
         }
     }
-
-    /// The keys in Redis: what is known of the order, and the order. They are of one slot of a cluster.
-    fn keys(&self) -> [String; 2] {
-        let name = &self.config.name;
-        [format!("{{{name}}}:order"), format!("{{{name}}}:messages")]
-    }
 }
 
 /// What is known over several connections.
-struct Session<'a> {
-    world: &'a World,
-    shared: &'a Shared,
+pub(super) struct Session<'a> {
+    pub(super) world: &'a World,
+    pub(super) shared: &'a Shared,
     tell: &'a (dyn Fn(&str) + Send + Sync),
-    address: &'a str,
+    title: &'a str,
     /// Whether it was there last; `None` before anybody has looked.
     is_there: Option<bool>,
     is_told_of_refusal: bool,
     /// Messages whose place was asked for, in the order of the answers.
-    asked: VecDeque<Post>,
-    /// What is to be added to a moment of Redis, ms.
-    skew_ms: i64,
+    pub(super) asked: VecDeque<Post>,
+    /// What is to be added to a moment at which a message took its place, ms.
+    pub(super) skew_ms: i64,
 }
 
 /// The order when it was joined.
-struct Joined {
-    epoch: u64,
-    at: u64,
+pub(super) struct Joined {
+    pub(super) epoch: u64,
+    pub(super) at: u64,
     /// Up to here messages are not there any more.
-    forgotten: u64,
+    pub(super) forgotten: u64,
 }
 
 impl Session<'_> {
     async fn run(&mut self) -> Result<Infallible, String> {
-        let config = &self.shared.config;
-        let place = Place {
-            host: &config.host,
-            port: config.port,
-            user: config.user.as_deref(),
-            password: config.password.as_deref(),
-        };
-        let mut posting = Link::open(&place).await?;
-        let mut reading = Link::open(&place).await?;
-        let joined = self.join(&mut posting).await?;
-        let script = posting.ask(&["SCRIPT", "LOAD", POST]).await?;
-        let script = script.text().unwrap_or_default().to_owned();
-        self.begin(&joined).await;
-        self.catch_up(&mut reading, joined.at).await?;
+        match self.shared.config.kind {
+            HubSharedKind::Redis => redis::run(self).await,
+            HubSharedKind::Nats => nats::run(self).await,
+        }
+    }
+
+    /// The order is followed, and all that was in it is read: clients and publishers may come.
+    pub(super) fn arrive(&mut self) {
         self.shared.is_joined.store(true, Ordering::Release);
         if self.is_there != Some(true) {
             self.is_there = Some(true);
-            (self.tell)(&format!("the hub shares Redis at {}", self.address));
+            (self.tell)(&format!("the hub shares {}", self.title));
         }
-        let (world, shared) = (self.world, self.shared);
-        let mut asked = std::mem::take(&mut self.asked);
-        let ended = tokio::select! {
-            ended = self.read(&mut reading) => ended,
-            ended = post(world, shared, &mut posting, &script, &mut asked) => ended,
-        };
-        self.asked = asked;
-        ended
-    }
-
-    async fn join(&mut self, link: &mut Link) -> Result<Joined, String> {
-        let told = link.ask(&["INFO", "server"]).await?;
-        let mut lines = told.text().unwrap_or_default().lines();
-        let process = lines
-            .find_map(|line| line.strip_prefix("run_id:"))
-            .ok_or("it does not say which process it is")?;
-        let [known, messages] = self.shared.keys();
-        let words = ["EVAL", OPEN, "2", &known, &messages, process];
-        let told = link.ask(&words).await?;
-        let numbers = told.list().unwrap_or_default().iter().map(Value::number);
-        let numbers: Option<Vec<u64>> = numbers.collect();
-        let Some([epoch, at, count, now_ms]) = numbers.as_deref() else {
-            return Err("it does not say what the order is".to_owned());
-        };
-        self.skew_ms = self.world.now_ms().cast_signed() - now_ms.cast_signed();
-        Ok(Joined {
-            epoch: *epoch,
-            at: *at,
-            forgotten: at.saturating_sub(*count),
-        })
     }
 
     /// Goes on in the order, or begins anew if that cannot be.
-    async fn begin(&self, joined: &Joined) {
+    pub(super) async fn begin(&self, joined: &Joined) {
         let known = self.shared.epoch.load(Ordering::Acquire);
         let at = self.shared.at();
         if known == joined.epoch && (joined.forgotten..=joined.at).contains(&at) {
@@ -207,68 +158,16 @@ impl Session<'_> {
         if is_loss {
             self.shared.counts.lost.fetch_add(1, Ordering::Relaxed);
             (self.tell)(&format!(
-                "messages that Redis at {} held were missed; all clients of the hub are told",
-                self.address
+                "messages that {} held were missed; all clients of the hub are told",
+                self.title
             ));
         }
         self.world.begin_anew(position);
         self.world.tell_of_losses().await;
     }
 
-    /// Reads what was there already.
-    async fn catch_up(&mut self, link: &mut Link, up_to: u64) -> Result<(), String> {
-        while self.shared.at() < up_to {
-            let answer = self.ask_for_more(link, &["COUNT", READ_MAX]).await?;
-            if self.take_all(&answer).await? == 0 {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    async fn read(&mut self, link: &mut Link) -> Result<Infallible, String> {
-        let words = ["COUNT", READ_MAX, "BLOCK", BLOCK_MS];
-        loop {
-            let answer = self.ask_for_more(link, &words).await?;
-            if self.take_all(&answer).await? == 0 {
-                self.check(link).await?;
-            }
-        }
-    }
-
-    async fn ask_for_more(&self, link: &mut Link, how: &[&str]) -> Result<Value, String> {
-        let [_, messages] = self.shared.keys();
-        let after = format!("{}-1", self.shared.at());
-        let what = ["STREAMS", messages.as_str(), after.as_str()];
-        let words = ["XREAD"].iter().chain(how).chain(&what).copied();
-        link.ask(&words.collect::<Vec<_>>()).await
-    }
-
-    /// Nothing came: is it still the order that this edge follows?
-    async fn check(&self, link: &mut Link) -> Result<(), String> {
-        let [known, _] = self.shared.keys();
-        let told = link.ask(&["HMGET", &known, "epoch", "at"]).await?;
-        let (epoch, at) = (self.shared.epoch.load(Ordering::Acquire), self.shared.at());
-        match told.list() {
-            Some([one, other])
-                if one.number() == Some(epoch) && other.number().is_some_and(|it| it >= at) =>
-            {
-                Ok(())
-            }
-            _ => Err("the order is another than it was".to_owned()),
-        }
-    }
-
-    /// Hands on what was read; how many messages that were.
-    async fn take_all(&mut self, answer: &Value) -> Result<usize, String> {
-        let entries = entries(answer).ok_or("in the order stands what no edge wrote")?;
-        for entry in &entries {
-            self.take(entry).await?;
-        }
-        Ok(entries.len())
-    }
-
-    async fn take(&mut self, entry: &Entry<'_>) -> Result<(), String> {
+    /// Hands on one message.
+    pub(super) async fn take(&mut self, entry: &Entry<'_>) -> Result<(), String> {
         let epoch = self.shared.epoch.load(Ordering::Acquire);
         if entry.epoch != epoch {
             return Err("the order is another than it was".to_owned());
@@ -280,7 +179,7 @@ impl Session<'_> {
             self.begin_anew(Position { epoch, offset }, true).await;
         }
         let taken = loop {
-            // It is remembered from when Redis took it, whenever this edge reads it.
+            // It is remembered from when it took its place, whenever this edge reads it.
             let now_ms = self.world.now_ms();
             let at_ms = entry.at_ms.saturating_add_signed(self.skew_ms).min(now_ms);
             let taken = self
@@ -303,82 +202,5 @@ impl Session<'_> {
             ));
         }
         Ok(())
-    }
-}
-
-/// Asks for the places of what is published.
-async fn post(
-    world: &World,
-    shared: &Shared,
-    link: &mut Link,
-    script: &str,
-    asked: &mut VecDeque<Post>,
-) -> Result<Infallible, String> {
-    let epoch = shared.epoch.load(Ordering::Acquire).to_string();
-    let (count, bytes) = (
-        shared.config.messages_max.to_string(),
-        shared.config.bytes_max.to_string(),
-    );
-    let [known, messages] = shared.keys();
-    loop {
-        let posts = shared.take(ASKED_MAX - asked.len());
-        if !posts.is_empty() {
-            let said = posts.iter().flat_map(|post| {
-                command(&[
-                    "EVALSHA",
-                    script,
-                    "2",
-                    &known,
-                    &messages,
-                    &epoch,
-                    &post.channel,
-                    &post.data,
-                    &count,
-                    &bytes,
-                ])
-            });
-            let said: Vec<u8> = said.collect();
-            // From here on nobody knows what became of them until Redis says so.
-            asked.extend(posts);
-            link.send(&said).await?;
-        }
-        if asked.is_empty() {
-            tokio::select! {
-                () = shared.ready.notified() => {}
-                () = tokio::time::sleep(SILENCE) => {
-                    link.ask(&["PING"]).await?;
-                }
-            }
-            continue;
-        }
-        tokio::select! {
-            answer = tokio::time::timeout(PATIENCE, link.next()) => {
-                let answer = answer.map_err(|_| format!("no answer within {PATIENCE:?}"))??;
-                settle(world, shared, asked, answer)?;
-            }
-            () = shared.ready.notified(), if asked.len() < ASKED_MAX => {}
-        }
-    }
-}
-
-/// One place is told.
-fn settle(
-    world: &World,
-    shared: &Shared,
-    asked: &mut VecDeque<Post>,
-    answer: Value,
-) -> Result<(), String> {
-    let Some(post) = asked.pop_front() else {
-        return Err("it answers what was not asked".to_owned());
-    };
-    if let Some(place) = answer.number() {
-        shared.reply(world, post, Ok(place));
-        return Ok(());
-    }
-    // A refusal is certain.
-    shared.reply(world, post, Err(Refusal::Away));
-    match answer {
-        Value::Error(error) => Err(error),
-        _ => Err("it gives a message no place".to_owned()),
     }
 }

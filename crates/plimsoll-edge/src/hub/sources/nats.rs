@@ -1,24 +1,24 @@
 //! Messages from NATS: what is published to a subject goes to the hub.
 
-mod said;
+pub(in crate::hub) mod said;
 
 use std::convert::Infallible;
 use std::fmt::Write as _;
 
-use plimsoll_config::edge::HubSource;
+use plimsoll_config::edge::{HubSource, ServerTls};
 use serde_json::{Value, json};
 
-use super::super::redis::link::PATIENCE;
+use super::super::dial::PATIENCE;
 use super::{Ear, Line};
 use said::{Malformed, Said};
 
-const PING: &[u8] = b"PING\r\n";
-const PONG: &[u8] = b"PONG\r\n";
+pub(in crate::hub) const PING: &[u8] = b"PING\r\n";
+pub(in crate::hub) const PONG: &[u8] = b"PONG\r\n";
 
 /// One connection, until it ends; why it did.
 pub(super) async fn listen(ear: &mut Ear, config: &HubSource) -> Result<Infallible, String> {
-    let mut line = Line::open(config).await?;
-    greet(&mut line).await?;
+    let line = Line::open(&config.host, config.port).await?;
+    let (mut line, _) = greet(line, &config.host, config.tls.as_ref()).await?;
     line.send(&commands(config)).await?;
     let mut is_asked = true;
     loop {
@@ -29,7 +29,7 @@ pub(super) async fn listen(ear: &mut Ear, config: &HubSource) -> Result<Infallib
                 break;
             };
             match said {
-                Said::Message { subject, data } => {
+                Said::Message { subject, data, .. } => {
                     let subject = String::from_utf8_lossy(subject);
                     ear.publish(&subject, &String::from_utf8_lossy(data)).await;
                 }
@@ -48,41 +48,62 @@ pub(super) async fn listen(ear: &mut Ear, config: &HubSource) -> Result<Infallib
     }
 }
 
-/// What a server says first.
-async fn greet(line: &mut Line) -> Result<(), String> {
-    loop {
+/// What a server says first, about itself; from then on by TLS, where that is wanted.
+pub(in crate::hub) async fn greet(
+    mut line: Line,
+    host: &str,
+    tls: Option<&ServerTls>,
+) -> Result<(Line, Value), String> {
+    let info = loop {
         if let Some((len, said)) = said::read(line.bytes()).map_err(not_understood)? {
             let Said::Info(info) = said else {
                 return Err("it does not say who it is".to_owned());
             };
             let info: Value = serde_json::from_slice(info).unwrap_or_default();
-            if info["tls_required"] == true {
-                return Err("it wants TLS, which is not spoken here".to_owned());
-            }
             line.advance(len);
-            return Ok(());
+            break info;
         }
         if !line.more(PATIENCE).await? {
             return Err(format!("no answer within {PATIENCE:?}"));
         }
+    };
+    let speaks = info["tls_required"] == true || info["tls_available"] == true;
+    match tls {
+        Some(_) if !speaks => Err("it speaks no TLS; leave `tls` out".to_owned()),
+        Some(tls) => Ok((line.secure(host, tls).await?, info)),
+        None if info["tls_required"] == true => Err("it wants TLS: `tls: true`".to_owned()),
+        None => Ok((line, info)),
     }
+}
+
+/// Who is here: a user and password, or a token.
+pub(in crate::hub) fn connect(
+    user: Option<&str>,
+    password: Option<&str>,
+    is_secure: bool,
+) -> String {
+    let mut who = json!({
+        "verbose": false, "pedantic": false, "tls_required": is_secure, "headers": false, "echo": false,
+        "lang": "rust", "version": env!("CARGO_PKG_VERSION"), "name": "plimsoll", "protocol": 1,
+    });
+    match (user, password) {
+        (Some(user), password) => {
+            who["user"] = user.into();
+            who["pass"] = password.unwrap_or_default().into();
+        }
+        (None, Some(token)) => who["auth_token"] = token.into(),
+        (None, None) => {}
+    }
+    format!("CONNECT {who}\r\n")
 }
 
 /// Who listens, to what, and whether that is understood.
 fn commands(config: &HubSource) -> Vec<u8> {
-    let mut who = json!({
-        "verbose": false, "pedantic": false, "tls_required": false, "headers": false, "echo": false,
-        "lang": "rust", "version": env!("CARGO_PKG_VERSION"), "name": "plimsoll", "protocol": 1,
-    });
-    match (&config.user, &config.password) {
-        (Some(user), password) => {
-            who["user"] = user.as_str().into();
-            who["pass"] = password.as_deref().unwrap_or_default().into();
-        }
-        (None, Some(token)) => who["auth_token"] = token.as_str().into(),
-        (None, None) => {}
-    }
-    let mut said = format!("CONNECT {who}\r\n");
+    let mut said = connect(
+        config.user.as_deref(),
+        config.password.as_deref(),
+        config.tls.is_some(),
+    );
     for (number, subject) in config.names.iter().enumerate() {
         let _ = write!(said, "SUB {subject} {}\r\n", number + 1);
     }
@@ -91,6 +112,6 @@ fn commands(config: &HubSource) -> Vec<u8> {
     said
 }
 
-fn not_understood(_: Malformed) -> String {
+pub(in crate::hub) fn not_understood(_: Malformed) -> String {
     "what it says is not understood".to_owned()
 }

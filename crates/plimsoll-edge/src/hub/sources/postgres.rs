@@ -2,12 +2,12 @@
 
 use std::convert::Infallible;
 
-use plimsoll_config::edge::HubSource;
+use plimsoll_config::edge::{HubSource, ServerTls};
 use plimsoll_wire::postgres::{
     self, Entrance, Message, NoEntrance, Step, error_field, notification,
 };
 
-use super::super::redis::link::PATIENCE;
+use super::super::dial::PATIENCE;
 use super::{Ear, Line};
 
 /// Longest message of the server, bytes: a notification has at most 8,000.
@@ -19,8 +19,14 @@ pub(super) async fn listen(
     config: &HubSource,
     database: &str,
 ) -> Result<Infallible, String> {
-    let mut line = Line::open(config).await?;
-    enter(&mut line, config, database).await?;
+    let mut line = Line::open(&config.host, config.port).await?;
+    let is_near = line.is_near();
+    if let Some(tls) = &config.tls {
+        line = secure(line, &config.host, tls).await?;
+    }
+    // A password as it is goes to this machine only, or to a server that is known for certain.
+    let is_known = config.tls.as_ref().is_some_and(|tls| !tls.insecure);
+    enter(&mut line, config, database, is_near || is_known).await?;
     let listening: String = config.names.iter().map(|name| listening(name)).collect();
     line.send(&postgres::question(&listening)).await?;
     let question = postgres::question("");
@@ -44,15 +50,35 @@ pub(super) async fn listen(
     }
 }
 
+/// Asks for TLS, and goes on by it.
+async fn secure(mut line: Line, host: &str, tls: &ServerTls) -> Result<Line, String> {
+    line.send(&postgres::SSL_REQUEST).await?;
+    loop {
+        match line.bytes() {
+            [] => {}
+            [b'S', ..] => {
+                line.advance(1);
+                return line.secure(host, tls).await;
+            }
+            [b'N', ..] => return Err("it speaks no TLS (`ssl = on` in its file)".to_owned()),
+            _ => return Err(not_understood()),
+        }
+        if !line.more(PATIENCE).await? {
+            return Err(format!("no answer within {PATIENCE:?}"));
+        }
+    }
+}
+
 /// Comes in.
-async fn enter(line: &mut Line, config: &HubSource, database: &str) -> Result<(), String> {
+async fn enter(
+    line: &mut Line,
+    config: &HubSource,
+    database: &str,
+    may_say_password: bool,
+) -> Result<(), String> {
     let user = config.user.as_deref().unwrap_or("postgres");
     let password = config.password.as_deref().unwrap_or_default();
-    let is_near = line
-        .stream
-        .peer_addr()
-        .is_ok_and(|peer| peer.ip().is_loopback());
-    let mut entrance = Entrance::new(password, is_near);
+    let mut entrance = Entrance::new(password, may_say_password);
     line.send(&postgres::entry(user, database)).await?;
     loop {
         while let Some((len, message)) = read(line)? {

@@ -36,6 +36,7 @@ pub(super) async fn listen(
         port: config.port,
         user: config.user.as_deref(),
         password: config.password.as_deref(),
+        tls: config.tls.as_ref(),
     };
     let mut link = Link::open(&place).await?;
     for key in &config.names {

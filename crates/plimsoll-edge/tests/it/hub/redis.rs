@@ -74,6 +74,7 @@ fn listening(address: SocketAddr, password: &str) -> Hub {
             port: address.port(),
             user: None,
             password: Some(password.to_owned()),
+            tls: None,
             patterns: vec!["game-*".to_owned(), "news".to_owned()],
         }),
         ..live()

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 
-use plimsoll_config::edge::{Edge, Hub, HubRule, HubShared};
+use plimsoll_config::edge::{Edge, Hub, HubRule, HubShared, HubSharedKind};
 use plimsoll_testkit::port;
 use plimsoll_testkit::program::Redis;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{Browser, live, only_hub, publish, publish_as, with};
 use crate::support::{Afloat, Telling, connect, get, parts, read_until, wait_for};
 
-const JOINED: &str = "plimsoll_edge_hub_shared_joined";
+pub(super) const JOINED: &str = "plimsoll_edge_hub_shared_joined";
 
 fn redis_at(address: SocketAddr) -> Redis {
     Redis::start_at(address, "appendonly no\nrequirepass a-secret")
@@ -29,10 +29,12 @@ fn say(address: SocketAddr, command: &str) -> String {
 fn sharing(hub: Hub, redis: SocketAddr) -> Edge {
     only_hub(Hub {
         shared: Some(HubShared {
+            kind: HubSharedKind::Redis,
             host: redis.ip().to_string(),
             port: redis.port(),
             user: None,
             password: Some("a-secret".to_owned()),
+            tls: None,
             name: "live".to_owned(),
             messages_max: 100,
             bytes_max: 1 << 20,
@@ -48,7 +50,7 @@ fn start(hub: Hub, redis: SocketAddr) -> Afloat {
 }
 
 /// Subscribes from where somebody was.
-fn return_to(edge: &Afloat, channel: &str, at: &Value) -> (Browser, Value) {
+pub(super) fn return_to(edge: &Afloat, channel: &str, at: &Value) -> (Browser, Value) {
     let mut client = Browser::open(edge.address);
     let since = json!({ "channel": channel, "epoch": at["epoch"], "offset": at["offset"] });
     client.say(&json!({ "subscribe": [since], "id": 1 }));

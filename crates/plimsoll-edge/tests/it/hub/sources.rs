@@ -12,20 +12,21 @@ use serde_json::{Value, json};
 use super::{Browser, live, only_hub};
 use crate::support::{Telling, connect, read_until, start, wait_for};
 
-fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> HubSource {
+pub(super) fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> HubSource {
     HubSource {
         kind,
         host: at.ip().to_string(),
         port: at.port(),
         user: None,
         password: None,
+        tls: None,
         names: names.iter().map(|&name| name.to_owned()).collect(),
         channel: "*".to_owned(),
     }
 }
 
 /// Listens to one source; whoever subscribes is given what is remembered.
-fn hearing(source: HubSource) -> Edge {
+pub(super) fn hearing(source: HubSource) -> Edge {
     only_hub(Hub {
         sources: vec![source],
         channels: vec![HubRule {
@@ -37,13 +38,13 @@ fn hearing(source: HubSource) -> Edge {
 }
 
 /// A metric of a source.
-fn of(name: &str, source: &HubSource) -> String {
+pub(super) fn of(name: &str, source: &HubSource) -> String {
     let title = format!("{}: {}", source.title(), source.names.join(" ")).replace('"', "\\\"");
     format!("plimsoll_edge_hub_source_{name}{{source=\"{title}\"}}")
 }
 
 /// Says something to Redis; the first line of its answer.
-fn redis(at: SocketAddr, command: &str) -> String {
+pub(super) fn redis(at: SocketAddr, command: &str) -> String {
     let mut stream = connect(at);
     stream
         .write_all(format!("{command}\r\n").as_bytes())
@@ -52,7 +53,7 @@ fn redis(at: SocketAddr, command: &str) -> String {
 }
 
 /// Publishes to NATS, and waits until the server has taken it.
-fn nats(at: SocketAddr, subject: &str, data: &str) {
+pub(super) fn nats(at: SocketAddr, subject: &str, data: &str) {
     let mut stream = connect(at);
     let said = format!(
         "CONNECT {{\"verbose\":false,\"user\":\"u\",\"pass\":\"a-secret\"}}\r\nPUB {subject} {}\r\n{data}\r\nPING\r\n",
@@ -63,7 +64,7 @@ fn nats(at: SocketAddr, subject: &str, data: &str) {
 }
 
 #[track_caller]
-fn hear(client: &mut Browser, channel: &str, data: &Value) {
+pub(super) fn hear(client: &mut Browser, channel: &str, data: &Value) {
     let message = client.hear();
     assert_eq!(
         (&message["channel"], &message["data"]),

@@ -7,12 +7,14 @@ const DATA_LEN_MAX: usize = 32 << 20;
 
 /// One thing that is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(in crate::hub) enum Said<'a> {
     /// About the server, as JSON.
     Info(&'a [u8]),
     /// What was published to a subject.
     Message {
         subject: &'a [u8],
+        /// Where an answer would go; empty without such a place.
+        reply: &'a [u8],
         data: &'a [u8],
     },
     /// It wants to know whether the subscriber is there.
@@ -25,13 +27,13 @@ pub(super) enum Said<'a> {
 
 /// It is not what a server says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(in crate::hub) struct Malformed;
 
 /// What is said at the start of `bytes`, and its length; `None` while it is incomplete.
 ///
 /// # Errors
 /// When it is nothing that a server says, or longer than anything that is wanted.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<(usize, Said<'_>)>, Malformed> {
+pub(in crate::hub) fn read(bytes: &[u8]) -> Result<Option<(usize, Said<'_>)>, Malformed> {
     let looked_at = &bytes[..bytes.len().min(LINE_LEN_MAX)];
     let Some(end) = memchr::memchr(b'\n', looked_at) else {
         return if bytes.len() > LINE_LEN_MAX {
@@ -73,8 +75,10 @@ fn message<'a>(
 ) -> Result<Option<(usize, Said<'a>)>, Malformed> {
     let words = words.split(|byte| b" \t".contains(byte));
     let words: Vec<&[u8]> = words.filter(|word| !word.is_empty()).take(5).collect();
-    let ([subject, _, len] | [subject, _, _, len]) = words[..] else {
-        return Err(Malformed);
+    let (subject, reply, len) = match words[..] {
+        [subject, _, len] => (subject, &b""[..], len),
+        [subject, _, reply, len] => (subject, reply, len),
+        _ => return Err(Malformed),
     };
     let is_number = !len.is_empty() && len.len() <= 9 && len.iter().all(u8::is_ascii_digit);
     let len = std::str::from_utf8(len).ok().filter(|_| is_number);
@@ -86,7 +90,12 @@ fn message<'a>(
     match bytes.get(end..end + 2) {
         Some(b"\r\n") => {
             let data = &bytes[begin..end];
-            Ok(Some((end + 2, Said::Message { subject, data })))
+            let message = Said::Message {
+                subject,
+                reply,
+                data,
+            };
+            Ok(Some((end + 2, message)))
         }
         Some(_) => Err(Malformed),
         None => Ok(None),
@@ -101,7 +110,12 @@ mod tests {
 
     #[test]
     fn what_a_subscriber_is_told_is_understood() {
-        let message = |subject, data| Said::Message { subject, data };
+        let answered = |subject, reply, data| Said::Message {
+            subject,
+            reply,
+            data,
+        };
+        let message = |subject, data| answered(subject, b"", data);
         for (bytes, said) in [
             (
                 &b"INFO {\"tls_required\":false} \r\n"[..],
@@ -111,7 +125,10 @@ mod tests {
                 b"MSG game.1 9 5\r\n[1,\r\n\r\n",
                 message(b"game.1", b"[1,\r\n"),
             ),
-            (b"MSG a 9 _INBOX.1 0\r\n\r\n", message(b"a", b"")),
+            (
+                b"MSG a 9 _INBOX.1 0\r\n\r\n",
+                answered(b"a", b"_INBOX.1", b""),
+            ),
             (b"msg\ta  9 1\r\nx\r\n", message(b"a", b"x")),
             (b"PING\r\n", Said::Ping),
             (b"PONG\r\n", Said::Pong),

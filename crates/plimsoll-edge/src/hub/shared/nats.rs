@@ -1,0 +1,340 @@
+//! The talk with the NATS that edges share: a stream of `JetStream` in memory, whose sequence numbers are the places.
+//!
+//! The life of the order stands in the subject that the stream takes messages of, so a message for an order that has ended
+//! is taken by nobody. One connection asks and posts, the other reads what a consumer without acknowledgements is sent,
+//! with its flow control and its sign of life.
+
+mod talk;
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::atomic::Ordering;
+
+use plimsoll_hub::channels::Refusal;
+use serde_json::{Value, json};
+
+use super::entry::{self, Entry};
+use super::session::{ASKED_MAX, Joined, SILENCE, Session};
+use super::{Post, Shared};
+use crate::clock;
+use crate::hub::dial::PATIENCE;
+use crate::hub::sources::nats::said::{self, Said};
+use crate::hub::sources::nats::{PING, PONG, not_understood};
+use crate::hub::world::World;
+use talk::Talk;
+
+/// How often a consumer that has nothing to send says that it is there, ns.
+const SIGN_OF_LIFE_NS: u64 = 1_000_000_000;
+/// Tries to make an order that another edge makes at the same time.
+const TRIES: u32 = 3;
+/// The answer of a server that knows no such stream.
+const NOT_FOUND: u64 = 404;
+/// The answer to whoever makes a stream that is there with other settings.
+const NAME_IS_TAKEN: u64 = 10_058;
+/// The place that a consumer sends to.
+const MESSAGES: &str = "messages";
+/// What begins a place for the answer to a request of flow control.
+const FLOW: &[u8] = b"$JS.FC.";
+
+/// One life of the two connections; why it ended.
+pub(super) async fn run(session: &mut Session<'_>) -> Result<Infallible, String> {
+    let config = &session.shared.config;
+    let mut posting = Talk::open(config).await?;
+    let mut reading = Talk::open(config).await?;
+    posting.listen("*").await?;
+    // A consumer sends nothing to a subscription that only a star makes fit.
+    reading.listen(MESSAGES).await?;
+    // Both clocks are taken to agree: the server is not asked what time it is.
+    session.skew_ms = session.world.now_ms().cast_signed() - unix_us().cast_signed() / 1000;
+    let joined = join(session, &mut posting).await?;
+    session.begin(&joined).await;
+    let from = session.shared.at() + 1;
+    consume(session.shared, &mut posting, &reading, from).await?;
+    // What is read from now on is of this order only if no other has taken its place meanwhile.
+    if join(session, &mut posting).await?.epoch != joined.epoch {
+        return Err("the order is another than it was".to_owned());
+    }
+    while session.shared.at() < joined.at {
+        if read_more(session, &mut reading).await? {
+            // There is nothing more to come: what stood last was taken out.
+            break;
+        }
+    }
+    session.arrive();
+    let (world, shared) = (session.world, session.shared);
+    let mut asked = std::mem::take(&mut session.asked);
+    let ended = tokio::select! {
+        ended = read(session, &mut reading) => ended,
+        ended = post(world, shared, &mut posting, &mut asked) => ended,
+    };
+    session.asked = asked;
+    ended
+}
+
+/// What the time of day is, µs since 1970.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "below 2^53 until the year 2255"
+)]
+fn unix_us() -> u64 {
+    (clock::unix_s() * 1e6) as u64
+}
+
+/// The subject of an order's messages.
+fn subject(shared: &Shared, epoch: u64) -> String {
+    format!("{}.order.{epoch}", shared.config.name)
+}
+
+/// Finds the order, or makes one.
+async fn join(session: &Session<'_>, talk: &mut Talk) -> Result<Joined, String> {
+    let shared = session.shared;
+    let config = &shared.config;
+    let known = shared.epoch.load(Ordering::Acquire);
+    for _ in 0..TRIES {
+        let about = format!("$JS.API.STREAM.INFO.{}", config.name);
+        let told = talk.ask(&about, &Value::Null).await?;
+        if let Some(joined) = joined(shared, &told) {
+            return Ok(joined);
+        }
+        if told["error"]["code"] != NOT_FOUND {
+            return Err(why(&told, "what is there is no order of edges"));
+        }
+        // A life that no other had, also where the time of day was set back.
+        let epoch = unix_us().max(known + 1);
+        let order = json!({
+            "name": config.name, "subjects": [subject(shared, epoch)], "storage": "memory",
+            "retention": "limits", "discard": "old", "num_replicas": 1,
+            "max_msgs": config.messages_max, "max_bytes": config.bytes_max,
+            "max_consumers": -1, "max_age": 0, "max_msg_size": -1,
+        });
+        let make = format!("$JS.API.STREAM.CREATE.{}", config.name);
+        let told = talk.ask(&make, &order).await?;
+        if let Some(joined) = joined(shared, &told) {
+            return Ok(joined);
+        }
+        // Another edge may have made it meanwhile, which the next look shows.
+        if told["error"]["err_code"] != NAME_IS_TAKEN {
+            return Err(why(&told, "no order can be made"));
+        }
+    }
+    Err("no order can be made".to_owned())
+}
+
+/// What a server says of a stream, if it is an order.
+fn joined(shared: &Shared, told: &Value) -> Option<Joined> {
+    let subject = told["config"]["subjects"][0].as_str()?;
+    let (before, epoch) = subject.rsplit_once('.')?;
+    if before.strip_suffix(".order")? != shared.config.name {
+        return None;
+    }
+    let state = &told["state"];
+    let at = state["last_seq"].as_u64()?;
+    let forgotten = match state["messages"].as_u64()? {
+        0 => at,
+        _ => state["first_seq"].as_u64()?.saturating_sub(1),
+    };
+    Some(Joined {
+        epoch: epoch.parse::<u64>().ok().filter(|epoch| *epoch > 0)?,
+        at,
+        forgotten,
+    })
+}
+
+fn why(told: &Value, otherwise: &str) -> String {
+    let said = told["error"]["description"].as_str();
+    said.unwrap_or(otherwise).to_owned()
+}
+
+/// Has all messages from a place on sent to the other connection.
+async fn consume(
+    shared: &Shared,
+    talk: &mut Talk,
+    reading: &Talk,
+    from: u64,
+) -> Result<(), String> {
+    let name = &shared.config.name;
+    let wanted = json!({
+        "stream_name": name,
+        "config": {
+            "deliver_subject": reading.place(MESSAGES), "deliver_policy": "by_start_sequence",
+            "opt_start_seq": from, "ack_policy": "none", "max_deliver": 1, "replay_policy": "instant",
+            "flow_control": true, "idle_heartbeat": SIGN_OF_LIFE_NS, "mem_storage": true, "num_replicas": 1,
+        },
+    });
+    let told = talk
+        .ask(&format!("$JS.API.CONSUMER.CREATE.{name}"), &wanted)
+        .await?;
+    if told["error"].is_null() {
+        Ok(())
+    } else {
+        Err(why(&told, "the order cannot be read"))
+    }
+}
+
+async fn read(session: &mut Session<'_>, talk: &mut Talk) -> Result<Infallible, String> {
+    loop {
+        read_more(session, talk).await?;
+    }
+}
+
+/// Waits for what is said next, and hands on what is whole of it. Whether the server had nothing to send.
+async fn read_more(session: &mut Session<'_>, talk: &mut Talk) -> Result<bool, String> {
+    // A consumer whose stream is gone says nothing any more, not even that.
+    if !talk.line.more(PATIENCE).await? {
+        return Err(format!("the order is gone: nothing for {PATIENCE:?}"));
+    }
+    let epoch = session.shared.epoch.load(Ordering::Acquire);
+    let mut is_idle = false;
+    loop {
+        let read = said::read(talk.line.bytes()).map_err(not_understood)?;
+        let Some((len, said)) = read else {
+            return Ok(is_idle);
+        };
+        let mut answer = Vec::new();
+        match said {
+            Said::Message { reply, .. } if reply.starts_with(FLOW) => {
+                answer.extend_from_slice(b"PUB ");
+                answer.extend_from_slice(reply);
+                answer.extend_from_slice(b" 0\r\n\r\n");
+            }
+            // A sign of life.
+            Said::Message { reply: b"", .. } => is_idle = true,
+            Said::Message { reply, data, .. } => {
+                let read = entry::of_nats(reply, data);
+                let (place, at_ms, channel, data) =
+                    read.ok_or("in the order stands what no edge wrote")?;
+                let entry = Entry {
+                    place,
+                    epoch,
+                    at_ms,
+                    channel: &channel,
+                    data,
+                };
+                session.take(&entry).await?;
+            }
+            Said::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
+            Said::Ping => answer.extend_from_slice(PONG),
+            Said::Pong | Said::Info(_) | Said::Ok => {}
+        }
+        talk.line.advance(len);
+        if !answer.is_empty() {
+            talk.line.send(&answer).await?;
+        }
+    }
+}
+
+/// Asks for the places of what is published.
+async fn post(
+    world: &World,
+    shared: &Shared,
+    talk: &mut Talk,
+    asked: &mut VecDeque<Post>,
+) -> Result<Infallible, String> {
+    let subject = subject(shared, shared.epoch.load(Ordering::Acquire));
+    let mut is_asked = false;
+    // Answers come in the order of the messages; the number of each is in its place.
+    let (mut next, mut settled) = (0_u64, 0_u64);
+    loop {
+        let mut said = Vec::new();
+        for post in shared.take(ASKED_MAX - asked.len()) {
+            let message = entry::for_nats(&post.channel, &post.data);
+            if message.len() > talk.len_max {
+                let refusal = Refusal::DataTooLong(
+                    talk.len_max.saturating_sub(message.len() - post.data.len()),
+                );
+                shared.reply(world, post, Err(refusal));
+                continue;
+            }
+            talk.publish(&mut said, &subject, next, message.as_bytes());
+            next += 1;
+            // From here on nobody knows what became of it until the server says so.
+            asked.push_back(post);
+        }
+        if !said.is_empty() {
+            talk.line.send(&said).await?;
+        }
+        let is_idle = asked.is_empty() && !is_asked;
+        let patience = if is_idle { SILENCE } else { PATIENCE };
+        tokio::select! {
+            more = talk.line.more(patience) => {
+                if more? {
+                    is_asked = false;
+                } else if is_idle {
+                    is_asked = true;
+                    talk.line.send(PING).await?;
+                } else {
+                    return Err(format!("no answer within {PATIENCE:?}"));
+                }
+            }
+            () = shared.ready.notified(), if asked.len() < ASKED_MAX => {}
+        }
+        while let Some((number, told)) = talk.answer().await? {
+            if number != Some(settled) {
+                return Err("it answers what was not asked".to_owned());
+            }
+            settled += 1;
+            settle(world, shared, asked, &told)?;
+        }
+    }
+}
+
+/// One place is told.
+fn settle(
+    world: &World,
+    shared: &Shared,
+    asked: &mut VecDeque<Post>,
+    told: &Value,
+) -> Result<(), String> {
+    let Some(post) = asked.pop_front() else {
+        return Err("it answers what was not asked".to_owned());
+    };
+    let place = told["seq"].as_u64().filter(|place| *place > 0);
+    if let (Some(place), true) = (place, told["error"].is_null()) {
+        shared.reply(world, post, Ok(place));
+        return Ok(());
+    }
+    // A refusal is certain.
+    shared.reply(world, post, Err(Refusal::Away));
+    Err(why(told, "it gives a message no place"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_config::edge::{HubShared, HubSharedKind};
+
+    #[test]
+    fn an_order_is_known_by_its_subject() {
+        let shared = Shared::new(HubShared {
+            kind: HubSharedKind::Nats,
+            host: "a".to_owned(),
+            port: 1,
+            user: None,
+            password: None,
+            tls: None,
+            name: "live".to_owned(),
+            messages_max: 1,
+            bytes_max: 1,
+        });
+        let of = |subject: &str, state: Value| {
+            let told = json!({ "config": { "subjects": [subject] }, "state": state });
+            joined(&shared, &told).map(|it| (it.epoch, it.forgotten, it.at))
+        };
+        let empty = json!({ "messages": 0, "first_seq": 0, "last_seq": 0 });
+        let purged = json!({ "messages": 0, "first_seq": 8, "last_seq": 7 });
+        let some = json!({ "messages": 3, "first_seq": 5, "last_seq": 7 });
+        assert_eq!(of("live.order.17", empty.clone()), Some((17, 0, 0)));
+        assert_eq!(of("live.order.17", purged), Some((17, 7, 7)));
+        assert_eq!(of("live.order.17", some), Some((17, 4, 7)));
+        for other in [
+            "live.order.0",
+            "live.order.x",
+            "other.order.17",
+            "live.17",
+            "live",
+        ] {
+            assert_eq!(of(other, empty.clone()), None, "{other}");
+        }
+    }
+}
