@@ -123,7 +123,7 @@ mod tests {
         for moment in [
             now,
             now + Duration::from_secs(3),
-            now - Duration::from_millis(5),
+            now.checked_sub(Duration::from_millis(5)).unwrap(),
         ] {
             let told = instant_of(kernel_ns(moment));
             let off = told.max(moment) - told.min(moment);

@@ -137,7 +137,7 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
             "postgres" => found.extend(databases::postgres(files, pid, &words, auto)),
             "node" => found.extend(runtimes::node(files, pid, auto)),
             "puma" | "ruby" => {
-                runtimes::puma(files, pid, &words, !auto || named.contains(&PartKind::Puma))
+                runtimes::puma(files, pid, &words, !auto || named.contains(&PartKind::Puma));
             }
             _ if is_fpm => runtimes::php_fpm(files, pid, &words, auto, &mut found),
             "varnishd" if named.contains(&PartKind::Varnish) => {}

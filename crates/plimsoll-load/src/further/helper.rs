@@ -98,7 +98,7 @@ impl Helper {
             .is_ok()
             .then(|| serde_json::from_slice(&self.line).ok());
         match said.flatten() {
-            Some(Said::Window(window)) => return Some(*window),
+            Some(Said::Window(window)) => Some(*window),
             Some(Said::Ended { used, fault }) => {
                 self.end();
                 (self.used, self.fault) = (used, fault);

@@ -253,6 +253,10 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(
+        clippy::too_many_lines,
+        reason = "one machine with all that is looked for"
+    )]
     fn what_tells_of_itself_is_found_and_of_the_rest_it_is_said_how() {
         let root = tempfile::tempdir().unwrap();
         let put = |path: &str, text: &[u8]| {
@@ -286,11 +290,16 @@ mod tests {
             "etc/uwsgi/shop.ini",
             b"[uwsgi]\nstats = /run/uwsgi/stats.sock\n",
         );
-        put("proc/12/comm", b"uwsgi\n");
-        put("proc/12/cmdline", b"uwsgi\0--http=:80\0");
-        put("proc/13/comm", b"varnishd\n");
-        put("proc/13/cmdline", b"varnishd\0-n\0shop\0");
-        put("proc/14/comm", b"caddy\n");
+        let named: [(&str, &[u8]); 5] = [
+            ("12/comm", b"uwsgi\n"),
+            ("12/cmdline", b"uwsgi\0--http=:80\0"),
+            ("13/comm", b"varnishd\n"),
+            ("13/cmdline", b"varnishd\0-n\0shop\0"),
+            ("14/comm", b"caddy\n"),
+        ];
+        for (path, text) in named {
+            put(&format!("proc/{path}"), text);
+        }
         let mut program = b"\x7fELF\x02".to_vec();
         program.extend([0; 600]);
         program.extend(b"\x04\0\0\0S\0\0\0\x04\0\0\0Go\0\0build");

@@ -135,8 +135,7 @@ impl Jvm {
                 continue;
             };
             let count = own.count.saturating_sub(before.count);
-            if count > 0 {
-                let mean = own.time.saturating_sub(before.time) / count;
+            if let Some(mean) = own.time.saturating_sub(before.time).checked_div(count) {
                 let pause = mean.max(own.last) as f64 * told.tick_s;
                 longest = longest.map(|longest: f64| longest.max(pause));
             }

@@ -56,10 +56,9 @@ pub fn stats(text: &str) -> Option<Stats> {
         stats.harakiri = stats
             .harakiri
             .saturating_add(number(worker, "harakiri_count").unwrap_or(0));
-        let status = worker.get("status").and_then(Value::as_str);
-        let status = status.unwrap_or_default();
+        let doing = worker.get("status").and_then(Value::as_str);
         // It was put to sleep for want of work, or is not there yet.
-        if status == "cheap" || number(worker, "pid") == Some(0) {
+        if doing == Some("cheap") || number(worker, "pid") == Some(0) {
             continue;
         }
         let cores = list(worker, "cores");
@@ -70,7 +69,7 @@ pub fn stats(text: &str) -> Option<Stats> {
                 .filter(|core| number(core, "in_request") > Some(0));
             (cores.len(), busy.count())
         } else {
-            (1, usize::from(status == "busy"))
+            (1, usize::from(doing == Some("busy")))
         };
         stats.workers += 1;
         stats.places += places as u64;
@@ -126,15 +125,16 @@ pub fn command_line(words: &[&str]) -> Told {
     while let Some(word) = words.next() {
         let name = word.strip_prefix("--").or(word.strip_prefix('-'));
         match name {
-            Some(name) => match name.split_once('=') {
-                Some((name, value)) => told.take(name, value, 0),
-                None => {
+            Some(name) => {
+                if let Some((name, value)) = name.split_once('=') {
+                    told.take(name, value, 0);
+                } else {
                     let value = words.next_if(|word| !word.starts_with('-'));
                     told.take(name, value.copied().unwrap_or_default(), 0);
                 }
-            },
+            }
             None if Path::new(word).extension().is_some_and(|end| end == "ini") => {
-                told.files.push((*word).to_owned())
+                told.files.push((*word).to_owned());
             }
             None => {}
         }

@@ -31,7 +31,7 @@ const DENIED: [&str; 3] = ["1142", "1044", "1143"];
 #[derive(Debug, Default)]
 pub(super) struct Plans {
     /// By form: steps and rows.
-    plans: BTreeMap<String, (String, f64)>,
+    known: BTreeMap<String, (String, f64)>,
     /// By form: how often it was looked for.
     tries: BTreeMap<String, u32>,
     is_denied: bool,
@@ -43,7 +43,7 @@ impl Plans {
     pub(super) fn next(&self, forms: &[&str]) -> Option<String> {
         let is_wanted = |form: &&&str| {
             let tries = self.tries.get(**form).copied();
-            !self.plans.contains_key(**form)
+            !self.known.contains_key(**form)
                 && tries.unwrap_or(0) < TRIES_MAX
                 && (tries.is_some() || self.tries.len() < PLANS_MAX)
         };
@@ -73,7 +73,7 @@ impl Plans {
         match planned(session, link, &schema, &text) {
             Ok(lines) => {
                 if let Some(plan) = plan(&lines) {
-                    self.plans.insert(form, plan);
+                    self.known.insert(form, plan);
                 }
             }
             Err(Fault::Said { code, .. }) => self.is_denied |= DENIED.contains(&code.as_str()),
@@ -84,7 +84,7 @@ impl Plans {
 
     /// Tells them.
     pub(super) fn tell(&mut self, figures: &mut Figures<'_>) {
-        for (form, (plan, rows)) in &self.plans {
+        for (form, (plan, rows)) in &self.known {
             let of = [("statement", form.as_str()), ("plan", plan.as_str())];
             figures.level(metric::STATEMENT_PLAN, &of, Some(*rows));
         }

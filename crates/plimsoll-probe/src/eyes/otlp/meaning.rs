@@ -164,17 +164,13 @@ fn text(span: &Span) -> Option<&str> {
 
 /// The form of a statement; of one without a text, what is known of it.
 fn statement(span: &Span) -> Option<String> {
-    let form = match text(span) {
-        Some(text) => shape(text),
-        None => {
-            let summary = span.first(&["db.query.summary"]).map(shape);
-            summary.or_else(|| {
-                let operation = span.first(&["db.operation.name", "db.operation"])?;
-                let table = span.first(&["db.collection.name", "db.sql.table"]);
-                Some(shape(&format!("{operation} {}", table.unwrap_or_default())))
-            })?
-        }
+    let of_text = text(span).or_else(|| span.first(&["db.query.summary"]));
+    let of_call = || {
+        let operation = span.first(&["db.operation.name", "db.operation"])?;
+        let table = span.first(&["db.collection.name", "db.sql.table"]);
+        Some(shape(&format!("{operation} {}", table.unwrap_or_default())))
     };
+    let form = of_text.map(shape).or_else(of_call)?;
     (!form.is_empty()).then_some(form)
 }
 

@@ -129,6 +129,7 @@ fn what_a_request_did_is_told() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of messages")]
 fn what_is_wrong_is_said() {
     let address = port::unused();
     let mut watched = watched(address);

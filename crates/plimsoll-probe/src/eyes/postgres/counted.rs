@@ -295,9 +295,9 @@ impl Counted {
         };
         let index = format!("{} ({})", index.table, index.columns());
         let mut nothing = String::new();
-        let make = format!("SELECT {schema}.hypopg_create_index('CREATE INDEX ON {index}')");
+        let pretend = format!("SELECT {schema}.hypopg_create_index('CREATE INDEX ON {index}')");
         let forget = format!("SELECT {schema}.hypopg_reset()");
-        let made = session.ask(link, &make, &mut nothing);
+        let made = session.ask(link, &pretend, &mut nothing);
         let lines = made.and_then(|()| planned(session, link, text));
         if matches!(lines, Err(Fault::Blind(_))) {
             // The session is over, and what it believed with it.

@@ -92,7 +92,7 @@ fn both_encodings_tell_the_same() {
     };
     let message = message();
     let spans = from_protobuf(&message.encode_to_vec()).unwrap();
-    assert_eq!(spans, [right.clone()]);
+    assert_eq!(spans, std::slice::from_ref(&right));
     let spans = from_json(&serde_json::to_vec(&message).unwrap()).unwrap();
     assert_eq!(spans, [right]);
     assert_eq!(from_protobuf(&[]), Ok(Vec::new()));

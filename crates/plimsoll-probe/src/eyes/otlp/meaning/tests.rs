@@ -23,6 +23,7 @@ fn span(kind: SpanKind, parent: u64, name: &str, own: &[(&'static str, &str)]) -
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of spans")]
 fn conventions_old_and_new_tell_the_same() {
     use SpanKind::{Client, Consumer, Internal, Producer, Server};
 
