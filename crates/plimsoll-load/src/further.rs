@@ -3,7 +3,7 @@
 //! Each carries the loops of its [`Part`], of the same number of loops over all. What they say are windows, which add up
 //! as those of loops do: nothing in a result depends on how many processes there were.
 
-mod helper;
+mod process;
 mod task;
 
 use std::ffi::OsString;
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, LoadError};
 
-pub(crate) use helper::Helper;
+pub(crate) use process::FurtherProcess;
 pub(crate) use task::Task;
 pub use task::carry_out_part;
 

@@ -13,7 +13,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use crate::affinity;
 use crate::clock::nanoseconds;
 use crate::engine::{Engine, Returns, Signal, wish};
-use crate::further::{self, Further, Helper, OTHER_DESCRIPTORS, Part, Task, Used};
+use crate::further::{self, Further, FurtherProcess, OTHER_DESCRIPTORS, Part, Task, Used};
 use crate::job::{Job, LoadError, Order};
 use crate::kept::{Away, Kept, Stay};
 use crate::recorder::Recorder;
@@ -59,10 +59,11 @@ pub fn start_over(mut job: Job, further: &Further) -> Result<Running, LoadError>
         step: processes,
     };
     // They take longer to be ready than threads do. What is wrong with the job, this process says.
-    let helpers = (1..processes).map(|first| Helper::start(further, &Task::new(&job, part(first))));
-    let helpers = helpers.collect::<Result<Vec<_>, _>>()?;
+    let others =
+        (1..processes).map(|first| FurtherProcess::start(further, &Task::new(&job, part(first))));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
     let mut running = begin(job, None, part(0))?;
-    running.helpers = helpers;
+    running.others = others;
     running.told = Some(told);
     Ok(running)
 }
@@ -94,7 +95,7 @@ pub(crate) fn begin(job: Job, mut stay: Option<Stay>, part: Part) -> Result<Runn
     let places = affinity::places(order.plan.cores);
     let mut running = Running {
         loops: Vec::new(),
-        helpers: Vec::new(),
+        others: Vec::new(),
         order: Arc::clone(&order),
         told: None,
     };
@@ -161,7 +162,7 @@ fn held_connections(order: &Order) -> Option<u64> {
 pub struct Running {
     loops: Vec<Loop>,
     /// Further processes that carry parts of it.
-    helpers: Vec<Helper>,
+    others: Vec<FurtherProcess>,
     order: Arc<Order>,
     told: Option<String>,
 }
@@ -276,12 +277,12 @@ impl Running {
     pub fn next_window(&mut self) -> Option<Window> {
         let loops = self.loops.iter_mut();
         let own = loops.filter_map(|each| each.peek().map(|window| window.second));
-        let helpers = self.helpers.iter_mut();
-        let others = helpers.filter_map(|each| each.peek().map(|window| window.second));
+        let others = self.others.iter_mut();
+        let others = others.filter_map(|each| each.peek().map(|window| window.second));
         let second = own.chain(others).min()?;
         let mut merged = Window::new(second);
         let own = self.loops.iter_mut().map(|each| &mut each.next);
-        let others = self.helpers.iter_mut().map(|each| &mut each.next);
+        let others = self.others.iter_mut().map(|each| &mut each.next);
         for next in own.chain(others) {
             if let Some(window) = next.take_if(|window| window.second == second) {
                 merged.merge(&window);
@@ -301,7 +302,7 @@ impl Running {
     /// Why the load ended before its time through a fault of the plan, such as data that ran out; `None` when it did
     /// not. What was measured up to there stands in the windows.
     pub fn fault(&self) -> Option<&str> {
-        let others = self.helpers.iter().find_map(|each| each.fault.as_deref());
+        let others = self.others.iter().find_map(|each| each.fault.as_deref());
         self.order.fault.get().map(String::as_str).or(others)
     }
 
@@ -312,7 +313,7 @@ impl Running {
 
     /// What the further processes used, once the load has ended.
     pub fn used(&self) -> Used {
-        let each = self.helpers.iter().map(|each| each.used);
+        let each = self.others.iter().map(|each| each.used);
         each.fold(Used::default(), |sum, one| Used {
             cpu_us: sum.cpu_us + one.cpu_us,
             rss_bytes_max: sum.rss_bytes_max + one.rss_bytes_max,
@@ -338,7 +339,7 @@ impl Running {
         for each in &self.loops {
             tell(&each.signal, wish);
         }
-        for each in &mut self.helpers {
+        for each in &mut self.others {
             each.tell(wish);
         }
     }

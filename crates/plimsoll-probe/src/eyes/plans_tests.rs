@@ -22,9 +22,12 @@ fn watched(kind: PartKind, address: std::net::SocketAddr, user: &str) -> Watched
     Watched::over(vec![part], LONG)
 }
 
+/// Looks within which the server has told what it carried out.
+const LOOKS_MAX: u32 = 300;
+
 /// The value of the first series of a metric for a statement, and its labels, when there is one.
 fn seen(watched: &mut Watched, work: impl Fn(), metric: &str, statement: &str) -> (String, f64) {
-    loop {
+    for _ in 0..LOOKS_MAX {
         let values = watched.look().values;
         let mut found = values.into_iter().filter(|(series, _)| {
             series.starts_with(metric)
@@ -36,6 +39,10 @@ fn seen(watched: &mut Watched, work: impl Fn(), metric: &str, statement: &str) -
         }
         work();
     }
+    panic!(
+        "{metric} of `{statement}` was not told; {}",
+        watched.notes()
+    );
 }
 
 #[test]
@@ -86,10 +93,15 @@ fn mariadb_plans_what_was_carried_out() {
         }
     };
     let mut watched = watched(PartKind::Mysql, server.address, "eye");
-    while !watched.notes().contains("no plans of statements") {
+    let mut is_told = || {
         watched.look();
         work();
-    }
+        watched.notes().contains("no plans of statements")
+    };
+    assert!(
+        (0..LOOKS_MAX).any(|_| is_told()),
+        "what is missing is not told"
+    );
     server.say("GRANT SELECT ON shop.* TO eye@'127.0.0.1'");
     let (series, rows) = seen(&mut watched, work, metric::STATEMENT_PLAN, &statement);
     let plan = label(&series, "plan").unwrap();

@@ -17,7 +17,7 @@ const LINE_LEN_MAX: u64 = 1 << 30;
 
 /// One of them, and its seconds.
 #[derive(Debug)]
-pub(crate) struct Helper {
+pub(crate) struct FurtherProcess {
     child: Child,
     orders: Option<ChildStdin>,
     lines: BufReader<ChildStdout>,
@@ -33,7 +33,7 @@ pub(crate) struct Helper {
     pub(crate) fault: Option<String>,
 }
 
-impl Helper {
+impl FurtherProcess {
     /// # Errors
     /// When the system starts no further process.
     pub(crate) fn start(further: &Further, task: &Task) -> Result<Self, LoadError> {
@@ -52,7 +52,7 @@ impl Helper {
         let missing = || system(std::io::ErrorKind::BrokenPipe.into());
         let orders = child.stdin.take().ok_or_else(missing)?;
         let lines = child.stdout.take().ok_or_else(missing)?;
-        let mut helper = Self {
+        let mut process = Self {
             child,
             orders: Some(orders),
             lines: BufReader::new(lines),
@@ -65,8 +65,8 @@ impl Helper {
             fault: None,
         };
         let line = serde_json::to_string(task).map_err(|error| system(error.into()))?;
-        helper.say(&line).map_err(system)?;
-        Ok(helper)
+        process.say(&line).map_err(system)?;
+        Ok(process)
     }
 
     fn say(&mut self, line: &str) -> std::io::Result<()> {
@@ -146,7 +146,7 @@ impl Helper {
     }
 }
 
-impl Drop for Helper {
+impl Drop for FurtherProcess {
     fn drop(&mut self) {
         if !self.has_ended {
             self.end();
