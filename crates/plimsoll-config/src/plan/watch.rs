@@ -14,7 +14,7 @@ use super::{Faults, Surroundings};
 use part::PARTS;
 
 /// Names that the plan may give and that nothing looks at yet: the door says so.
-const LATER: [&str; 3] = ["envoy", "jvm", "docker"];
+const LATER: [&str; 2] = ["envoy", "docker"];
 /// Names that mean something.
 const NOW: [&str; 5] = ["host", "process", "pid", "edge", "auto"];
 /// Processes, numbers of processes, and parts of a kind that can be named.

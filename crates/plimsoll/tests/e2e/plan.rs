@@ -187,10 +187,10 @@ fn the_plans_of_the_case_studies_and_the_docs_are_valid() {
 #[test]
 fn what_cannot_be_watched_is_said() {
     let place = exam();
-    let watched = format!("{EXAM}watch: {{ host: local, process: nginx, jvm: db }}\n");
+    let watched = format!("{EXAM}watch: {{ host: local, process: nginx, envoy: db }}\n");
     write(&place, "plans/exam.yaml", &watched);
     let said = place.run(&["check", "plans/exam.yaml"]);
-    told(&said, 0, &["note: watch: jvm cannot be looked at yet"]);
+    told(&said, 0, &["note: watch: envoy cannot be looked at yet"]);
 }
 
 #[test]
