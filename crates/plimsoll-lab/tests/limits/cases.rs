@@ -79,7 +79,10 @@ fn generator_cpu() {
         found.sentence
     );
     if !seen.is_disturbed() {
-        seen.best_is("G1", "of a core");
+        // A target that the generator leaves no CPU lets its accept queue overflow, which is as true and lies deeper.
+        let best = seen.findings.iter().find(|found| found.rule != "N1");
+        assert_eq!(best, Some(found), "{:#?}", seen.findings);
+        assert!(found.sentence.contains("of a core"), "{}", found.sentence);
         assert_eq!(found.certainty, Certainty::Explicit);
     }
 }

@@ -76,8 +76,8 @@ fn postgres_pretends_that_an_index_is_there() {
 fn mariadb_plans_what_was_carried_out() {
     let server = Mariadb::start("");
     server.say(
-        "CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, customer INT, placed INT) ENGINE=InnoDB; \
-         INSERT INTO shop.orders SELECT seq, seq, seq FROM seq_1_to_20000; ANALYZE TABLE shop.orders; \
+        "CREATE DATABASE shop; USE shop; CREATE TABLE orders (id INT PRIMARY KEY, customer INT, placed INT) ENGINE=InnoDB; \
+         INSERT INTO orders SELECT seq, seq, seq FROM seq_1_to_20000; ANALYZE TABLE orders; \
          CREATE USER eye@'127.0.0.1'; GRANT PROCESS ON *.* TO eye@'127.0.0.1'; \
          GRANT SELECT ON performance_schema.* TO eye@'127.0.0.1'",
     );

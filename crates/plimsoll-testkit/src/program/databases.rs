@@ -223,7 +223,7 @@ impl Mariadb {
         let prefix = folder.path().display().to_string();
         let configuration = folder.path().join("my.cnf");
         let text = format!(
-            "[mariadbd]\ndatadir = {prefix}/data\nsocket = {prefix}/mysqld.sock\nbind-address = {}\nport = {}\n\
+            "[mariadbd]\ndatadir = {prefix}/data\ntmpdir = {prefix}\nsocket = {prefix}/mysqld.sock\nbind-address = {}\nport = {}\n\
              pid-file = {prefix}/pid\ninnodb_flush_log_at_trx_commit = 0\ninnodb_log_file_size = 16M\n{lines}\nperformance_schema = ON\n",
             address.ip(),
             address.port()
