@@ -32,6 +32,15 @@ fn ask(address: SocketAddr) {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
+/// Looks within which a server has told what it does.
+const LOOKS_MAX: u32 = 3000;
+
+#[track_caller]
+fn look_until(watched: &mut Watched, is_told: impl Fn(&Readings) -> bool) {
+    let told = (0..LOOKS_MAX).any(|_| is_told(&watched.look()));
+    assert!(told, "{}", watched.notes());
+}
+
 #[test]
 fn a_jvm_is_seen_by_its_counters() {
     let options = ["-Xmx32m", "-Xmn4m", "-XX:+UseSerialGC"];
@@ -91,7 +100,7 @@ fn a_request_that_uwsgi_carries_out_is_seen() {
     }
     let _asked = begin(uwsgi.address);
     let busy = of(metric::UWSGI_BUSY);
-    while watched.look().values.get(&busy) != Some(&1.0) {}
+    look_until(&mut watched, |seen| seen.values.get(&busy) == Some(&1.0));
     assert_eq!(watched.notes(), "");
 }
 
@@ -104,7 +113,7 @@ fn varnish_is_seen_by_the_command_that_was_named() {
     let threads = series(metric::VARNISH_THREADS, &[("at", at.as_str())]);
     // They are made one after the other, and one more than it is told to have.
     let has_all = |seen: &Readings| seen.values.get(&threads).is_some_and(|&all| all >= 5.0);
-    while !has_all(&watched.look()) {}
+    look_until(&mut watched, has_all);
     assert_eq!(watched.notes(), "");
     let place = PartPlace::Command("varnishstat -j -t 0 -n /no/such/folder".to_owned());
     let mut watched = over(PartKind::Varnish, place);

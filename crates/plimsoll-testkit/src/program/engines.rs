@@ -132,7 +132,7 @@ impl Uwsgi {
         write(&configuration, &text);
         let path = configuration.display().to_string();
         Self {
-            program: Program::start(folder, &["uwsgi", "--ini", &path], "spawned uWSGI worker 1"),
+            program: Program::start(folder, &["uwsgi", "--ini", &path], "Stats server enabled"),
             address,
             stats,
             configuration,
