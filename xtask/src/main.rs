@@ -18,6 +18,7 @@ mod demo;
 mod fuzz;
 mod origin;
 mod prepare;
+mod python;
 mod reference;
 mod rules;
 mod soak;

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, Result, bail};
 
 use crate::case::{market, tutor};
+use crate::python;
 use crate::step::execute;
 use crate::workspace::Workspace;
 
@@ -21,7 +22,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 36] = [
+const TOOLS: [Tool; 40] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -155,6 +156,22 @@ const TOOLS: [Tool; 36] = [
         package: "default-jdk-headless",
     },
     Tool {
+        program: "/usr/share/java/HikariCP.jar",
+        package: "libhikaricp-java",
+    },
+    Tool {
+        program: "/usr/share/java/jolokia-core.jar",
+        package: "libjolokia-core-java",
+    },
+    Tool {
+        program: "/usr/share/java/postgresql.jar",
+        package: "libpostgresql-jdbc-java",
+    },
+    Tool {
+        program: "/usr/share/java/slf4j-nop.jar",
+        package: "libslf4j-java",
+    },
+    Tool {
         program: "uwsgi",
         package: "uwsgi-core",
     },
@@ -183,7 +200,15 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     pretend_indexes()?;
     tutor::prepare()?;
     market::prepare()?;
-    build_h2spec(workspace)
+    python::install(
+        &workspace
+            .root
+            .join("crates/plimsoll-testkit/python/requirements.txt"),
+        &workspace.target.join("tools/python"),
+    )
+    .context("missing: py-spy, which pip installs")?;
+    let mut programs = BUILT_BY_GO.into_iter();
+    programs.try_for_each(|program| build_by_go(workspace, program))
 }
 
 /// HypoPG, whose package is named after PostgreSQL's version.
@@ -200,10 +225,22 @@ fn pretend_indexes() -> Result<()> {
     })
 }
 
-/// Builds the conformance suite of HTTP/2, which no package brings, from the sources that `go.sum` locks.
-fn build_h2spec(workspace: &Workspace) -> Result<()> {
-    let folder = workspace.root.join("crates/plimsoll-edge/tests/h2spec");
-    let program = workspace.target.join("tools/h2spec");
+/// What Go builds of sources that a `go.sum` locks: folder, package and program.
+const BUILT_BY_GO: [(&str, &str, &str); 2] = [
+    // The conformance suite of HTTP/2, which no package brings.
+    (
+        "crates/plimsoll-edge/tests/h2spec",
+        "github.com/summerwind/h2spec/cmd/h2spec",
+        "h2spec",
+    ),
+    // A server by the library of which Centrifugo is made.
+    ("crates/plimsoll/tests/e2e/centrifuge", ".", "centrifuge"),
+];
+
+/// Builds a program, unless that has been done since its sources were locked.
+fn build_by_go(workspace: &Workspace, (folder, package, name): (&str, &str, &str)) -> Result<()> {
+    let folder = workspace.root.join(folder);
+    let program = workspace.target.join("tools").join(name);
     let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
     let built = modified(&program);
     let locked = modified(&folder.join("go.sum"));
@@ -214,13 +251,15 @@ fn build_h2spec(workspace: &Workspace) -> Result<()> {
         Command::new("go")
             .args(["build", "-mod=readonly", "-o"])
             .arg(&program)
-            .arg("github.com/summerwind/h2spec/cmd/h2spec")
+            .arg(package)
             .current_dir(&folder)
             .env("CGO_ENABLED", "0")
             .env("GOTOOLCHAIN", "local")
             .stdin(Stdio::null()),
     )
-    .context("missing: h2spec, which `go` builds from sources of the Go module proxy")
+    .with_context(|| {
+        format!("missing: {name}, which `go` builds from sources of the Go module proxy")
+    })
 }
 
 /// Installs those of these programs that are missing, or fails with one line that names them.

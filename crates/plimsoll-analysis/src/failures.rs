@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 
 use plimsoll_model::histogram::Histogram;
 use plimsoll_model::journey::Scenario;
+use plimsoll_model::labels::subject;
 use plimsoll_model::metric;
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::reading::{SeriesTable, label};
@@ -226,7 +227,7 @@ fn servers(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
         if ["FRONTEND", "BACKEND"].contains(&server) {
             continue;
         }
-        let subject = series.find('{').map_or("", |start| &series[start..]);
+        let subject = subject(series);
         let failed = sum(metric::HAPROXY_SERVER_ERRORS, subject)
             + sum(metric::HAPROXY_ANSWER_ERRORS, subject)
             + sum(metric::HAPROXY_CONNECT_ERRORS, subject);

@@ -22,9 +22,11 @@ mod measure;
 mod mongo;
 mod mysql;
 mod network;
+mod pools;
 mod postgres;
 mod postgres_work;
 mod proxy;
+mod python;
 mod relax;
 mod repeated;
 mod rule;
@@ -42,11 +44,14 @@ mod table_databases;
 mod table_engines;
 mod table_host;
 mod table_logs;
+mod table_pools;
 mod table_servers;
 mod table_service;
 mod table_traces;
 mod traces;
 mod unexplained;
+mod upstream;
+mod waits;
 
 #[cfg(test)]
 mod databases_tests;
@@ -59,6 +64,8 @@ mod host_tests;
 #[cfg(test)]
 mod parts_tests;
 #[cfg(test)]
+mod pools_tests;
+#[cfg(test)]
 mod robbed_tests;
 #[cfg(test)]
 mod servers_tests;
@@ -68,6 +75,8 @@ mod service_tests;
 mod tests;
 #[cfg(test)]
 mod traces_tests;
+#[cfg(test)]
+mod waits_tests;
 
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::reading::SeriesTable;
@@ -80,9 +89,9 @@ pub use relax::{Relaxation, relaxation};
 pub use select::not_known;
 
 /// Rules that tell how a service fails, or what adds to it. Where they alone hold, a load further up may show the limit.
-const ASIDE: [&str; 16] = [
-    "C4", "C5", "C6", "C7", "M4", "N11", "N13", "X7", "X8", "H9", "H11", "S1", "S3", "S6", "S7",
-    "S8",
+const ASIDE: [&str; 17] = [
+    "C4", "C5", "C6", "C7", "M4", "N11", "N13", "R4", "X7", "X8", "H9", "H11", "S1", "S3", "S6",
+    "S7", "S8",
 ];
 
 /// Seconds of run time, half-open.

@@ -1,11 +1,14 @@
 //! The statements that cost most: what a database counted of each, over a run.
 
+mod advice;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
 
+pub use advice::{Advice, advice};
 pub(crate) use plimsoll_model::index::{Index, advised, chooses};
 
 /// Statements that are told.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_model::labels::{label, labels, subject};
 use plimsoll_model::metric;
-use plimsoll_model::reading::label;
 use plimsoll_model::run::Run;
 
 /// Routes, and components of each, that are told.
@@ -177,13 +177,15 @@ fn route((at, service, route): Key<'_>, requests: f64, sum: &impl Fn(&str) -> f6
 
 /// A part of a route, by the series of its calls.
 fn part(calls: &str, requests: f64, each_ms: f64, sum: &impl Fn(&str) -> f64) -> Option<PartUse> {
-    let subject = &calls[calls.find('{')?..];
+    let subject = subject(calls);
     let of = |metric: &str| sum(&format!("{metric}{subject}"));
     let count = sum(calls);
     let refused = |status: &str| {
-        let inner = subject.trim_end_matches('}');
-        let series = format!("{}{inner},status={status}}}", metric::TRACE_REFUSED);
-        ratio(sum(&series), count)
+        let labelled: Vec<(&str, &str)> = labels(calls).chain([("status", status)]).collect();
+        ratio(
+            sum(&metric::series(metric::TRACE_REFUSED, &labelled)),
+            count,
+        )
     };
     Some(PartUse {
         kind: label(calls, "kind")?.to_owned(),
@@ -203,7 +205,11 @@ mod tests {
 
     #[test]
     fn a_table_is_made_of_sums() {
-        let route = [("at", "a:1"), ("service", "shop"), ("route", "GET /")];
+        let route = [
+            ("at", "a:1"),
+            ("service", "shop"),
+            ("route", "GET /{shop},{item}"),
+        ];
         let with = |metric: &str, more: &[(&str, &str)]| {
             metric::series(metric, &[&route[..], more].concat())
         };
@@ -237,6 +243,7 @@ mod tests {
         let [route] = &routes[..] else {
             panic!("{routes:?}");
         };
+        assert_eq!(route.route, "GET /{shop},{item}");
         let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
         assert!(near(route.each_ms, 200.0) && near(route.failed, 0.1) && near(route.share, 1.0));
         assert!(near(route.queries, 12.0) && near(route.query_forms, 3.0));

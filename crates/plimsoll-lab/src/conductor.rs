@@ -209,10 +209,10 @@ impl Conductor {
         self.clock.next_second()
     }
 
-    /// The same of this load, which may need further processes.
-    pub fn next_second_of(&self, load: &Load) -> u32 {
+    /// The same of this plan's own load, which may need further processes.
+    pub fn next_second_of(&self, plan: &Plan) -> u32 {
         match self.further {
-            Some(_) => self.next_second() + plimsoll_load::seconds_to_start(load),
+            Some(_) => self.next_second() + plimsoll_load::seconds_to_start(plan),
             None => self.next_second(),
         }
     }

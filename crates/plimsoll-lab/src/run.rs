@@ -27,7 +27,7 @@ pub fn run(
     let plan = conductor.plan().clone();
     let stage = stage(&plan.load);
     let whole = plan.load.lasting();
-    let start = conductor.next_second_of(&plan.load);
+    let start = conductor.next_second_of(&plan);
     let aborts = plan.scenario.as_ref().map(|scenario| &scenario.aborts[..]);
     let mut aborts = Watch::new(aborts.unwrap_or_default());
     let mut has_hit = false;

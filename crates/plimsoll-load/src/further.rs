@@ -3,6 +3,7 @@
 //! Each carries the loops of its [`Part`], of the same number of loops over all. What they say are windows, which add up
 //! as those of loops do: nothing in a result depends on how many processes there were.
 
+mod numbers;
 mod process;
 mod task;
 
@@ -10,7 +11,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use plimsoll_model::plan::Load;
+use plimsoll_model::journey::Scenario;
+use plimsoll_model::plan::{Load, Plan};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Job, LoadError};
@@ -63,15 +65,51 @@ impl Part {
     }
 }
 
+/// Connections that a load holds all at once, where that is known: those of its WebSockets.
+pub(crate) fn held(plan: &Plan, load: &Load) -> Option<u64> {
+    match load {
+        Load::WebSockets(load) => Some(u64::from(load.connections)),
+        Load::Users { phases, .. } if plan.scenario.as_ref().is_some_and(Scenario::has_sockets) => {
+            let ends = phases.iter().flat_map(|phase| [phase.from, phase.to]);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of users, bounded where it is read"
+            )]
+            let most = ends.fold(0.0, f64::max).ceil() as u64;
+            Some(most)
+        }
+        _ => None,
+    }
+}
+
+/// Descriptors that a load takes which further processes can share; `None` for any other.
+fn wanted(plan: &Plan, load: &Load) -> Option<u64> {
+    let held = held(plan, load)?;
+    let requests = match &plan.scenario {
+        // Steps that a process names get their numbers in this one.
+        Some(scenario) if scenario.has_process() => return None,
+        // A user who has asked for something keeps that connection, too.
+        Some(scenario) if scenario.has_requests() => {
+            held.min(u64::from(plan.transport.connections_max))
+        }
+        _ => 0,
+    };
+    Some(held.saturating_add(requests))
+}
+
 /// How many processes a load takes of which each may have `limit` descriptors open; `None` for one.
 ///
 /// # Errors
 /// When even many are not enough.
-pub(crate) fn processes(load: &Load, limit: Option<u64>) -> Result<Option<u32>, LoadError> {
-    let Load::WebSockets(load) = load else {
+pub(crate) fn processes(
+    plan: &Plan,
+    load: &Load,
+    limit: Option<u64>,
+) -> Result<Option<u32>, LoadError> {
+    let Some(connections) = wanted(plan, load) else {
         return Ok(None);
     };
-    let connections = u64::from(load.connections);
     let wanted = connections.saturating_add(OTHER_DESCRIPTORS);
     let Some(limit) = limit.filter(|limit| *limit < wanted) else {
         return Ok(None);
@@ -93,9 +131,9 @@ pub(crate) fn widen(job: &mut Job, processes: u32) {
 }
 
 /// What whoever started the load is to know of it.
-pub(crate) fn told(load: &Load, limit: Option<u64>, processes: u32) -> String {
-    let connections = load.websockets().map_or(0, |load| load.connections);
-    let wanted = u64::from(connections).saturating_add(OTHER_DESCRIPTORS);
+pub(crate) fn told(plan: &Plan, load: &Load, limit: Option<u64>, processes: u32) -> String {
+    let connections = wanted(plan, load).unwrap_or_default();
+    let wanted = connections.saturating_add(OTHER_DESCRIPTORS);
     format!(
         "{connections} connections need {wanted} file descriptors and one process may have {} open: {processes} processes \
          carry the load; `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`) lets one do it",
@@ -109,6 +147,12 @@ mod tests {
     use std::time::Duration;
 
     use plimsoll_model::websocket::WebSocketLoad;
+
+    use crate::scenario::tests;
+
+    fn plan() -> Plan {
+        tests::plan(Scenario::default())
+    }
 
     fn load(connections: u32) -> Load {
         Load::WebSockets(WebSocketLoad {
@@ -126,7 +170,8 @@ mod tests {
 
     #[test]
     fn as_many_processes_as_descriptors_ask_for() {
-        let of = |connections, limit| processes(&load(connections), limit).unwrap();
+        let plan = plan();
+        let of = |connections, limit| processes(&plan, &load(connections), limit).unwrap();
         assert_eq!(of(40_000, None), None);
         assert_eq!(of(19_744, Some(20_000)), None);
         assert_eq!(of(19_745, Some(20_000)), Some(2));
@@ -137,13 +182,13 @@ mod tests {
             think: Duration::ZERO,
             lasting: Duration::ZERO,
         };
-        assert_eq!(processes(&closed, Some(20_000)).unwrap(), None);
+        assert_eq!(processes(&plan, &closed, Some(20_000)).unwrap(), None);
     }
 
     #[test]
     fn more_processes_than_are_started_are_refused_with_the_remedy() {
         for (connections, limit) in [(1000, 256), (1000, 10), (65 * 100, 356)] {
-            let fault = processes(&load(connections), Some(limit)).unwrap_err();
+            let fault = processes(&plan(), &load(connections), Some(limit)).unwrap_err();
             let remedy = format!("ulimit -n {}", connections + 256);
             assert!(fault.to_string().contains(&remedy), "{fault}");
         }

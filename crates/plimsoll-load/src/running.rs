@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
-use plimsoll_model::plan::Load;
+use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::window::Window;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -49,11 +49,11 @@ pub fn start_with(job: Job, stay: Stay) -> Result<Running, LoadError> {
 /// As [`start`]; also when the further processes cannot be started.
 pub fn start_over(mut job: Job, further: &Further) -> Result<Running, LoadError> {
     let limit = getrlimit(Resource::Nofile).maximum;
-    let Some(processes) = further::processes(&job.load, limit)? else {
+    let Some(processes) = further::processes(&job.plan, &job.load, limit)? else {
         return start(job);
     };
     further::widen(&mut job, processes);
-    let told = further::told(&job.load, limit, processes);
+    let told = further::told(&job.plan, &job.load, limit, processes);
     let part = |first| Part {
         first,
         step: processes,
@@ -69,9 +69,10 @@ pub fn start_over(mut job: Job, further: &Further) -> Result<Running, LoadError>
 }
 
 /// Seconds that a load should be given more before it starts, for the processes that [`start_over`] starts with it.
-pub fn seconds_to_start(load: &Load) -> u32 {
+pub fn seconds_to_start(plan: &Plan) -> u32 {
     let limit = getrlimit(Resource::Nofile).maximum;
-    let takes_several = further::processes(load, limit).is_ok_and(|processes| processes.is_some());
+    let takes_several =
+        further::processes(plan, &plan.load, limit).is_ok_and(|processes| processes.is_some());
     u32::from(takes_several)
 }
 
@@ -132,29 +133,11 @@ fn raise_descriptor_limit(order: &Order) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Connections that are all open at once, if that is known: those of WebSockets.
+/// Connections that this process's loops hold all at once, if that is known: those of WebSockets.
 fn held_connections(order: &Order) -> Option<u64> {
-    match &order.load {
-        Load::WebSockets(_) => {
-            let loops = order
-                .loops()
-                .map(|index| order.connections_of(index) as u64);
-            Some(loops.sum())
-        }
-        Load::Users { phases, .. } if order.has_sockets() => {
-            let most = phases
-                .iter()
-                .fold(0.0_f64, |most, phase| most.max(phase.from).max(phase.to));
-            #[expect(
-                clippy::cast_possible_truncation,
-                clippy::cast_sign_loss,
-                reason = "a number of users, bounded where it is read"
-            )]
-            let most = most.ceil() as u64;
-            Some(most)
-        }
-        _ => None,
-    }
+    let all = further::held(&order.plan, &order.load)?;
+    let (loops, own) = (u64::from(order.plan.cores), order.loops().count() as u64);
+    Some((all * own).div_ceil(loops))
 }
 
 /// A job that runs. Dropping it aborts it.
@@ -281,14 +264,35 @@ impl Running {
         let others = others.filter_map(|each| each.peek().map(|window| window.second));
         let second = own.chain(others).min()?;
         let mut merged = Window::new(second);
-        let own = self.loops.iter_mut().map(|each| &mut each.next);
-        let others = self.others.iter_mut().map(|each| &mut each.next);
-        for next in own.chain(others) {
-            if let Some(window) = next.take_if(|window| window.second == second) {
+        self.share_faults();
+        for each in &mut self.loops {
+            if let Some(window) = each.next.take_if(|window| window.second == second) {
+                merged.merge(&window);
+            }
+        }
+        let are_named = matches!(self.order.load, Load::Users { .. });
+        for each in &mut self.others {
+            if let Some(mut window) = each.next.take_if(|window| window.second == second) {
+                if let Some(seen) = window.websocket.as_deref_mut().filter(|_| are_named) {
+                    each.numbers.translate(seen, &self.order.channels);
+                }
                 merged.merge(&window);
             }
         }
         Some(merged)
+    }
+
+    /// A fault of the plan in one process ends the load in all.
+    fn share_faults(&mut self) {
+        if let Some(fault) = self.others.iter().find_map(|each| each.fault.clone()) {
+            // This process's loops may have said so first.
+            let _ = self.order.fault.set(fault);
+        }
+        if self.order.fault.get().is_some() {
+            for each in &mut self.others {
+                each.tell(wish::STOP);
+            }
+        }
     }
 
     /// The users of a load that has ended, who may come back to another; nobody unless it was started for that.
@@ -302,8 +306,7 @@ impl Running {
     /// Why the load ended before its time through a fault of the plan, such as data that ran out; `None` when it did
     /// not. What was measured up to there stands in the windows.
     pub fn fault(&self) -> Option<&str> {
-        let others = self.others.iter().find_map(|each| each.fault.as_deref());
-        self.order.fault.get().map(String::as_str).or(others)
+        self.order.fault.get().map(String::as_str)
     }
 
     /// Why further processes carry parts of the load, and how one could do it alone; `None` when one does.

@@ -32,17 +32,38 @@ impl Index {
     }
 }
 
-/// Words and signs, each for itself.
+/// Words and signs, each for itself; `>=` and its like are one.
 fn tokens(statement: &str) -> Vec<String> {
+    let is_operator = |character| "<>=!≤≥≠".contains(character);
     let mut text = String::with_capacity(statement.len() + 32);
+    let mut was_operator = false;
     for character in statement.replace(" . ", ".").chars() {
-        if "();<>≤≥≠".contains(character) {
-            text.extend([' ', character, ' ']);
-        } else {
-            text.push(character);
+        let is_alone = "();,".contains(character);
+        if is_alone || is_operator(character) != was_operator {
+            text.push(' ');
         }
+        text.push(character);
+        if is_alone {
+            text.push(' ');
+        }
+        was_operator = is_operator(character);
     }
     text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// What separates columns and tables; `;` in files of times when a statement was kept without commas.
+fn is_comma(token: &str) -> bool {
+    [",", ";"].contains(&token)
+}
+
+/// Whether what stands before it equals what stands behind; `is` in files of times when a statement was kept without `=`.
+fn is_equality(token: &str) -> bool {
+    ["=", "is"].contains(&token)
+}
+
+/// Whether it compares as an index over an order can; the last two in such files.
+fn is_inequality(token: &str) -> bool {
+    ["<", ">", "<=", ">=", "≤", "≥"].contains(&token)
 }
 
 fn is_word(token: &str, word: &str) -> bool {
@@ -72,11 +93,11 @@ fn table(tokens: &[String]) -> Option<(String, String, bool)> {
     let rest = &tokens[at + 1..];
     let until = rest
         .iter()
-        .position(|token| is_word(token, "WHERE"))
+        .position(|token| is_word(token, "WHERE") || ENDS.iter().any(|word| is_word(token, word)))
         .unwrap_or(rest.len());
     let is_only = !rest[..until]
         .iter()
-        .any(|token| is_word(token, "JOIN") || token == ";")
+        .any(|token| is_word(token, "JOIN") || is_comma(token))
         && !rest.iter().any(|token| is_word(token, "SELECT"));
     Some((name.clone(), alias, is_only))
 }
@@ -126,8 +147,9 @@ pub fn advised(statement: &str) -> Option<Index> {
             continue;
         };
         let is_value = three[2].starts_with('?');
-        let is_equal = three[1] == "is" && is_value || is_word(&three[1], "IN") && three[2] == "(";
-        let is_range = "<>≤≥".contains(&three[1]) && is_value || is_word(&three[1], "BETWEEN");
+        let is_equal =
+            is_equality(&three[1]) && is_value || is_word(&three[1], "IN") && three[2] == "(";
+        let is_range = is_inequality(&three[1]) && is_value || is_word(&three[1], "BETWEEN");
         if is_equal && !columns.contains(&column) {
             columns.push(column);
         } else if is_range && !columns.contains(&column) {
@@ -157,7 +179,7 @@ fn order(tokens: &[String]) -> Option<Vec<String>> {
     let is_end = |token: &String| ENDS.iter().any(|word| is_word(token, word));
     let rest = &rest[..rest.iter().position(is_end).unwrap_or(rest.len())];
     let (mut columns, mut directions) = (Vec::new(), Vec::new());
-    for part in rest.split(|token| token == ";") {
+    for part in rest.split(|token| is_comma(token)) {
         match part {
             [column] if is_column(column) => directions.push(false),
             [column, way] if is_column(column) && is_word(way, "ASC") => directions.push(false),
@@ -179,7 +201,7 @@ mod tests {
     #[test]
     fn a_statement_without_a_condition_wants_all_rows() {
         for statement in [
-            "SELECT n FROM t WHERE a is ?",
+            "SELECT n FROM t WHERE a = ?",
             "select n from t join u using (id)",
             "SELECT a, b, c…",
         ] {
@@ -194,40 +216,49 @@ mod tests {
     fn an_index_over_what_is_compared_and_then_over_the_order() {
         for (statement, right) in [
             (
-                "SELECT a FROM t WHERE t.login is ? AND (n is ?) AND m < ?",
+                "SELECT a, b FROM t WHERE t.login=? AND (n = ?) AND m < ?",
                 Some("t(login, n, m)"),
             ),
+            ("UPDATE stock SET n=n - ? WHERE id = ?", Some("stock(id)")),
             (
-                "UPDATE stock SET n is n - ? WHERE id is ?",
-                Some("stock(id)"),
-            ),
-            (
-                "SELECT * FROM orders WHERE customer is ? ORDER BY placed DESC LIMIT ?",
+                "SELECT * FROM orders WHERE customer = ? ORDER BY placed DESC LIMIT ?",
                 Some("orders(customer, placed)"),
             ),
             (
-                "SELECT * FROM orders WHERE customer is ? AND n≥? ORDER BY placed",
+                "SELECT * FROM orders WHERE customer=? AND n>=? ORDER BY placed",
                 Some("orders(customer, n)"),
             ),
             (
-                "SELECT * FROM a.orders o WHERE o.customer is ? AND state IN (?)",
+                "SELECT * FROM orders WHERE customer <> ? AND n != ? ORDER BY placed DESC, id DESC",
+                Some("orders(placed, id)"),
+            ),
+            ("SELECT x FROM orders ORDER BY a, b", Some("orders(a, b)")),
+            ("SELECT x FROM orders ORDER BY a DESC, b", None),
+            ("SELECT x FROM orders, users WHERE a = ?", None),
+            (
+                "SELECT * FROM a.orders o WHERE o.customer = ? AND state IN (?)",
                 Some("a.orders(customer, state)"),
             ),
             (
-                "SELECT ( x ) FROM orders o JOIN users u ON u.id is o.customer WHERE o . state is ? AND name is ?",
+                "SELECT ( x ) FROM orders o JOIN users u ON u.id = o.customer WHERE o . state = ? AND name = ?",
                 Some("orders(state)"),
             ),
             (
                 "SELECT x FROM orders ORDER BY placed",
                 Some("orders(placed)"),
             ),
-            ("SELECT x FROM orders ORDER BY a DESC; b", None),
             ("SELECT x FROM orders ORDER BY length(a)", None),
-            ("SELECT x FROM orders WHERE a is ? OR b is ?", None),
-            ("SELECT x FROM orders WHERE lower(a) is ?", None),
-            ("SELECT x FROM orders WHERE a is ? AND …", None),
-            ("SELECT ? is ?", None),
+            ("SELECT x FROM orders WHERE a = ? OR b = ?", None),
+            ("SELECT x FROM orders WHERE lower(a) = ?", None),
+            ("SELECT x FROM orders WHERE a = ? AND …", None),
+            ("SELECT ? = ?", None),
             ("", None),
+            // Of files of times when a statement was kept without commas and equals signs.
+            (
+                "SELECT a; b FROM t WHERE t.login is ? AND n≥? ORDER BY a; b",
+                Some("t(login, n)"),
+            ),
+            ("SELECT a FROM t ORDER BY a; b", Some("t(a, b)")),
         ] {
             let index = advised(statement);
             let shown = index.map(|index| format!("{}({})", index.table, index.columns()));
@@ -237,7 +268,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(text in "(FROM|WHERE|ORDER BY|is|\\?|a|;|\\(|<| |…){0,30}") {
+        fn no_text_is_too_strange(text in "(FROM|WHERE|ORDER BY|is|=|,|\\?|a|;|\\(|<| |…){0,30}") {
             let _ = advised(&text);
         }
     }

@@ -12,6 +12,7 @@ pub mod finding;
 pub mod histogram;
 pub mod index;
 pub mod journey;
+pub mod labels;
 pub mod load_line;
 pub mod metric;
 pub mod objective;

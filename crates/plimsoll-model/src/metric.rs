@@ -2,11 +2,12 @@
 //!
 //! OpenTelemetry's semantic conventions where they have a name, `plimsoll.*` elsewhere. Unit, kind, labels and
 //! meaning of each stand in the probe's table of definitions (`plimsoll-probe`, module `series`).
-//! A series is a metric with its labels: [`series`].
+//! A series is a metric with its labels: [`series`], written and read in [`crate::labels`].
 
 mod databases;
 mod host;
 mod parts;
+mod pools;
 mod runtimes;
 mod servers;
 mod statements;
@@ -15,10 +16,13 @@ mod traces;
 pub use databases::*;
 pub use host::*;
 pub use parts::*;
+pub use pools::*;
 pub use runtimes::*;
 pub use servers::*;
 pub use statements::*;
 pub use traces::*;
+
+pub use crate::labels::series;
 
 /// Value of the label `process` for the generator itself.
 pub const GENERATOR: &str = "generator";
@@ -222,42 +226,3 @@ pub const TARGET_IS_LOCAL: &str = "plimsoll.target.local";
 pub const PROBE_INTERVAL: &str = "plimsoll.probe.interval";
 /// CPU time that reading took.
 pub const PROBE_CPU_TIME: &str = "plimsoll.probe.cpu.time";
-
-/// The name of a series: a metric with its labels, `cpu{mode=user}`. Without labels, the metric itself.
-pub fn series(metric: &str, labels: &[(&str, &str)]) -> String {
-    use std::fmt::Write as _;
-
-    let mut name = String::with_capacity(metric.len() + labels.len() * 24);
-    name.push_str(metric);
-    for (index, (label, value)) in labels.iter().enumerate() {
-        let separator = if index == 0 { '{' } else { ',' };
-        write!(name, "{separator}{label}=").expect("writing to a string does not fail");
-        // A label's value must not hold what separates labels.
-        name.extend(value.chars().map(|c| match c {
-            '{' | '}' | ',' | '=' => '_',
-            c if c.is_control() => '_',
-            c => c,
-        }));
-    }
-    if !labels.is_empty() {
-        name.push('}');
-    }
-    name
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::reading::label;
-
-    #[test]
-    fn a_series_gives_its_labels_back() {
-        let name = series(PROCESS_CPU, &[("process", TARGET), ("comm", "a,b{c=d}")]);
-        assert_eq!(
-            name,
-            "process.cpu.utilization{process=target,comm=a_b_c_d_}"
-        );
-        assert_eq!(label(&name, "comm"), Some("a_b_c_d_"));
-        assert_eq!(series(CPU_BUSY, &[]), CPU_BUSY);
-    }
-}

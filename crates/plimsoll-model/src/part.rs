@@ -33,8 +33,12 @@ pub enum PartKind {
     Node,
     /// nginx, by its error log.
     NginxLog,
+    /// nginx, by its access log.
+    NginxAccessLog,
     /// HAProxy, by its HTTP log.
     HaproxyLog,
+    /// PHP-FPM, by its log of slow requests.
+    PhpFpmSlowlog,
     /// Anything, by chosen series of a page in the format of Prometheus.
     Prometheus,
     /// pgbouncer, by the tables of its console.
@@ -53,6 +57,8 @@ pub enum PartKind {
     Varnish,
     /// MongoDB, by `serverStatus`.
     Mongo,
+    /// A program in Python, by looks at its stacks.
+    Python,
     /// Anything that is traced, by the spans that it sends here.
     Otlp,
 }
@@ -71,7 +77,9 @@ impl PartKind {
             Self::Puma => "Puma",
             Self::Node => "Node",
             Self::NginxLog => "the error log of nginx",
+            Self::NginxAccessLog => "the access log of nginx",
             Self::HaproxyLog => "the log of HAProxy",
+            Self::PhpFpmSlowlog => "the slow log of PHP-FPM",
             Self::Prometheus => "the page of figures",
             Self::Pgbouncer => "pgbouncer",
             Self::Apache => "Apache",
@@ -81,6 +89,7 @@ impl PartKind {
             Self::Go => "the Go program",
             Self::Varnish => "Varnish",
             Self::Mongo => "MongoDB",
+            Self::Python => "Python",
             Self::Otlp => "the receiver of spans",
         }
     }

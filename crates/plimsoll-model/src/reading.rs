@@ -1,11 +1,15 @@
 //! Values read by probes, once a second, in columns.
 //!
-//! A series is named as in OpenTelemetry and written as in Prometheus: `system.cpu.utilization{cpu.mode=user}`.
+//! A series is named as in OpenTelemetry and written much as in Prometheus: `system.cpu.utilization{cpu.mode=user}`
+//! ([`crate::labels`]).
 //! The unit is part of the metric's definition in the probe and stands beside the name in [`SeriesInfo`].
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+
+pub use crate::labels::label;
+use crate::labels::metric;
 
 /// How the values of a series behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,10 +101,9 @@ impl SeriesTable {
         self.columns.keys().map(String::as_str)
     }
 
-    /// Names of the series whose metric (the part before `{`) is `metric`.
-    pub fn names_of<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = &'a str> {
-        self.names()
-            .filter(move |name| name.split('{').next() == Some(metric))
+    /// Names of the series whose metric (the part before `{`) is `wanted`.
+    pub fn names_of<'a>(&'a self, wanted: &'a str) -> impl Iterator<Item = &'a str> {
+        self.names().filter(move |name| metric(name) == wanted)
     }
 
     /// Values of a series, one per entry of [`SeriesTable::seconds`]; NaN where nothing was read.
@@ -132,16 +135,6 @@ impl SeriesTable {
     }
 }
 
-/// The value of a label in a series name: `label("x{a=1,b=2}", "b")` is `Some("2")`.
-pub fn label<'a>(series: &'a str, name: &str) -> Option<&'a str> {
-    let inside = series.split_once('{')?.1.strip_suffix('}')?;
-    inside
-        .split(',')
-        .filter_map(|pair| pair.split_once('='))
-        .find(|pair| pair.0 == name)
-        .map(|pair| pair.1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,14 +161,5 @@ mod tests {
         assert_eq!(table.between("a", 0, 9), [1.0, 4.0]);
         assert_eq!(table.between("b", 2, 4), [2.0]);
         assert!(table.values("b").unwrap()[0].is_nan());
-    }
-
-    #[test]
-    fn labels_are_found_by_name() {
-        assert_eq!(
-            label("system.cpu.utilization{cpu.mode=user,cpu=1}", "cpu"),
-            Some("1")
-        );
-        assert_eq!(label("system.cpu.utilization", "cpu"), None);
     }
 }

@@ -1,7 +1,9 @@
 //! What on this host will bind first, without any load: current value, advised value, and why.
 
+mod buffers;
 mod chains;
 mod parts;
+mod times;
 
 use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
@@ -83,6 +85,18 @@ impl Advice {
         self.binds_at = Some(connections);
         self
     }
+
+    /// What binds before so many users come is not right, and neither is a number advised that would.
+    fn suffice_for(&mut self, users: u64) {
+        if self.binds_at.is_none_or(|count| count >= users) {
+            return;
+        }
+        self.ok = false;
+        let number = self.advised.trim_end_matches(" or more").parse::<u64>();
+        if number.is_ok_and(|number| number < users) {
+            self.advised = format!("{users} or more");
+        }
+    }
 }
 
 /// Settings of this host that bear on the target: what is too low first, and of that what binds at the fewest
@@ -109,10 +123,12 @@ pub fn check_for(plan: &ProbePlan, users: u64) -> (Vec<Advice>, Vec<String>) {
     let files = &mut files;
     let mut advice = of_host(files, &readings, &probe.target_pids());
     for one in &mut advice {
-        one.ok &= one.binds_at.is_none_or(|count| count >= users);
+        one.suffice_for(users);
     }
     advice.extend(parts::advice(&readings, files, users));
+    advice.extend(buffers::advice(&readings, files));
     advice.extend(chains::advice(&readings, files));
+    advice.extend(times::advice(&readings, files));
     (in_order(advice), probe.take_told())
 }
 

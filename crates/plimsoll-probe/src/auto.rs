@@ -16,10 +16,10 @@ use plimsoll_model::part::{Part, PartKind, PartPlace};
 use crate::eyes::{Known, Setting};
 use crate::files::Files;
 use crate::parse::nginx_configuration::{self, StatusPage, Written};
-use crate::parse::{haproxy_configuration, process};
+use crate::parse::{haproxy_configuration, nginx_logs, process};
 
 /// Processes that are looked at.
-const PROCESSES_MAX: usize = 65_536;
+pub(crate) const PROCESSES_MAX: usize = 65_536;
 /// Files that a pattern stands for.
 const INCLUDED_MAX: usize = 256;
 /// Stars in a pattern: each multiplies the ways in which it could fit.
@@ -149,7 +149,7 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
 }
 
 /// The value of an option that stands behind it or is part of its word.
-fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
+pub(crate) fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
     let mut words = words.iter();
     while let Some(word) = words.next() {
         match word.strip_prefix(name) {
@@ -162,7 +162,7 @@ fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
 }
 
 /// The text of a file as the process sees it.
-fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
+pub(crate) fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
     let inside = format!("proc/{pid}/root{path}");
     if let Ok(text) = files.read(&inside) {
         return Some(text.to_owned());
@@ -171,7 +171,7 @@ fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
 }
 
 /// Names and texts of the files that a pattern with `*` or `?` in its last part stands for.
-fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(String, String)> {
+pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(String, String)> {
     let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
     if name.matches('*').count() > STARS_MAX {
         return Vec::new();
@@ -232,16 +232,19 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Ve
         return;
     };
     let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let read = nginx_configuration::read(main, &text, &mut |pattern| {
+    let mut included = |pattern: &str| {
         let whole = if pattern.starts_with('/') {
             pattern.to_owned()
         } else {
             format!("{folder}/{pattern}")
         };
         texts_for(files, pid, &whole)
-    });
+    };
+    let read = nginx_configuration::read(main, &text, &mut included);
+    let logs = nginx_logs::access_logs(main, &text, &mut included);
     let settings = nginx_settings(files, pid, &read);
     found.extend(proxy_logs::nginx(files, &text, main, &settings));
+    found.extend(proxy_logs::nginx_access(files, logs, main, auto));
     if read.pages.is_empty() && auto {
         files.tell(
             &format!("nginx without status {main}"),
@@ -260,7 +263,7 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Ve
             },
             known: Known {
                 settings: settings.clone(),
-                pid: None,
+                ..Known::default()
             },
             source: main.to_owned(),
         }));
@@ -382,7 +385,7 @@ fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut 
             if !found.iter().any(|found| found.part == part) {
                 let known = Known {
                     settings,
-                    pid: None,
+                    ..Known::default()
                 };
                 found.push(Found {
                     part,
@@ -455,6 +458,7 @@ fn redis(pid: u32, words: &[&str]) -> Option<Found> {
         known: Known {
             settings: Vec::new(),
             pid: Some(pid),
+            ..Known::default()
         },
         source: format!("the command line of pid {pid}"),
     })
@@ -488,6 +492,7 @@ fn memcached(pid: u32, words: &[&str]) -> Option<Found> {
         known: Known {
             settings: Vec::new(),
             pid: Some(pid),
+            ..Known::default()
         },
         source: format!("the command line of pid {pid}"),
     })

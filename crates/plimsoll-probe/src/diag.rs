@@ -1,6 +1,7 @@
 //! Asks the kernel for its sockets over netlink (`sock_diag(7)`): cheaper than `/proc/net/tcp`, needs no privilege,
 //! and tells a listener's backlog, which no file does.
 
+use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::OwnedFd;
@@ -31,6 +32,12 @@ const UNIX_MESSAGE_LEN: usize = 16;
 const SHOW_QUEUE: u32 = 0x10;
 /// `UNIX_DIAG_RQLEN`
 const ATTRIBUTE_QUEUE: u16 = 4;
+/// `UDIAG_SHOW_NAME | UDIAG_SHOW_PEER`
+const SHOW_ENDS: u32 = 0x5;
+/// `UNIX_DIAG_NAME`
+const ATTRIBUTE_NAME: u16 = 0;
+/// `UNIX_DIAG_PEER`
+const ATTRIBUTE_PEER: u16 = 2;
 
 /// One answer of the kernel is at most this long, bytes.
 const ANSWER_LEN: usize = 64 << 10;
@@ -113,7 +120,7 @@ impl Diag {
     /// Length and backlog of the accept queue of the listening unix socket with this file number.
     pub(crate) fn unix_queue(&mut self, inode: u64) -> io::Result<Option<(u32, u32)>> {
         let mut found = None;
-        self.ask(&unix_request(), |body| {
+        self.ask(&unix_request(1 << LISTEN, SHOW_QUEUE), |body| {
             found = found.or_else(|| {
                 unix_message(body)
                     .filter(|message| u64::from(message.0) == inode)
@@ -121,6 +128,29 @@ impl Diag {
             });
         })?;
         Ok(found)
+    }
+
+    /// The unix sockets that have another end, by the number of their file, with its path; `None` where that has none: this
+    /// end is then the one that has a path, and was connected to.
+    pub(crate) fn unix_peers(&mut self) -> io::Result<Vec<(u64, Option<String>)>> {
+        let mut ends = Vec::new();
+        let mut paths = HashMap::new();
+        self.ask(&unix_request(u32::MAX, SHOW_ENDS), |body| {
+            let Some(inode) = u32_at(body, 4) else { return };
+            let peer = unix_attribute(body, ATTRIBUTE_PEER).and_then(|peer| u32_at(peer, 0));
+            ends.extend(peer.map(|peer| (inode, peer)));
+            let path = unix_attribute(body, ATTRIBUTE_NAME)
+                .and_then(|path| std::str::from_utf8(path).ok());
+            let path = path.map(|path| path.trim_end_matches('\0'));
+            paths.extend(
+                path.filter(|path| path.starts_with('/'))
+                    .map(|path| (inode, path.to_owned())),
+            );
+        })?;
+        let named = ends
+            .into_iter()
+            .map(|(inode, peer)| (u64::from(inode), paths.get(&peer).cloned()));
+        Ok(named.collect())
     }
 
     fn ask(&mut self, request: &[u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
@@ -192,12 +222,12 @@ fn tcp_request(family: u8, states: u32, port: u16) -> Vec<u8> {
 }
 
 /// `struct unix_diag_req`
-fn unix_request() -> Vec<u8> {
+fn unix_request(states: u32, show: u32) -> Vec<u8> {
     let mut request = header(24);
     request.extend([AF_UNIX, 0, 0, 0]);
-    request.extend((1_u32 << LISTEN).to_ne_bytes());
+    request.extend(states.to_ne_bytes());
     request.extend(0_u32.to_ne_bytes());
-    request.extend(SHOW_QUEUE.to_ne_bytes());
+    request.extend(show.to_ne_bytes());
     request.extend([0; 8]);
     request
 }
@@ -227,11 +257,17 @@ fn tcp_message(body: &[u8]) -> Option<Socket> {
 /// File number, queue length and backlog of `struct unix_diag_msg` with its attributes.
 fn unix_message(body: &[u8]) -> Option<(u32, u32, u32)> {
     let inode = u32_at(body, 4)?;
+    let queue = unix_attribute(body, ATTRIBUTE_QUEUE)?;
+    Some((inode, u32_at(queue, 0)?, u32_at(queue, 4)?))
+}
+
+/// What an attribute of `struct unix_diag_msg` holds.
+fn unix_attribute(body: &[u8], kind: u16) -> Option<&[u8]> {
     let mut attributes = body.get(UNIX_MESSAGE_LEN..)?;
     loop {
         let len = usize::from(u16_at(attributes, 0)?);
-        if u16_at(attributes, 2)? == ATTRIBUTE_QUEUE {
-            return Some((inode, u32_at(attributes, 4)?, u32_at(attributes, 8)?));
+        if u16_at(attributes, 2)? == kind {
+            return attributes.get(4..len);
         }
         // An attribute holds at least its own head.
         attributes = attributes.get(aligned(len.max(4))..)?;

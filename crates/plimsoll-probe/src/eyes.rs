@@ -4,7 +4,9 @@
 //! for what they saw. What comes later counts for the next second. So a part that answers slowly holds up nobody, and a
 //! part that is not seen leaves a gap and a note.
 
+mod access_log;
 mod apache;
+mod command;
 mod fault;
 mod figures;
 mod go;
@@ -24,8 +26,10 @@ mod php_fpm;
 mod postgres;
 mod prometheus;
 mod puma;
+mod python;
 mod redis;
 mod statements;
+mod tail;
 mod uwsgi;
 mod varnish;
 
@@ -45,9 +49,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
-use plimsoll_model::metric;
 use plimsoll_model::part::{Part, PartKind, PartPlace};
 use plimsoll_model::reading::Readings;
+use plimsoll_model::{labels, metric};
 
 use crate::clock;
 use crate::files::Files;
@@ -71,6 +75,11 @@ trait Source: fmt::Debug + Send {
 
     /// Turns the answer into series.
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind>;
+
+    /// How many times as long as others it may take to answer.
+    fn slower(&self) -> u32 {
+        1
+    }
 
     /// Tells what can be seen of it without its answer.
     fn tell_silent(&mut self, _figures: &mut Figures<'_>) {}
@@ -128,7 +137,12 @@ impl Eye {
                 settings: known.settings,
             }),
             PartKind::NginxLog => log_of(log::Writer::Nginx, &part.place, known),
+            PartKind::NginxAccessLog => Box::new(access_log::AccessLog::new(
+                &file_of(&part.place),
+                known.log_format.as_deref(),
+            )),
             PartKind::HaproxyLog => log_of(log::Writer::Haproxy, &part.place, known),
+            PartKind::PhpFpmSlowlog => log_of(log::Writer::PhpFpm, &part.place, known),
             PartKind::Node => Box::new(node::Node),
             PartKind::Puma => Box::new(puma::Puma {
                 login: part.login.clone(),
@@ -154,17 +168,18 @@ impl Eye {
             }),
             PartKind::Go => Box::new(go::Go::new()),
             PartKind::Varnish => Box::new(varnish::Varnish::new(&part.place, known.settings)),
+            PartKind::Python => Box::new(python::Python::new(&part.place)),
             PartKind::Otlp => Box::new(otlp::Otlp::new(&part.place)),
         };
         Self {
             name: part.to_string(),
             at: part.place.to_string(),
+            patience: patience * source.slower(),
             source,
             link: Link::new(part.place),
             meter: Meter::default(),
             identity: None,
             was_seen: false,
-            patience,
             missed: 0,
             is_refused: false,
         }
@@ -235,7 +250,7 @@ impl Eye {
             );
             notes.push(("restarted", text));
         } else if let Some(counter) = fallen {
-            let counter = counter.split('{').next().unwrap_or_default();
+            let counter = labels::metric(&counter);
             let text = format!(
                 "a counter of {name} fell ({counter}): it was set back, wrapped around, or {name} was started anew; that \
                  second's increase is left out"
@@ -274,11 +289,14 @@ impl Eye {
 
 /// A log that is followed.
 fn log_of(writer: log::Writer, place: &PartPlace, known: Known) -> Box<dyn Source> {
-    let path = match place {
+    Box::new(log::Log::new(writer, &file_of(place), known.settings))
+}
+
+fn file_of(place: &PartPlace) -> PathBuf {
+    match place {
         PartPlace::File(path) | PartPlace::Socket(path) => path.clone(),
         _ => PathBuf::new(),
-    };
-    Box::new(log::Log::new(writer, &path, known.settings))
+    }
 }
 
 /// The name of whoever runs this; empty where the machine does not know him.

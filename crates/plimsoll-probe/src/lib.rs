@@ -24,6 +24,7 @@ pub mod probe;
 pub mod series;
 mod sockets;
 mod tree;
+mod waits;
 
 pub use eyes::{NODE_MODULE, hands};
 pub use facts::host_facts;

@@ -2,6 +2,7 @@
 //! never fail. What is missing or malformed is zero or absent, so a kernel or a part that adds, drops or reorders lines
 //! is read as far as it is understood. Only [`otlp`] says what is wrong, to who sent it.
 
+pub mod access_log;
 pub mod apache;
 pub mod cgroup;
 pub mod cpu;
@@ -22,17 +23,23 @@ pub mod mysql_plan;
 pub mod network;
 pub mod nginx;
 pub mod nginx_configuration;
+pub mod nginx_logs;
+mod nginx_tree;
 pub mod otlp;
 pub mod pgbouncer;
 pub mod php_fpm;
 pub mod plan;
+pub mod pool_series;
 pub mod postgres;
 pub mod process;
 pub mod prometheus;
 pub mod puma;
+pub mod python;
 pub mod redis;
 pub mod socket;
 pub mod statement;
+pub mod syscall;
+pub mod times;
 pub mod uwsgi;
 pub mod varnish;
 

@@ -19,6 +19,7 @@ use crate::host::Host;
 use crate::meter::Meter;
 use crate::sockets::{Door, Sockets, is_own_address, unix_path};
 use crate::tree::{Tree, Wanted};
+use crate::waits::Waits;
 
 /// What to watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,6 +70,7 @@ pub struct Probe {
     tree: Tree,
     target: Group,
     generator: Group,
+    waits: Waits,
     cgroups: Cgroups,
     edge: Option<Edge>,
     eyes: Eyes,
@@ -112,6 +114,7 @@ impl Probe {
             tree: Tree::default(),
             target: Group::new(metric::TARGET),
             generator: Group::new(metric::GENERATOR),
+            waits: Waits::default(),
             cgroups: Cgroups::default(),
             edge: plan.edge.map(Edge::new),
             eyes: Eyes::default(),
@@ -188,6 +191,12 @@ impl Probe {
             &mut self.meter,
             self.machine,
             members.iter().copied(),
+        );
+        self.waits.read(
+            &mut self.files,
+            &mut self.meter,
+            &mut self.sockets,
+            &members,
         );
         let own = std::process::id();
         self.generator.read(

@@ -128,6 +128,7 @@ const ALL: &[Definition] = table! {
     Gauge PROCESS_CPU ["process", "pid", "comm"] "1" "/proc/PID/stat" "share of all CPUs; with pid and comm, of one process";
     Gauge PROCESS_MEMORY ["process", "pid", "comm"] "By" "/proc/PID/stat" "resident memory; with pid and comm, of one process";
     Gauge PROCESS_MEMORY_PSS ["process"] "By" "/proc/PID/smaps_rollup" "resident memory with shared pages counted once, every ten seconds";
+    Gauge THREAD_WAITS ["process", "on"] "{thread}" "/proc/PID/task/TID/syscall, fd, mem; wchan where that may not be read; sock_diag" "threads of the target by what they wait for at the moment of reading: running, lock, sleep, events, accept, clients, disk, pipe, child, sockets, other, or the server at the other end";
     Gauge PROCESS_THREADS ["process"] "{thread}" "/proc/PID/stat" "threads";
     Gauge PROCESS_COUNT ["process"] "{process}" "/proc" "processes, children included";
     Gauge PROCESS_FILES ["process", "pid", "comm"] "{file_descriptor}" "/proc/PID/fd" "open descriptors of the process that is nearest its limit; with pid and comm, which one that is";
@@ -208,6 +209,7 @@ const ALL: &[Definition] = table! {
     Delta MEMCACHED_HITS ["at"] "{lookup}" "memcached stats get_hits" "look-ups that found their item";
     Delta MEMCACHED_MISSES ["at"] "{lookup}" "memcached stats get_misses" "look-ups that did not find their item";
 
+    Gauge DATABASE_SIZE ["at"] "By" "pg_database_size(); INNODB_SYS_TABLESPACES" "data and indexes that a database holds, as it said once";
     Gauge POSTGRES_SESSIONS ["at", "state"] "{session}" "pg_stat_activity" "sessions of clients by state: active, idle, idle in transaction; all, with the probe's own";
     Gauge POSTGRES_REFUSED ["at"] "1" "SQLSTATE 53300" "1 when the probe was turned away because as many sessions were there as there may be";
     Gauge POSTGRES_ACTIVE ["at", "wait", "event"] "{session}" "pg_stat_activity wait_event_type, wait_event" "active sessions by what they wait for: none, lock, lwlock, io, client; or by a single event";
@@ -264,6 +266,16 @@ const ALL: &[Definition] = table! {
     Delta NODE_ACTIVE ["at"] "s" "Node eventLoopUtilization" "time that the event loop was not idle";
     Gauge NODE_DELAY ["at"] "s" "Node, a timer" "longest time that a timer of 20 ms had to wait for the event loop since it was asked last";
     Gauge NODE_MEMORY ["at"] "By" "Node memoryUsage" "resident memory";
+    Gauge NODE_POOL_WAIT ["at"] "s" "Node, a task of libuv's pool" "longest time that a task every 100 ms had to wait for a thread of the pool since it was asked last";
+    Gauge NODE_POOL_THREADS ["at"] "{thread}" "Node UV_THREADPOOL_SIZE" "threads of libuv's pool";
+    Gauge POOL_USED ["at", "to", "pool"] "{connection}" "Jolokia; a page in the format of Prometheus; Node http.Agent" "places of a pool of connections that are used, by what it connects to: database, http";
+    Gauge POOL_LIMIT ["at", "to", "pool"] "{connection}" "Jolokia; a page in the format of Prometheus; Node http.Agent" "most places of a pool of connections";
+    Gauge POOL_WAITING ["at", "to", "pool"] "{request}" "Jolokia; a page in the format of Prometheus; Node http.Agent" "requests that wait for a place of a pool of connections";
+    Delta POOL_WAITS ["at", "to", "pool"] "{request}" "a page in the format of Prometheus" "times that a request had to wait for a place of a pool of connections";
+    Gauge PYTHON_THREADS ["at", "state"] "{thread}" "py-spy dump" "threads of Python by state, at one look: active, idle; lock for the one that has the interpreter's";
+    Gauge PYTHON_CALLS ["at", "of"] "{thread}" "py-spy dump" "active threads of Python by the innermost call of the application's own, at one look";
+    Gauge DOTNET_QUEUE ["at"] "{work_item}" "a page in the format of Prometheus" "tasks that wait for a thread of .NET's pool";
+    Gauge DOTNET_THREADS ["at"] "{thread}" "a page in the format of Prometheus" "threads of .NET's pool";
     Gauge PUMA_BACKLOG ["at"] "{request}" "Puma stats backlog" "requests that wait for a thread, in all workers";
     Gauge PUMA_CAPACITY ["at"] "{request}" "Puma stats pool_capacity" "requests that could be taken at once, in all workers";
     Delta PUMA_REQUESTS ["at"] "{request}" "Puma stats requests_count" "requests carried out";
@@ -289,6 +301,7 @@ const ALL: &[Definition] = table! {
     Delta GO_GC_COUNT ["at"] "{collection}" "go_gc_duration_seconds_count; memstats NumGC" "collections";
     Gauge GO_SCHEDULER_DELAY ["at"] "s" "go_sched_latencies_seconds" "how long goroutines that could run waited for a thread, at the 99th percentile of this second";
     Gauge GO_GOROUTINES ["at"] "{goroutine}" "go_goroutines" "goroutines";
+    Gauge GO_GOROUTINES_AT ["at", "of"] "{goroutine}" "/debug/pprof/goroutine" "goroutines by the innermost function of the application's own in which they are";
     Gauge GO_HEAP ["at"] "By" "go_memstats_heap_alloc_bytes; memstats HeapAlloc" "memory of the heap that is used";
 
     Delta STATEMENT_CALLS ["at", "statement"] "{statement}" "pg_stat_statements; events_statements_summary_by_digest" "times that a statement was carried out";
@@ -326,6 +339,7 @@ const ALL: &[Definition] = table! {
 
     Delta TRACE_SPANS ["at"] "{span}" "spans over OTLP" "spans that came";
     Delta TRACE_SPANS_LOST ["at"] "{span}" "spans over OTLP" "of these, those without room, or without a request to which they belong";
+    Gauge TRACE_CLOCK ["at", "service"] "s" "spans over OTLP, CLOCK_REALTIME" "least time from the end of a span, by its service's clock, to its coming, by this machine's: below zero that clock is ahead by at least as much";
     Delta TRACE_REQUESTS ["at", "service", "route"] "{request}" "spans of kind SERVER and CONSUMER" "requests that were traced";
     Delta TRACE_FAILED ["at", "service", "route"] "{request}" "status; http.response.status_code" "of these, requests that failed by the service's fault";
     Delta TRACE_TIME ["at", "service", "route"] "s" "spans of kind SERVER and CONSUMER" "time that they took";
@@ -342,8 +356,10 @@ const ALL: &[Definition] = table! {
     Delta TRACE_REACHED ["at", "service", "route", "kind", "component", "ended"] "{request}" "spans" "requests with a call at all, by how they ended: good, failed";
     Delta TRACE_BROKEN ["at", "service", "route", "kind", "component", "ended"] "{request}" "spans" "requests with a call that failed, by how they ended: good, failed";
 
-    Delta LOG_FAILURES ["at", "class"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "lines that tell of a failure, by class";
-    Delta LOG_FAILURES_OF ["at", "class", "of"] "{line}" "the error log of nginx, the HTTP log of HAProxy" "the same by the upstream or server that the line names";
+    Gauge NGINX_TIME ["at", "phase"] "s" "the access log of nginx, $request_time, $upstream_*_time" "the 95th percentile of a second by phase: request, connect, header, response";
+    Delta NGINX_ERRORS ["at", "status"] "{request}" "the access log of nginx, $status" "answers by status, from 400 on";
+    Delta LOG_FAILURES ["at", "class"] "{line}" "the error log of nginx, the HTTP log of HAProxy, the slow log of PHP-FPM" "lines that tell of a failure, by class";
+    Delta LOG_FAILURES_OF ["at", "class", "of"] "{line}" "the error log of nginx, the HTTP log of HAProxy, the slow log of PHP-FPM" "the same by the upstream, server, zone of a limit or place in a script that it names";
 
     Gauge PROBE_ANSWER_TIME ["at"] "s" "monotonic clock" "time that a part took to tell of itself";
     Gauge PROBE_INTERVAL [] "s" "monotonic clock" "time since the readings before";

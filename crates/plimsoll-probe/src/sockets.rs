@@ -1,6 +1,6 @@
 //! TCP sockets: how many in which state, who listens with which queue, how many ports go to which destination.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 
@@ -58,6 +58,15 @@ impl Door {
                 && (listener.ip() == ip || listener.ip().is_unspecified())
         })
     }
+}
+
+/// Who is at the other end of a socket of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Whom the process has connected to: an address, or the path of a socket.
+    Server(String),
+    /// Who has connected to it.
+    Client,
 }
 
 #[derive(Debug)]
@@ -157,6 +166,42 @@ impl Sockets {
                 text.lines().filter_map(tcp_line).for_each(&mut each);
             }
         }
+    }
+
+    /// The other ends of those of these sockets, by the number of their file, that have one.
+    pub(crate) fn peers_of(
+        &mut self,
+        files: &mut Files,
+        wanted: &BTreeSet<u64>,
+    ) -> Vec<(u64, Peer)> {
+        let mut ends = Vec::new();
+        let mut listening = HashSet::new();
+        self.list(files, Which::All, |socket| {
+            if socket.state == LISTEN {
+                listening.insert(socket.local.port());
+            } else if wanted.contains(&socket.inode) {
+                ends.push(socket);
+            }
+        });
+        let tcp = ends.into_iter().map(|socket| {
+            let is_client = listening.contains(&socket.local.port());
+            let server = || Peer::Server(socket.remote.to_string());
+            (
+                socket.inode,
+                if is_client { Peer::Client } else { server() },
+            )
+        });
+        let mut peers: Vec<(u64, Peer)> = tcp.collect();
+        if peers.len() < wanted.len()
+            && let Some(Ok(unix)) = self.diag.as_mut().map(Diag::unix_peers)
+        {
+            let unix = unix.into_iter().filter(|(inode, _)| wanted.contains(inode));
+            peers.extend(unix.map(|(inode, path)| {
+                let peer = path.map_or(Peer::Client, Peer::Server);
+                (inode, peer)
+            }));
+        }
+        peers
     }
 
     fn report_listeners(

@@ -4,6 +4,7 @@
 
 use plimsoll_analysis::summary::{answered, percentiles};
 use plimsoll_model::finding::{Evidence, Finding};
+use plimsoll_model::labels;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Percentiles, Trial};
@@ -190,7 +191,7 @@ pub(crate) fn readings(run: &Run) -> Table {
     let mut table = Table::default();
     table.counts("second", rows.iter().map(|row| u64::from(row.0)));
     table.texts("series", rows.iter().map(|row| row.1.to_owned()));
-    let metric = |name: &str| name.split('{').next().unwrap_or(name).to_owned();
+    let metric = |name: &str| labels::metric(name).to_owned();
     table.texts("metric", rows.iter().map(|row| metric(row.1)));
     table.texts("unit", rows.iter().map(|row| unit(row.1)));
     table.numbers("value", rows.iter().map(|row| row.2));

@@ -259,7 +259,10 @@ fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
     blocks
 }
 
-/// The statement that cost most, where databases count them.
+/// What is advised about statements that is told in the terminal; the page tells all.
+const ADVICE_MAX: usize = 2;
+
+/// The statement that cost most, where databases count them, and what could be done about those that cost.
 fn statements(report: &Report<'_>, style: Style) -> Vec<Block> {
     let uses = plimsoll_analysis::statements::of(report.run);
     let Some(first) = uses.first() else {
@@ -274,7 +277,15 @@ fn statements(report: &Report<'_>, style: Style) -> Vec<Block> {
         printable(&first.statement),
         short(first.each_ms)
     );
-    vec![(4, block(style, "statements", &text, 3))]
+    let mut blocks = vec![(4, block(style, "statements", &text, 3))];
+    for one in plimsoll_analysis::statements::advice(&uses)
+        .iter()
+        .take(ADVICE_MAX)
+    {
+        let text = format!("→ {}: {}", printable(&one.reason), printable(&one.remedy));
+        blocks.push((5, block(style, "", &text, 4)));
+    }
+    blocks
 }
 
 fn finding_text(finding: &Finding) -> String {

@@ -4,8 +4,10 @@
 mod databases;
 mod engines;
 mod machine;
+mod pools;
 mod proxies;
 mod servers;
+mod service;
 mod traces;
 
 use std::any::Any;
@@ -70,6 +72,8 @@ pub fn all() -> Vec<&'static Planted> {
         databases::PLANTED,
         servers::PLANTED,
         engines::PLANTED,
+        pools::PLANTED,
+        service::PLANTED,
         traces::PLANTED,
     ];
     all.into_iter().flatten().collect()

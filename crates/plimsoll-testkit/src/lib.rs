@@ -9,3 +9,4 @@ pub mod origin;
 pub mod port;
 pub mod program;
 pub mod queue;
+pub mod stuck;

@@ -16,6 +16,7 @@ use crate::port;
 
 pub mod databases;
 pub mod engines;
+pub mod pool;
 pub mod runtimes;
 pub mod servers;
 pub mod traced;
@@ -128,6 +129,17 @@ impl Nginx {
     /// Starts it.
     #[must_use]
     pub fn start(worker_connections: u32, tells: bool, locations: &str) -> Self {
+        Self::start_with(worker_connections, tells, ["error", "", locations])
+    }
+
+    /// The same with the least that its error log tells, and with further words of `http { … }`. Started by root its
+    /// worker is root's too, and may use sockets in folders of root's.
+    #[must_use]
+    pub fn start_with(
+        worker_connections: u32,
+        tells: bool,
+        [level, http, locations]: [&str; 3],
+    ) -> Self {
         let (folder, address, status) = (folder(), port::unused(), port::unused());
         let prefix = folder.path().display();
         let page = if tells {
@@ -135,12 +147,14 @@ impl Nginx {
         } else {
             String::new()
         };
+        let user = if http.is_empty() { "" } else { "user root;" };
         let text = format!(
-            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice; error_log {prefix}/error.log;\n\
+            "daemon off; worker_processes 1; pid {prefix}/pid; error_log stderr notice; error_log {prefix}/error.log {level}; {user}\n\
              events {{\n  worker_connections {worker_connections};\n}}\n\
              http {{ access_log off; client_body_temp_path {prefix}; proxy_temp_path {prefix};\n\
              fastcgi_temp_path {prefix}; uwsgi_temp_path {prefix}; scgi_temp_path {prefix};\n\
-             {page}\n server {{ listen {address} backlog=511; {locations} }} }}\n"
+             {http}\n{page}\n server {{ listen {address} backlog=511; {locations} }} }}\n",
+            locations = locations.replace("$prefix", &prefix.to_string())
         );
         let configuration = folder.path().join("nginx.conf");
         write(&configuration, &text);
@@ -152,6 +166,21 @@ impl Nginx {
             status,
             configuration,
         }
+    }
+
+    /// Starts it with an access log that tells times, and has its words for them found by its configuration.
+    #[must_use]
+    pub fn start_telling_times(locations: &str) -> Self {
+        let http = "log_format times '$remote_addr \"$request\" $status $request_time $upstream_connect_time '\n\
+            '$upstream_header_time $upstream_response_time';";
+        let locations = format!("access_log $prefix/access.log times;\n{locations}");
+        Self::start_with(1024, true, ["error", http, &locations])
+    }
+
+    /// Its access log.
+    #[must_use]
+    pub fn access_log(&self) -> PathBuf {
+        self.program.path().join("access.log")
     }
 
     /// Its error log.
@@ -187,15 +216,26 @@ impl Haproxy {
         Self::start_with("level user", web, servers)
     }
 
+    /// The same on one thread and over TLS, with a file that holds a certificate and its key.
+    #[must_use]
+    pub fn start_with_tls(pem: &str, servers: &str) -> Self {
+        let end = format!(" ssl crt {pem}");
+        Self::start_at("level user\n  nbthread 1", &end, "", servers)
+    }
+
     /// The same with other rights of who comes by its stats socket: `level admin` may change it.
     #[must_use]
     pub fn start_with(level: &str, web: &str, servers: &str) -> Self {
+        Self::start_at(level, "", web, servers)
+    }
+
+    fn start_at(level: &str, end: &str, web: &str, servers: &str) -> Self {
         let (folder, address) = (folder(), port::unused());
         let socket = folder.path().join("admin.sock");
         let text = format!(
             "global\n  stats socket {} mode 600 {level}\n\
              defaults\n  mode http\n  timeout connect 5s\n  timeout client 30s\n  timeout server 30s\n\
-             frontend web\n  bind {address}\n  {web}\n  default_backend app\n\
+             frontend web\n  bind {address}{end}\n  {web}\n  default_backend app\n\
              backend app\n{servers}\n",
             socket.display()
         );

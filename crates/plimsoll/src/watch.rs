@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_config::plan::Watch;
 use plimsoll_lab::progress::StopFlag;
-use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, SeriesInfo, SeriesKind, SeriesTable, label};
+use plimsoll_model::{labels, metric};
 use plimsoll_probe::ProbePlan;
 use plimsoll_report::number;
 use serde_json::{Value, json};
@@ -81,7 +81,7 @@ fn lines(table: &SeriesTable) -> String {
     let mut text = String::new();
     let own = [metric::PROBE_CPU_TIME, metric::PROBE_ANSWER_TIME];
     let is_told = |name: &&str| {
-        let metric = name.split('{').next().unwrap_or_default();
+        let metric = labels::metric(name);
         HOST.contains(&metric) || (label(name, "at").is_some() && !own.contains(&metric))
     };
     let names: Vec<&str> = table.names().filter(is_told).collect();

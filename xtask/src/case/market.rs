@@ -8,8 +8,7 @@ mod smoke;
 mod stack;
 mod stores;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 use anyhow::{Result, ensure};
@@ -22,6 +21,7 @@ use super::ground::{Ground, busy_remark, wish_to_stop};
 use crate::bench::machine::facts;
 use crate::bench::{build, two_cores};
 use crate::prepare::{self, Tool};
+use crate::python;
 use crate::step::execute;
 use crate::workspace::cargo;
 
@@ -93,44 +93,10 @@ pub(crate) fn smoke() -> Result<()> {
 
 /// Installs the packages as the lock file has them into an environment of their own, unless that has been done.
 fn install(ground: &Ground) -> Result<()> {
-    let lock = ground.case.join("site/requirements.txt");
-    let environment = ground.store.join("python");
-    let done = environment.join("done");
-    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
-    let (installed, locked) = (modified(&done), modified(&lock));
-    if installed.is_ok_and(|installed| locked.is_ok_and(|locked| locked <= installed)) {
-        return Ok(());
-    }
-    let quiet = |command: &mut Command| execute(command.stdin(Stdio::null()));
-    if quiet(
-        Command::new("python3")
-            .args(["-m", "venv", "--clear"])
-            .arg(&environment),
+    python::install(
+        &ground.case.join("site/requirements.txt"),
+        &ground.store.join("python"),
     )
-    .is_err()
-    {
-        // Debian keeps the part of it that brings pip in a package of its own.
-        prepare::install(&["python3-venv"])?;
-        quiet(
-            Command::new("python3")
-                .args(["-m", "venv", "--clear"])
-                .arg(&environment),
-        )?;
-    }
-    quiet(
-        Command::new(environment.join("bin/pip"))
-            .args([
-                "install",
-                "--quiet",
-                "--require-hashes",
-                "--only-binary",
-                ":all:",
-            ])
-            .args(["--disable-pip-version-check", "--requirement"])
-            .arg(&lock),
-    )?;
-    std::fs::write(done, "")?;
-    Ok(())
 }
 
 /// Each way in each topology; the table goes to the terminal and to the page.

@@ -41,10 +41,16 @@ pub(super) fn of(outcomes: &OutcomeCounts) -> Vec<(&'static str, u64)> {
     counts
 }
 
+/// Whether lines of this class tell what the proxy did by itself, whichever server it stood before.
+fn is_of_proxy(class: &str) -> bool {
+    ["limited", "buffered"].contains(&class)
+}
+
 /// Servers that lines of failures name in logs of proxies, the most first, with their share of the lines that name one.
 pub(super) fn upstreams(readings: &SeriesTable, (from, to): Span) -> Vec<(String, f64)> {
     let mut counts = BTreeMap::<&str, f64>::new();
-    for series in readings.names_of(metric::LOG_FAILURES_OF) {
+    let own = readings.names_of(metric::LOG_FAILURES_OF);
+    for series in own.filter(|series| !label(series, "class").is_some_and(is_of_proxy)) {
         if let Some(of) = label(series, "of").filter(|of| !of.is_empty()) {
             let count: f64 = readings.between(series, from, to).into_iter().sum();
             *counts.entry(of).or_default() += count;
@@ -94,12 +100,15 @@ mod tests {
             let labels = [("at", "/log"), ("class", "connect"), ("of", server)];
             metric::series(metric::LOG_FAILURES_OF, &labels)
         };
+        let labels = [("at", "/log"), ("class", "limited"), ("of", "zone few")];
+        let zone = metric::series(metric::LOG_FAILURES_OF, &labels);
         for (second, values) in [(4, [9.0, 1.0]), (9, [0.0, 1000.0])] {
             table.push(&Readings {
                 second,
                 values: [
                     (of("10.0.0.1:80"), values[0]),
                     (of("10.0.0.2:80"), values[1]),
+                    (zone.clone(), 100.0),
                 ]
                 .into(),
                 new_series: BTreeMap::new(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_model::labels::subject;
 use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 
@@ -23,7 +24,7 @@ pub(super) fn looks(readings: &SeriesTable, (from, to): Span) -> Vec<Look> {
         else {
             continue;
         };
-        let subject = series.find('{').map_or("", |start| &series[start..]);
+        let subject = subject(series);
         let failed = sum(&format!("{}{subject}", metric::TRACE_FAILED));
         let good = (sum(series) - failed).max(0.0);
         add(services.entry(service).or_default(), (failed, good));

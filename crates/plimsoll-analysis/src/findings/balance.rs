@@ -33,7 +33,10 @@ fn backends(view: &View<'_>) -> Vec<String> {
         .series_of(metric::HAPROXY_SESSIONS_BEGUN)
         .filter_map(|series| {
             let proxy = label(series, "proxy")?;
-            Some(format!("{{at={},proxy={proxy}}}", place(series)))
+            Some(metric::series(
+                "",
+                &[("at", place(series)), ("proxy", proxy)],
+            ))
         })
         .collect();
     all.dedup();
@@ -165,11 +168,8 @@ fn youth(over: &Stretch3<'_>, series: &str) -> Option<(f64, usize, f64)> {
     }
     let born = begun.get(first)?.0;
     let bound_s = view.context.bound_us? as f64 / 1e6;
-    let backend = format!(
-        "{{at={},proxy={}}}",
-        place(series),
-        label(series, "proxy").unwrap_or_default()
-    );
+    let proxy = label(series, "proxy").unwrap_or_default();
+    let backend = metric::series("", &[("at", place(series)), ("proxy", proxy)]);
     let name = label(series, "server");
     let others: Vec<f64> = servers(view, &backend)
         .iter()

@@ -24,7 +24,7 @@ fn scanned(metric: &str) -> String {
     with(metric, &[("table", "public.orders")])
 }
 
-const SELECT: &str = "SELECT n FROM orders WHERE customer is ?";
+const SELECT: &str = "SELECT n FROM orders WHERE customer = ?";
 
 /// A PostgreSQL with room, on another machine.
 fn postgres() -> Vec<(String, f64)> {

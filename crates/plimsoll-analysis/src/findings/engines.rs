@@ -5,6 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::measure::{SUSTAINED, subject_of, sustained};
 use super::proxy::{place, written};
+use super::python;
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{Row, View, bounded};
 
@@ -338,6 +339,7 @@ pub(super) fn uwsgi_words(case: &Case<'_>) -> Words {
             format_args!(" while up to {most:.0} connections waited until one took them"),
         );
     }
+    sentence.push_str(&python::clause(view));
     let now = processes.map(|(now, file)| format!(" (now {now:.0}){}", written(file)));
     Words::new(format!("workers of uWSGI ({at})"), sentence)
         .with(bounded(case.line(&busy, "requests that workers carry out"), view.max(&places)))

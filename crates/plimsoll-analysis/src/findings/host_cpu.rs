@@ -1,6 +1,7 @@
 //! Rules about CPU time that somebody else takes, that goes into the kernel, into handshakes, into waiting for locks, or into heat.
 
 use plimsoll_model::metric;
+use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
 use super::measure::sustained;
@@ -19,6 +20,8 @@ const SYSTEM_MAX: f64 = 0.5;
 const MOSTLY: f64 = 0.5;
 /// How many times more often threads of the target wait, for each answer, than at the load that passed.
 const WAITS_GROWTH: f64 = 2.0;
+/// Threads that wait for a lock at once from which that is contention.
+const LOCKED_MIN: f64 = 4.0;
 /// How much more must have been asked for, and how much more may have been answered, where answers stand still.
 const FLAT: f64 = 1.1;
 /// Times that threads were put off the CPU, for each time that they left it themselves.
@@ -85,7 +88,7 @@ fn switches(view: &View<'_>, kind: &str) -> Option<f64> {
 /// Answers and arrivals per second.
 fn rates(view: &View<'_>) -> Option<(f64, f64)> {
     let seconds = view.windows().len().max(1) as f64;
-    let answers = view.sum(Window::completed)? as f64 / seconds;
+    let answers = view.sum(|window| window.outcomes.get(Outcome::Ok))? as f64 / seconds;
     let offered = view.sum(|window| window.offered.max(window.sent))? as f64 / seconds;
     Some((answers, offered))
 }
@@ -101,22 +104,47 @@ pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
     let told = || {
         let (answers, offered) = rates(failing)?;
         let (answers_before, offered_before) = rates(passing)?;
-        let waits = switches(failing, "voluntary")?;
-        let waits_before = switches(passing, "voluntary").filter(|&waits| waits > 0.0)?;
         let pushed = switches(failing, "involuntary").unwrap_or(0.0);
         let idle = failing
             .share_of_seconds(|row| Some(without_generator(row)? < CPU_TO_SPARE))
             .is_some_and(|share| share > 1.0 - super::measure::SUSTAINED);
         let threads = failing.mean(&of_target(metric::PROCESS_THREADS, &[]))?;
-        let growth = waits / waits_before;
         let is_flat = offered >= FLAT * offered_before && answers <= FLAT * answers_before;
-        let is_waiting = growth >= WAITS_GROWTH && pushed < INVOLUNTARY_MAX * waits;
+        let growth = waits_growth(over);
+        let is_waiting = growth >= WAITS_GROWTH
+            && pushed < INVOLUNTARY_MAX * switches(failing, "voluntary").unwrap_or(0.0);
+        let locked = locked_growth(over);
+        let is_locked = locked >= WAITS_GROWTH;
         Some(Sign::lone(
-            growth,
-            is_flat && is_waiting && idle && threads > 1.5,
+            growth.max(locked),
+            is_flat && (is_waiting || is_locked) && idle && threads > 1.5,
         ))
     };
     told().into_iter().collect()
+}
+
+/// How many times as often the target's threads leave the CPU by themselves, for each answer, as at the load that passed.
+fn waits_growth(over: &Stretch3<'_>) -> f64 {
+    let waits = switches(&over.failing, "voluntary");
+    let before = switches(&over.passing, "voluntary").filter(|&waits| waits > 0.0);
+    waits
+        .zip(before)
+        .map_or(0.0, |(waits, before)| waits / before)
+}
+
+fn lock_series() -> String {
+    of_target(metric::THREAD_WAITS, &[("on", "lock")])
+}
+
+/// How many times as many of the target's threads wait for a lock as at the load that passed, where these are several: threads
+/// without work wait for one too, but get fewer when there is more to do.
+fn locked_growth(over: &Stretch3<'_>) -> f64 {
+    let locked = over.failing.mean(&lock_series()).unwrap_or(0.0);
+    let before = over.passing.mean(&lock_series()).unwrap_or(0.0);
+    if locked < LOCKED_MIN {
+        return 0.0;
+    }
+    locked / before.max(0.5)
 }
 
 pub(super) fn contention_words(case: &Case<'_>) -> Words {
@@ -133,20 +161,28 @@ pub(super) fn contention_words(case: &Case<'_>) -> Words {
         ),
         |view| switches(view, "voluntary"),
     );
-    Words::new(
-        "a lock that the target's threads wait for",
+    let busy = percent(view.mean(metric::CPU_BUSY));
+    let sentence = if locked_growth(case.over) >= WAITS_GROWTH {
         format!(
-            "the target's {threads:.0} threads went to wait {each:.0} times for each answer, at least twice as often as at the \
-             load that passed, while the CPUs were {:.0} % busy and no more was answered",
-            percent(view.mean(metric::CPU_BUSY))
-        ),
-    )
-    .with(told)
-    .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
-    .with(case.line(
-        &of_target(metric::PROCESS_THREADS, &[]),
-        "threads of the target",
-    ))
+            "{:.1} of the target's {threads:.0} threads on average waited for a lock, {:.1} at the load that passed, while the CPUs \
+             were {busy:.0} % busy and no more was answered",
+            view.mean(&lock_series()).unwrap_or(0.0),
+            case.over.passing.mean(&lock_series()).unwrap_or(0.0)
+        )
+    } else {
+        format!(
+            "the target's {threads:.0} threads went to wait {each:.0} times for each answer, at least twice as often as at the load \
+             that passed, while the CPUs were {busy:.0} % busy and no more was answered"
+        )
+    };
+    Words::new("a lock that the target's threads wait for", sentence)
+        .with(case.line(&lock_series(), "threads that wait for a lock"))
+        .with(told)
+        .with(case.line(metric::CPU_BUSY, "share of all CPUs that was busy"))
+        .with(case.line(
+            &of_target(metric::PROCESS_THREADS, &[]),
+            "threads of the target",
+        ))
 }
 
 /// Share of the target's CPU time that it spent in the kernel.

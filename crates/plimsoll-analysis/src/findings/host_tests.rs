@@ -337,6 +337,14 @@ fn threads_that_wait_for_each_other() {
         .failing_windows(more);
     let says = "the target's 32 threads went to wait 40 times for each answer";
     check(&scene, "C5", Certainty::Suspected, 0.4, says);
+    let locked = target(metric::THREAD_WAITS, "on", "lock");
+    let scene = calm().set(&locked, [0.0, 2.0, 28.0]).failing_windows(more);
+    let says =
+        "28.0 of the target's 32 threads on average waited for a lock, 2.0 at the load that passed";
+    check(&scene, "C5", Certainty::Suspected, 0.4, says);
+    // A pool's threads wait for one as well while they have nothing to do.
+    let pool = calm().set(&locked, [30.0, 28.0, 9.0]).failing_windows(more);
+    assert_eq!(pool.find(), []);
     let answered = calm()
         .set(&switches("voluntary"), [400.0, 3200.0, 8000.0])
         .failing_windows(|window| {

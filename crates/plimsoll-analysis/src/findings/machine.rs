@@ -4,6 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::measure::{subject_of, sustained};
+use super::python;
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{Row, View, bounded};
 use super::table::{NEARLY_FULL, THROTTLED_MAX};
@@ -176,6 +177,7 @@ pub(super) fn thread_words(case: &Case<'_>) -> Words {
     if let Some(cpus) = cpus {
         say(&mut sentence, format_args!(" ({cpus:.0} CPUs)"));
     }
+    sentence.push_str(&python::clause(view));
     Words::new(name, sentence)
         .with(bounded(
             case.line(&busiest, "busiest thread's share of one CPU"),

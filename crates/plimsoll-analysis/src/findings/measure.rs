@@ -1,5 +1,6 @@
 //! Evaluates symptoms over one stretch.
 
+pub(super) use plimsoll_model::labels::subject as subject_of;
 use plimsoll_model::reading::label;
 
 use super::rule::{Sign, Symptom};
@@ -73,11 +74,6 @@ fn fill(view: &View<'_>, level: &str, limit: &str, above: f64) -> Option<Sign> {
         magnitude: share,
         present: share > above,
     })
-}
-
-/// The labels of a series, braces included; empty without any.
-pub(super) fn subject_of(series: &str) -> &str {
-    series.find('{').map_or("", |start| &series[start..])
 }
 
 /// The sign of a condition that must hold in a fifth of the seconds; `None` when it cannot be told.

@@ -38,7 +38,7 @@ fn of(metric: &str, subject: &str) -> String {
 /// Every server, as the subject of a rule.
 fn servers(view: &View<'_>) -> Vec<String> {
     let all = view.series_of(metric::MYSQL_EYE_REFUSED);
-    all.map(|series| format!("{{at={}}}", place(series)))
+    all.map(|series| metric::series("", &[("at", place(series))]))
         .collect()
 }
 

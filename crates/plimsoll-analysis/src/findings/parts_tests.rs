@@ -80,14 +80,36 @@ fn found(failing: &[(String, f64)]) -> Vec<Finding> {
 
 /// The same where these values are those of the passing load.
 pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> Vec<Finding> {
+    found_over(healthy, |_| failing.to_vec())
+}
+
+/// The same where these series were not read while it failed.
+pub(super) fn found_over_gaps(
+    healthy: &[(String, f64)],
+    failing: &[(String, f64)],
+    gaps: &[String],
+) -> Vec<Finding> {
+    found_over(healthy, |_| {
+        let gaps = gaps.iter().map(|series| (series.clone(), f64::NAN));
+        failing.iter().cloned().chain(gaps).collect()
+    })
+}
+
+/// The same where what fails is not the same in every second.
+pub(super) fn found_over(
+    healthy: &[(String, f64)],
+    failing: impl Fn(u32) -> Vec<(String, f64)>,
+) -> Vec<Finding> {
     let mut table = SeriesTable::default();
-    for (start, changes) in [(100, &[][..]), (200, failing)] {
-        let mut values: BTreeMap<String, f64> = healthy.iter().cloned().collect();
-        values.extend(changes.iter().cloned());
-        for second in start..start + SECONDS {
+    for (start, is_failing) in [(100, false), (200, true)] {
+        for nth in 0..SECONDS {
+            let mut values: BTreeMap<String, f64> = healthy.iter().cloned().collect();
+            if is_failing {
+                values.extend(failing(nth));
+            }
             table.push(&Readings {
-                second,
-                values: values.clone(),
+                second: start + nth,
+                values,
                 new_series: BTreeMap::new(),
             });
         }

@@ -50,7 +50,7 @@ pub(super) fn of(metric: &str, subject: &str) -> String {
 /// Every server, as the subject of a rule.
 pub(super) fn servers(view: &View<'_>) -> Vec<String> {
     let all = view.series_of(metric::POSTGRES_REFUSED);
-    all.map(|series| format!("{{at={}}}", place(series)))
+    all.map(|series| metric::series("", &[("at", place(series))]))
         .collect()
 }
 

@@ -103,7 +103,7 @@ pub(super) fn nginx_nearly_full(view: &View<'_>) -> Vec<Sign> {
             let at = place(series);
             let places = nginx_places(view, at).filter(|&places| places > 0.0)?;
             let share = view.share_of_seconds(|row| Some(row.get(series)? >= NEARLY_FULL * places));
-            sustained(&format!("{{at={at}}}"), share)
+            sustained(&metric::series("", &[("at", at)]), share)
         })
         .collect()
 }
@@ -155,7 +155,7 @@ pub(super) fn server_queue(view: &View<'_>) -> Vec<Sign> {
     backends
         .filter_map(|series| {
             let proxy = label(series, "proxy")?;
-            let subject = format!("{{at={},proxy={proxy}}}", place(series));
+            let subject = metric::series("", &[("at", place(series)), ("proxy", proxy)]);
             let servers = limited_servers(view, &subject);
             let share = view.share_of_seconds(|row| {
                 let full = servers

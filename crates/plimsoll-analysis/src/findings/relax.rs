@@ -4,9 +4,9 @@
 //! memory is raised only as far as there is twice as much of it.
 
 use plimsoll_model::finding::Finding;
-use plimsoll_model::metric;
 use plimsoll_model::reading::{SeriesTable, label};
 use plimsoll_model::run::Run;
+use plimsoll_model::{labels, metric};
 
 use super::Span;
 
@@ -175,8 +175,8 @@ fn sessions(readings: &SeriesTable, finding: &Finding, failing: Span) -> Option<
     let of_whole = metric::HAPROXY_CONNECTIONS;
     let series = finding.evidence.iter().map(|line| line.series.as_str());
     let mut series = series.filter(|series| {
-        let metric = series.split('{').next();
-        metric == Some(metric::HAPROXY_SESSIONS) || metric == Some(of_whole)
+        let metric = labels::metric(series);
+        metric == metric::HAPROXY_SESSIONS || metric == of_whole
     });
     let series = series.next()?;
     let at = label(series, "at")?;

@@ -14,6 +14,9 @@ const LOOP_BUSY: f64 = 0.95;
 const LATE_MIN_S: f64 = 0.050;
 const LATE_SHARE: f64 = 0.25;
 
+/// What the slow log of PHP-FPM tells of.
+const SLOW: &str = "slow";
+
 fn of(metric: &str, subject: &str) -> String {
     metric::series(metric, &[("at", place(subject))])
 }
@@ -95,6 +98,69 @@ pub(super) fn php_fpm_words(case: &Case<'_>) -> Words {
              `slowlog`)",
             now.unwrap_or_default()
         ))
+}
+
+/// A place in a script, as a slow log tells it, and the failures a second that are of it.
+fn slowest_call<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
+    let own = view
+        .series_of(metric::LOG_FAILURES_OF)
+        .filter(|series| label(series, "class") == Some(SLOW));
+    own.filter_map(|series| Some((label(series, "of")?, view.mean(series)?)))
+        .filter(|(_, count)| *count > 0.0)
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// R4: requests took longer than `request_slowlog_timeout`, as PHP-FPM counts them; or, where it is not asked, as its log
+/// says.
+pub(super) fn php_slow(view: &View<'_>) -> Vec<Sign> {
+    let counted: Vec<&str> = view.series_of(metric::PHP_FPM_SLOW).collect();
+    let written = view
+        .series_of(metric::LOG_FAILURES)
+        .filter(|series| counted.is_empty() && label(series, "class") == Some(SLOW));
+    let signs = written.chain(counted.iter().copied()).filter_map(|series| {
+        let per_second = view.mean(series)?;
+        let subject = metric::series("", &[("at", place(series))]);
+        Some(Sign::of(&subject, per_second, per_second > 0.0))
+    });
+    signs.collect()
+}
+
+pub(super) fn php_slow_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let counted = of(metric::PHP_FPM_SLOW, case.subject);
+    let written = metric::series(metric::LOG_FAILURES, &[("at", at), ("class", SLOW)]);
+    let per_second = view.mean(&counted).or(view.mean(&written)).unwrap_or(0.0);
+    let mut sentence = format!(
+        "{:.0} requests a minute took PHP-FPM longer than its `request_slowlog_timeout`",
+        (per_second * 60.0).max(1.0)
+    );
+    let call = slowest_call(view);
+    match call {
+        Some((call, count)) => say(
+            &mut sentence,
+            format_args!(
+                "; {:.0} % of them were in {call}",
+                (count * 100.0 / per_second.max(f64::MIN_POSITIVE)).min(100.0)
+            ),
+        ),
+        None => say(
+            &mut sentence,
+            format_args!("; its `slowlog` says where they were"),
+        ),
+    }
+    let label = "requests that took longer than `request_slowlog_timeout`, per second";
+    let limit = call.map_or("a slow call".to_owned(), |(call, _)| {
+        format!("a slow call, {call},")
+    });
+    Words::new(format!("{limit} in PHP ({at})"), sentence)
+        .with(case.line(&counted, label))
+        .with(case.line(&written, label))
+        .advising(
+            "see what that call waits for: a statement of the database, another service, a file; give it a time-out, keep what \
+             it returns, or do it outside the request"
+                .to_owned(),
+        )
 }
 
 /// J1: the event loop of Node has nothing to spare, or lets everything wait.

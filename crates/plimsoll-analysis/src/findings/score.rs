@@ -14,8 +14,17 @@ const SUSPECTED_MIN: f64 = 0.4;
 /// A finding explains others from this score on.
 const EXPLAINS_MIN: f64 = 0.3;
 
-/// Rows that follow from whatever an older row of their kind follows from: workers of a runtime, threads of a proxy.
-const ALIKE: [(&str, &str); 2] = [("J5", "R1"), ("V1", "A0")];
+/// Rows that follow from whatever an older row of their kind follows from: workers of a runtime, threads of a proxy, what a
+/// pool or a script waits for, what stands before a slow server.
+const ALIKE: [(&str, &str); 7] = [
+    ("J5", "R1"),
+    ("J6", "R1"),
+    ("J9", "R1"),
+    ("R4", "R3"),
+    ("V1", "A0"),
+    ("X7", "H4"),
+    ("X7", "R1"),
+];
 /// Rules about the network whose symptom shows on the generator's machine.
 const SEEN_FROM_AFAR: [&str; 1] = ["N5"];
 /// Rules that tell how a service fails, and not of what: they follow from the best finding that says that.
@@ -182,5 +191,5 @@ fn explains((by, listed): (&str, &[&str]), rule: &str) -> bool {
         listed.contains(&of) || follows.any(|(_, all)| all.contains(&of))
     };
     let mut alike = ALIKE.iter().filter(|(id, _)| *id == rule);
-    lists(rule) || alike.any(|(_, older)| lists(older))
+    by != rule && (lists(rule) || alike.any(|(_, older)| lists(older)))
 }

@@ -5,6 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::measure::{SUSTAINED, subject_of, sustained};
 use super::proxy::{place, written};
+use super::python;
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{View, bounded};
 
@@ -200,6 +201,7 @@ pub(super) fn gunicorn_words(case: &Case<'_>) -> Words {
             view.max(&waiting).unwrap_or(0.0)
         ),
     );
+    sentence.push_str(&python::clause(view));
     let now = workers.map_or(String::new(), |workers| format!(" (now {workers:.0})"));
     Words::new(format!("workers of gunicorn ({at})"), sentence)
         .with(bounded(case.line(&taken, "connections that workers have taken"), all))

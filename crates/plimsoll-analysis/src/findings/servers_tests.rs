@@ -10,8 +10,8 @@ use plimsoll_model::window::Window;
 use super::parts_tests::{AT, at, found_in, setting};
 use super::{Context, Stretches, find_in};
 
-const POINT: &str = "SELECT n FROM items WHERE id is ?";
-const SORT: &str = "SELECT note FROM sales WHERE shop is ? ORDER BY placed";
+const POINT: &str = "SELECT n FROM items WHERE id = ?";
+const SORT: &str = "SELECT note FROM sales WHERE shop = ? ORDER BY placed";
 
 fn pool(metric: &str, state: &str) -> String {
     let labels = [("at", AT), ("pool", "shop/app"), ("state", state)];
@@ -155,7 +155,7 @@ fn sorts_are_named_with_their_statement_and_the_index_that_spares_them() {
         "Q4",
         [
             "sort_buffer_size of MariaDB",
-            "sorted 20000 rows for each `SELECT note FROM sales WHERE shop is ? ORDER BY placed`",
+            "sorted 20000 rows for each `SELECT note FROM sales WHERE shop = ? ORDER BY placed`",
             "`ALTER TABLE sales ADD INDEX (shop, placed)`",
         ],
     );
@@ -214,7 +214,7 @@ fn a_statement_that_each_request_repeats() {
         (found.rule.as_str(), found.certainty),
         ("N+1", Certainty::Suspected)
     );
-    let says = "each request carried out `SELECT n FROM items WHERE id is ?` 60 times, 6000 times a second in all, 0.10 ms each";
+    let says = "each request carried out `SELECT n FROM items WHERE id = ?` 60 times, 6000 times a second in all, 0.10 ms each";
     assert!(found.sentence.contains(says), "{found:#?}");
     assert!(found.remedy.contains("= ANY"), "{found:#?}");
     // Few in each request, or few in all.

@@ -1,6 +1,6 @@
 //! Rules about caches as parts of a service: copies that end all at once, and copies that are not found.
 
-use plimsoll_model::metric;
+use plimsoll_model::{labels, metric};
 
 use super::measure::{before, subject_of};
 use super::proxy::place;
@@ -38,8 +38,8 @@ const CACHES: [(&str, &str, &str); 3] = [
 
 /// The cache whose misses these are, by its series.
 fn cache_of(misses: &str) -> Option<(&'static str, &'static str, &'static str)> {
-    let name = misses.split('{').next();
-    CACHES.into_iter().find(|cache| Some(cache.1) == name)
+    let name = labels::metric(misses);
+    CACHES.into_iter().find(|cache| cache.1 == name)
 }
 
 fn name_of(misses: &str) -> String {

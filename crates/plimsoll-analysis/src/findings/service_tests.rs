@@ -9,7 +9,7 @@ use plimsoll_model::outcome::Outcome;
 use plimsoll_model::reading::{Readings, SeriesTable};
 use plimsoll_model::window::{StepWindow, Window};
 
-use super::parts_tests::{AT, at, found_in};
+use super::parts_tests::{AT, at, found_in, found_over_gaps};
 use super::stretch::Stretch3;
 use super::{Context, Stretches, score, table};
 
@@ -248,10 +248,20 @@ fn something_that_runs_in_a_rhythm() {
         |_, nth| vec![(disk.clone(), if peak(nth) { 0.8 } else { 0.1 })],
     );
     let says = [
-        "response times rose every 6 s, from 40 ms in the middle to",
+        "response times rose every 6 s, from 40 ms to",
         "plimsoll.disk.utilization{system.device=vda} rises with them",
     ];
     one(&run, "S6", &says);
+    // What stands still for a whole second answers nobody in it.
+    let still = Run::new(
+        |nth, window| match nth % 6 {
+            3 | 4 => window.offered = 120,
+            5 => answered(window, 120, 340, 1200),
+            _ => answered(window, 120, 120, 40),
+        },
+        nothing,
+    );
+    one(&still, "S6", &["response times rose every 6 s"]);
     // Slower and slower, as before every full queue, is no rhythm.
     let growing = Run::new(
         |nth, window| answered(window, 120, 100, 20 + 40 * u64::from(nth)),
@@ -382,6 +392,22 @@ fn a_command_that_holds_redis() {
         found[0].remedy.contains("use SCAN in its place"),
         "{found:#?}"
     );
+    // Used up by it, Redis answers nobody: what it took at the load below tells.
+    let swamped = found_over_gaps(
+        &healthy,
+        &[(at(metric::REDIS_MAIN_THREAD), 1.0)],
+        &[
+            of(metric::REDIS_COMMAND_CALLS),
+            of(metric::REDIS_COMMAND_TIME),
+        ],
+    );
+    assert_eq!(
+        rules(&swamped),
+        [("K3", None), ("K1", Some("K3"))],
+        "{swamped:#?}"
+    );
+    let says = "KEYS took 10.0 ms on average at the load below";
+    assert!(swamped[0].sentence.contains(says), "{swamped:#?}");
     // Many calls that are quick each are K1's concern.
     let quick = [
         (of(metric::REDIS_COMMAND_CALLS), 5000.0),

@@ -3,10 +3,10 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::measure::{subject_of, sustained};
+use super::measure::{before, subject_of, sustained};
 use super::proxy::{place, written};
 use super::rule::{Case, Sign, Words, say};
-use super::stretch::{View, bounded};
+use super::stretch::{Stretch3, View, bounded};
 
 /// Share of one CPU from which the thread that carries out commands has nothing to spare.
 const THREAD_BUSY: f64 = 0.95;
@@ -280,6 +280,9 @@ pub(super) fn memcached_evictions_words(case: &Case<'_>) -> Words {
 
 /// Mean time of a command from which it is slow, s: half of what the slow log asks for by default.
 const COMMAND_SLOW_S: f64 = 0.005;
+/// How many times as much of the thread's time as at low load has come with the load; or this much of it at all.
+const GROWN: f64 = 1.5;
+const MOSTLY: f64 = 0.5;
 /// Share of its one thread's time that such a command may have.
 const COMMAND_SHARE_MAX: f64 = 0.05;
 
@@ -290,24 +293,62 @@ fn time_of_command(view: &View<'_>, subject: &str) -> Option<f64> {
     (calls > 0.0).then(|| time / calls)
 }
 
+/// The stretch that tells of Redis' commands, and whether it is another than the failing one: where its thread was used up
+/// it may answer nobody in time, and the load below tells what it was used up by.
+fn telling<'v, 'a>(over: &'v Stretch3<'a>, at: &str) -> (&'v View<'a>, bool) {
+    let tells = |view: &View<'_>| {
+        let mut own = view.series_of(metric::REDIS_COMMAND_TIME);
+        own.any(|series| place(series) == at && view.mean(series).is_some())
+    };
+    let thread = metric::series(metric::REDIS_MAIN_THREAD, &[("at", at)]);
+    let is_used_up = over
+        .failing
+        .mean(&thread)
+        .is_some_and(|used| used >= THREAD_BUSY);
+    if tells(&over.failing) || !is_used_up {
+        (&over.failing, false)
+    } else if over.passing.is_measured() {
+        (&over.passing, true)
+    } else {
+        (&over.base, true)
+    }
+}
+
 /// K3: one command holds Redis' one thread for long, again and again. What all calls took is counted, not only what the slow
 /// log keeps: that needs no further access, and one slow command in a while is no limit.
-pub(super) fn redis_slow(view: &View<'_>) -> Vec<Sign> {
-    let commands = view.series_of(metric::REDIS_COMMAND_TIME);
-    commands
-        .filter_map(|series| {
-            let subject = subject_of(series);
-            let share = view.mean(series)?;
-            let each = time_of_command(view, subject)?;
-            let present = each >= COMMAND_SLOW_S && share >= COMMAND_SHARE_MAX;
-            Some(Sign::of(subject, share, present))
-        })
-        .collect()
+pub(super) fn redis_slow(over: &Stretch3<'_>) -> Vec<Sign> {
+    let commands = over.failing.series_of(metric::REDIS_COMMAND_TIME);
+    let signs = commands.filter_map(|series| {
+        let subject = subject_of(series);
+        let (view, is_below) = telling(over, place(subject));
+        let share = view.mean(series)?;
+        let each = time_of_command(view, subject)?;
+        let is_much = share >= COMMAND_SHARE_MAX || is_below && is_dearest(view, series, share);
+        let low = before(over, |view| view.mean(series)).unwrap_or(0.0);
+        // Of a thread that is used up, few looks tell, and those from its beginning.
+        let thread = metric::series(metric::REDIS_MAIN_THREAD, &[("at", place(subject))]);
+        let is_used = over.failing.mean(&thread).is_some_and(|used| used > MOSTLY);
+        let grew =
+            share >= GROWN * low || share > MOSTLY || is_used && is_dearest(view, series, share);
+        let grew = is_below || grew;
+        Some(Sign::of(
+            subject,
+            share,
+            each >= COMMAND_SLOW_S && is_much && grew,
+        ))
+    });
+    signs.collect()
+}
+
+/// Whether no other command takes more of the thread's time.
+fn is_dearest(view: &View<'_>, series: &str, share: f64) -> bool {
+    let mut all = view.series_of(metric::REDIS_COMMAND_TIME);
+    all.all(|other| place(other) != place(series) || view.mean(other).unwrap_or(0.0) <= share)
 }
 
 pub(super) fn redis_slow_words(case: &Case<'_>) -> Words {
-    let view = case.failing();
     let at = place(case.subject);
+    let (view, is_below) = telling(case.over, at);
     let command = label(case.subject, "command").unwrap_or("?").to_uppercase();
     let time = case.series(metric::REDIS_COMMAND_TIME);
     let each = case
@@ -326,24 +367,31 @@ pub(super) fn redis_slow_words(case: &Case<'_>) -> Words {
         "DEL" | "FLUSHALL" | "FLUSHDB" => "use UNLINK, or ASYNC: another thread frees the memory",
         _ => "ask for less at once",
     };
-    Words::new(
-        format!("the command {command} of Redis ({at})"),
+    let each_ms = time_of_command(view, case.subject).unwrap_or(0.0) * 1e3;
+    let sentence = if is_below {
         format!(
-            "{command} took {:.1} ms on average and held Redis' one thread {:.0} % of the time: all other commands waited",
-            each.failing.unwrap_or(0.0) * 1e3,
+            "{command} took {each_ms:.1} ms on average at the load below; at this one Redis' one thread was used up and did not answer \
+             about itself"
+        )
+    } else {
+        format!(
+            "{command} took {each_ms:.1} ms on average and held Redis' one thread {:.0} % of the time: all other commands waited",
             view.mean(&time).unwrap_or(0.0) * 100.0
-        ),
-    )
-    .with(bounded(
-        case.line(&time, "time of Redis' thread on it, per second"),
-        Some(COMMAND_SHARE_MAX),
-    ))
-    .with(bounded(each, Some(COMMAND_SLOW_S)))
-    .with(case.line(
-        &case.series(metric::REDIS_COMMAND_CALLS),
-        "times it was carried out, per second",
-    ))
-    .advising(format!("{remedy}; `redis-cli SLOWLOG GET 10` tells with which keys"))
+        )
+    };
+    Words::new(format!("the command {command} of Redis ({at})"), sentence)
+        .with(bounded(
+            case.line(&time, "time of Redis' thread on it, per second"),
+            Some(COMMAND_SHARE_MAX),
+        ))
+        .with(bounded(each, Some(COMMAND_SLOW_S)))
+        .with(case.line(
+            &case.series(metric::REDIS_COMMAND_CALLS),
+            "times it was carried out, per second",
+        ))
+        .advising(format!(
+            "{remedy}; `redis-cli SLOWLOG GET 10` tells with which keys"
+        ))
 }
 
 fn mebibytes(bytes: f64) -> String {

@@ -6,7 +6,7 @@ use plimsoll_model::metric;
 use super::rule::{Rule, Symptom};
 use super::{
     generator, machine, network, proxy, store, table_databases, table_engines, table_host,
-    table_logs, table_servers, table_service, table_traces,
+    table_logs, table_pools, table_servers, table_service, table_traces,
 };
 
 /// Share of a hard limit above which it is as good as reached.
@@ -21,6 +21,7 @@ pub(super) fn all() -> impl Iterator<Item = &'static Rule> {
         .chain(table_databases::RULES)
         .chain(table_servers::RULES)
         .chain(table_engines::RULES)
+        .chain(table_pools::RULES)
         .chain(table_traces::RULES)
         .chain(table_logs::RULES)
         .chain(table_host::RULES)
@@ -91,7 +92,9 @@ const RULES: &[Rule] = &[
         symptom: Symptom::Signs(machine::cpu),
         words: machine::cpu_words,
         remedy: "find the hot path with a profiler, cache what it computes, or add cores or replicas",
-        explains: &["N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
+        ],
     },
     Rule {
         id: "C2",
@@ -106,7 +109,7 @@ const RULES: &[Rule] = &[
         remedy: "raise the CPU quota of the container or service, and let it run no more threads than the quota has \
                  CPUs",
         explains: &[
-            "N1", "C3", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11",
+            "N1", "C3", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",
         ],
     },
     Rule {

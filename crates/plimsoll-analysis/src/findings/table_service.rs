@@ -21,7 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         id: "K3",
         strength: Strength::Explicit,
         tier: Tier::Store,
-        symptom: Symptom::Signs(store::redis_slow),
+        symptom: Symptom::Change(store::redis_slow),
         words: store::redis_slow_words,
         remedy: "ask for less at once",
         explains: &[

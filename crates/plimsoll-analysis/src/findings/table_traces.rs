@@ -3,11 +3,15 @@
 use plimsoll_model::finding::{Strength, Tier};
 
 use super::rule::{Rule, Symptom};
-use super::traces;
+use super::{traces, waits};
 
 /// What is full in front of a service that waits.
 const BEFORE: &[&str] = &[
     "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
+];
+/// The same in front of a service that waits for another.
+const BEFORE_CALL: &[&str] = &[
+    "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J8",
 ];
 
 pub(super) const RULES: &[Rule] = &[
@@ -39,7 +43,16 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(traces::dependency),
         words: traces::dependency_words,
         remedy: "keep its answers, ask for several at once, or side by side",
-        explains: BEFORE,
+        explains: BEFORE_CALL,
+    },
+    Rule {
+        id: "J9",
+        strength: Strength::Decomposition,
+        tier: Tier::Runtime,
+        symptom: Symptom::Change(waits::dependency),
+        words: waits::dependency_words,
+        remedy: "see what limits it",
+        explains: BEFORE_CALL,
     },
     Rule {
         id: "J10",
@@ -50,7 +63,7 @@ pub(super) const RULES: &[Rule] = &[
         remedy: "ask for a higher quota, keep its answers, wait before trying again",
         explains: &[
             "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "J7",
-            "J9",
+            "J8", "J9",
         ],
     },
 ];

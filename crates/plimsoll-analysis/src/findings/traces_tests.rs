@@ -5,7 +5,7 @@ use plimsoll_model::metric::{self, series};
 
 use super::parts_tests::{AT, found_in};
 
-const SELECT: &str = "SELECT name FROM items WHERE id is ?";
+const SELECT: &str = "SELECT name FROM items WHERE id = ?";
 const DATABASE: [(&str, &str); 2] = [("kind", "database"), ("component", "postgresql db:5432")];
 const RATES: [(&str, &str); 2] = [("kind", "http"), ("component", "rates:8080")];
 const POOL: [(&str, &str); 2] = [
@@ -182,7 +182,7 @@ fn a_statement_that_a_route_repeats() {
         "N+1",
         [
             "one statement 60 times in each GET /orders/:id",
-            "each GET /orders/:id of shop carried out `SELECT name FROM items WHERE id is ?` 60 times, of 61 statements in all that \
+            "each GET /orders/:id of shop carried out `SELECT name FROM items WHERE id = ?` 60 times, of 61 statements in all that \
              have 2 forms; its databases took 45 % of its 1000 ms",
             "`prefetch_related`",
         ],

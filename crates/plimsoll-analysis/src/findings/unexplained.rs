@@ -6,9 +6,12 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::stretch::View;
+use super::waits;
 
 /// What is watched tells too little when this share of the time, or more, is spent outside of it.
 const SHARE_MIN: f64 = 0.2;
+/// What is known of it that is told.
+const PARTS_MAX: usize = 4;
 /// Less than this is nobody's waiting, s.
 const TIME_MIN: f64 = 0.001;
 
@@ -39,16 +42,36 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
     }
     let parts: Vec<String> = known
         .iter()
-        .take(4)
+        .take(PARTS_MAX)
         .map(|(name, time_s)| format!("{} {name}", millis(*time_s)))
         .collect();
+    let threads: Vec<String> = waits::otherwise(view)
+        .into_iter()
+        .map(|(what, count)| format!("{count:.1} {what}"))
+        .collect();
+    let goroutines = view.series_of(metric::GO_GOROUTINES_AT);
+    let goroutines = goroutines
+        .filter_map(|series| Some((label(series, "of")?, view.mean(series)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let goroutines = goroutines.filter(|(_, count)| *count >= 1.0);
+    let goroutines = goroutines.map_or(String::new(), |(of, count)| {
+        format!("; {count:.0} goroutines were in {of}")
+    });
+    let threads = if threads.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "; of the target's threads were on average {}",
+            threads.join(", ")
+        )
+    };
     let rest = if parts.is_empty() {
         "nothing that is watched had to do with it".to_owned()
     } else {
         format!("of the rest, {}", parts.join(", "))
     };
     Some(format!(
-        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest})",
+        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest}{threads}{goroutines})",
         millis(left_s),
         millis(whole_s)
     ))
@@ -97,6 +120,10 @@ fn busy(view: &View<'_>) -> Vec<(String, f64)> {
     add(metric::PHP_FPM_QUEUE, None, 0.0, "before PHP-FPM");
     add(metric::PUMA_BACKLOG, None, 0.0, "before Puma");
     add(metric::LISTEN_QUEUE, None, 0.0, "in accept queues");
+    for (series, server) in waits::unwatched(view) {
+        let waiting = view.mean(series).unwrap_or(0.0);
+        busy.push((format!("waiting for {server}"), waiting));
+    }
     busy
 }
 
@@ -172,6 +199,27 @@ mod tests {
         );
         let said = told(&[]).unwrap();
         assert!(said.starts_with("80 ms of the 80 ms"), "{said}");
+    }
+
+    #[test]
+    fn threads_tell_for_whom_they_wait() {
+        let waits = |on, threads| {
+            let labels = [("process", metric::TARGET), ("on", on)];
+            (metric::series(metric::THREAD_WAITS, &labels), threads)
+        };
+        let values = [
+            waits("10.0.0.3:9200", 5.0),
+            waits("sleep", 2.0),
+            waits("accept", 9.0),
+        ];
+        let said = told(&values).unwrap();
+        for part in [
+            "30 ms of the 80 ms of each request",
+            "50 ms waiting for 10.0.0.3:9200",
+            "of the target's threads were on average 2.0 asleep)",
+        ] {
+            assert!(said.contains(part), "{said}");
+        }
     }
 
     #[test]

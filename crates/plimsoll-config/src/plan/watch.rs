@@ -2,6 +2,7 @@
 
 mod figures;
 mod part;
+mod valid;
 
 use std::net::SocketAddr;
 

@@ -155,7 +155,13 @@ fn change_for(run: &Run, finding: &Finding, access: &Access) -> Result<Change, S
 fn is_at(part: &Part, at: &str) -> bool {
     let place = part.place.to_string();
     let series = metric::series(metric::SETTING, &[("at", &place)]);
-    let is_log = matches!(part.kind, PartKind::NginxLog | PartKind::HaproxyLog);
+    let is_log = matches!(
+        part.kind,
+        PartKind::NginxLog
+            | PartKind::NginxAccessLog
+            | PartKind::HaproxyLog
+            | PartKind::PhpFpmSlowlog
+    );
     !is_log && label(&series, "at") == Some(at)
 }
 

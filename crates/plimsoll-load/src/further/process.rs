@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use plimsoll_model::window::Window;
 
+use super::numbers::Numbers;
 use super::task::{ABORT, STOP, Said, Task};
 use super::{Further, Used};
 use crate::engine::wish;
@@ -28,6 +29,8 @@ pub(crate) struct FurtherProcess {
     second: u32,
     told: u8,
     has_ended: bool,
+    /// Its numbers of the channels that users named.
+    pub(crate) numbers: Numbers,
     pub(crate) used: Used,
     /// Why its part ended before its time, where that is a fault of the plan.
     pub(crate) fault: Option<String>,
@@ -61,6 +64,7 @@ impl FurtherProcess {
             second: task.start_second,
             told: wish::RUN,
             has_ended: false,
+            numbers: Numbers::default(),
             used: Used::default(),
             fault: None,
         };

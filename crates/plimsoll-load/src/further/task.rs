@@ -24,7 +24,7 @@ pub(super) const ABORT: &str = "abort";
 /// Where the highest resident memory of a process stands.
 const STATUS: &str = "/proc/self/status";
 
-/// Its first line: a job and the part of it.
+/// Its first line: a job and the part of it, with the data that nobody stores.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Task {
     plan: Plan,
@@ -35,6 +35,8 @@ pub(crate) struct Task {
     epoch_ns: u64,
     first: u32,
     step: u32,
+    rows: Vec<Vec<Vec<String>>>,
+    files: Vec<Vec<u8>>,
 }
 
 impl Task {
@@ -47,6 +49,8 @@ impl Task {
             epoch_ns: clock::kernel_ns(job.epoch),
             first: part.first,
             step: part.step,
+            rows: job.inputs.rows.clone(),
+            files: job.inputs.files.clone(),
         }
     }
 
@@ -61,7 +65,12 @@ impl Task {
             epoch: clock::instant_of(self.epoch_ns),
             start_second: self.start_second,
             seed: self.seed,
-            inputs: Arc::new(Inputs::default()),
+            inputs: Arc::new(Inputs {
+                rows: self.rows,
+                files: self.files,
+                // For processes that say what users do; a scenario that has them is carried by one.
+                ..Inputs::default()
+            }),
         };
         (job, part)
     }

@@ -71,6 +71,17 @@ impl Scenario {
         has
     }
 
+    /// Whether users ask for something over HTTP.
+    pub fn has_requests(&self) -> bool {
+        let mut has = false;
+        for journey in &self.journeys {
+            journey.each_step(&mut |step| {
+                has |= matches!(step, Step::Request(_) | Step::Page { .. });
+            });
+        }
+        has
+    }
+
     /// Whether users open WebSockets.
     pub fn has_sockets(&self) -> bool {
         let mut has = false;

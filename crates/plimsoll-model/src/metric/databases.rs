@@ -1,6 +1,8 @@
 //! Metrics of databases that tell of themselves. Each carries `at`, where the database was asked. Statements stand in
 //! labels without their values.
 
+/// Bytes of the data that a database holds, indexes included: of PostgreSQL's databases that may be entered, or of `InnoDB`'s files.
+pub const DATABASE_SIZE: &str = "plimsoll.database.size";
 /// Sessions of PostgreSQL's clients by `state` (active, idle, idle in transaction; all, with the eye's own).
 pub const POSTGRES_SESSIONS: &str = "plimsoll.postgresql.sessions";
 /// Whether PostgreSQL turned the eye away because as many sessions were there as there may be: 1 or 0.

@@ -28,3 +28,6 @@ pub const FILESYSTEM_INODES_FREE: &str = "plimsoll.filesystem.inodes_free";
 
 /// Processes or threads that a cgroup was refused at its limit, by `cgroup`.
 pub const CGROUP_PIDS_REFUSED: &str = "plimsoll.cgroup.pids.refused";
+
+/// Threads by what they wait for, `on`: running, lock, sleep, events, accept, clients, disk, …, or the address of a server.
+pub const THREAD_WAITS: &str = "plimsoll.thread.waits";

@@ -71,5 +71,7 @@ pub const GO_GC_COUNT: &str = "plimsoll.go.gc.count";
 pub const GO_SCHEDULER_DELAY: &str = "plimsoll.go.scheduler.delay";
 /// Goroutines.
 pub const GO_GOROUTINES: &str = "plimsoll.go.goroutines";
+/// Goroutines by `of`, the innermost function of the application's own in which they are.
+pub const GO_GOROUTINES_AT: &str = "plimsoll.go.goroutines_at";
 /// Live memory of a Go program's heap.
 pub const GO_HEAP: &str = "plimsoll.go.heap";

@@ -4,6 +4,8 @@
 pub const TRACE_SPANS: &str = "plimsoll.trace.spans";
 /// Of these, those without room, or without a request to which they belong.
 pub const TRACE_SPANS_LOST: &str = "plimsoll.trace.spans_lost";
+/// Least time from the end of a span, by its service's clock, to its coming, by this machine's.
+pub const TRACE_CLOCK: &str = "plimsoll.trace.clock";
 /// Requests that were traced.
 pub const TRACE_REQUESTS: &str = "plimsoll.trace.requests";
 /// Of these, requests that failed by the service's fault.

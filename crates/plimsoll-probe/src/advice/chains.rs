@@ -1,7 +1,7 @@
 //! Settings that bind each other: of one part and the next, or of a part and this host.
 
-use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
+use plimsoll_model::{labels, metric};
 
 use super::Advice;
 use super::parts::{Part, places, whole, written};
@@ -49,13 +49,14 @@ fn holders(readings: &Readings) -> Vec<(f64, String)> {
         "pm.max_children",
         "PHP-FPM's processes",
     );
-    let gunicorn = readings
-        .values
-        .iter()
-        .filter(|(series, _)| series.starts_with(metric::GUNICORN_PLACES));
-    holders.extend(
-        gunicorn.map(|(_, &places)| (places, format!("{places:.0} of gunicorn's workers"))),
-    );
+    for (metric, name) in [
+        (metric::GUNICORN_PLACES, "gunicorn's workers"),
+        (metric::UWSGI_PLACES, "uWSGI's processes and threads"),
+    ] {
+        let own = readings.values.iter();
+        let own = own.filter(|(series, _)| series.split('{').next() == Some(metric));
+        holders.extend(own.map(|(_, &places)| (places, format!("{places:.0} of {name}"))));
+    }
     holders
 }
 
@@ -169,7 +170,7 @@ fn descriptors_of_nginx(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
 fn doors_of_haproxy(part: &Part<'_>) -> Option<Advice> {
     let of = |metric: &str, server: Option<&str>| {
         let own = part.readings.values.iter().filter(|(series, _)| {
-            series.split('{').next() == Some(metric)
+            labels::metric(series) == metric
                 && label(series, "at") == Some(part.at)
                 && label(series, "server") == server
         });
@@ -278,6 +279,14 @@ mod tests {
         values.push(setting("bouncer", "pool_size", "shop", 20.0));
         let told = sessions(&readings(&values)).unwrap();
         assert!(told.ok && told.current == "20 of 97", "{told:?}");
+        // What stands without one is counted by its own places.
+        let bare = [
+            (at(metric::POSTGRES_REFUSED, "pg"), 0.0),
+            setting("pg", "max_connections", "", 100.0),
+            (at(metric::UWSGI_PLACES, "uwsgi"), 128.0),
+        ];
+        let told = sessions(&readings(&bare)).unwrap();
+        assert!(!told.ok && told.current == "128 of 97", "{told:?}");
         // Of two databases nobody knows which is asked.
         values.push((at(metric::MYSQL_EYE_REFUSED, "my"), 0.0));
         assert_eq!(sessions(&readings(&values)), None);

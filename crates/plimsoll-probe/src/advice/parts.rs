@@ -1,7 +1,7 @@
 //! Settings of parts of the service that will bind at a number of users.
 
-use plimsoll_model::metric;
 use plimsoll_model::reading::{Readings, label};
+use plimsoll_model::{labels, metric};
 
 use super::Advice;
 use crate::files::Files;
@@ -71,6 +71,28 @@ pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<
     for at in places(metric::PUMA_BACKLOG) {
         advice.extend(busy_places(&part(at), "threads", "Puma", users));
     }
+    for at in places(metric::APACHE_SILENT) {
+        advice.extend(busy_places(&part(at), "MaxRequestWorkers", "Apache", users));
+    }
+    for (metric, of, setting) in [
+        (
+            metric::GUNICORN_PLACES,
+            "workers times threads of gunicorn",
+            "workers",
+        ),
+        (
+            metric::UWSGI_PLACES,
+            "processes times threads of uWSGI",
+            "processes",
+        ),
+    ] {
+        for at in places(metric) {
+            let count = readings.values.get(&metric::series(metric, &[("at", at)]));
+            let part = part(at);
+            let file = part.setting(setting, "").map_or("", |(_, file)| file);
+            advice.extend(count.map(|&count| busy(&part, of, (count, file), users)));
+        }
+    }
     for at in places(metric::PHP_FPM_SILENT) {
         advice.extend(busy_places(&part(at), "pm.max_children", "PHP-FPM", users));
         advice.extend(memory_of_php(&part(at), files));
@@ -80,10 +102,8 @@ pub(super) fn advice(readings: &Readings, files: &mut Files, users: u64) -> Vec<
 
 /// Where the parts are that tell of a metric.
 pub(super) fn places<'a>(readings: &'a Readings, metric: &str) -> Vec<&'a str> {
-    let all = readings.values.keys().filter(|series| {
-        let name = series.split('{').next();
-        name == Some(metric)
-    });
+    let all = readings.values.keys();
+    let all = all.filter(|series| labels::metric(series) == metric);
     let mut all: Vec<&str> = all.filter_map(|series| label(series, "at")).collect();
     all.dedup();
     all
@@ -187,21 +207,24 @@ fn haproxy(part: &Part<'_>, users: u64) -> Vec<Advice> {
 
 /// Places that a request holds while it is under way.
 fn busy_places(part: &Part<'_>, setting: &str, name: &str, users: u64) -> Option<Advice> {
-    let (limit, file) = part.setting(setting, "")?;
+    let found = part.setting(setting, "")?;
+    Some(busy(part, &format!("{setting} of {name}"), found, users))
+}
+
+/// The same of a limit that is known, with its file.
+fn busy(part: &Part<'_>, of: &str, (limit, file): (f64, &str), users: u64) -> Advice {
     let needed = at_once(users);
-    Some(
-        Advice::new(
-            format!("{setting} of {name} ({})", part.at),
-            format!("{limit:.0}{}", written(file)),
-            format!("{needed:.0}, or share them"),
-            limit >= needed,
-        )
-        .binds_at(whole(limit * ASKS_EVERY_S / TAKES_S))
-        .because(format!(
-            "of {users} users, each of whom asks once in {ASKS_EVERY_S:.0} s for what takes {TAKES_S} s, {needed:.0} have a \
-             request under way at once, and each may hold one of these"
-        )),
+    Advice::new(
+        format!("{of} ({})", part.at),
+        format!("{limit:.0}{}", written(file)),
+        format!("{needed:.0}, or share them"),
+        limit >= needed,
     )
+    .binds_at(whole(limit * ASKS_EVERY_S / TAKES_S))
+    .because(format!(
+        "of {users} users, each of whom asks once in {ASKS_EVERY_S:.0} s for what takes {TAKES_S} s, {needed:.0} have a \
+         request under way at once, and each may hold one of these"
+    ))
 }
 
 /// All processes that there may be must fit into memory.
@@ -242,4 +265,45 @@ fn memory_of_php(part: &Part<'_>, files: &mut Files) -> Option<Advice> {
             room / MEBIBYTE
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_applications_are_counted_for_so_many_users() {
+        let at = |metric: &str| metric::series(metric, &[("at", "a")]);
+        let written = |name: &str, file: &str| {
+            let labels = [("at", "a"), ("setting", name), ("file", file)];
+            metric::series(metric::SETTING, &labels)
+        };
+        let readings = Readings {
+            values: [
+                (at(metric::GUNICORN_PLACES), 8.0),
+                (written("workers", "/g.py:2"), 4.0),
+                (at(metric::UWSGI_PLACES), 160.0),
+                (at(metric::APACHE_SILENT), 0.0),
+                (written("MaxRequestWorkers", "/a.conf:4"), 100.0),
+            ]
+            .into(),
+            ..Readings::default()
+        };
+        let mut files = Files::new("/nowhere".into());
+        let all = advice(&readings, &mut files, 3000);
+        let all: Vec<_> = all
+            .iter()
+            .map(|one| (one.name.as_str(), one.current.as_str(), one.ok))
+            .collect();
+        let right = [
+            ("MaxRequestWorkers of Apache (a)", "100 (/a.conf:4)", false),
+            (
+                "workers times threads of gunicorn (a)",
+                "8 (/g.py:2)",
+                false,
+            ),
+            ("processes times threads of uWSGI (a)", "160", true),
+        ];
+        assert_eq!(all, right);
+    }
 }

@@ -119,3 +119,20 @@ fn parts_that_bind_for_so_many_users_are_told_with_file_and_value() {
     let (advice, _) = check_for(&ProbePlan::default(), 30);
     assert!(find(&advice, &name).ok, "{advice:#?}");
 }
+
+#[test]
+fn what_is_advised_suffices_for_the_users_that_are_expected() {
+    let one = |advised: &str, binds_at| {
+        let mut advice = Advice::new("net.core.somaxconn", 4096, advised, true).binds_at(binds_at);
+        advice.suffice_for(6000);
+        (advice.advised, advice.ok)
+    };
+    assert_eq!(one("4096", 4096), ("6000 or more".to_owned(), false));
+    assert_eq!(
+        one("1024 or more", 2048),
+        ("6000 or more".to_owned(), false)
+    );
+    assert_eq!(one("65536", 1024), ("65536".to_owned(), false));
+    assert_eq!(one("1024 65535", 5000), ("1024 65535".to_owned(), false));
+    assert_eq!(one("4096", 6000), ("4096".to_owned(), true));
+}

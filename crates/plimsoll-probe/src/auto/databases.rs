@@ -89,6 +89,7 @@ fn found(kind: PartKind, place: PartPlace, pid: u32, source: String) -> Found {
         known: Known {
             settings: Vec::new(),
             pid: Some(pid),
+            ..Known::default()
         },
         source,
     }

@@ -77,6 +77,7 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
     let known = Known {
         settings: Vec::new(),
         pid: Some(pid),
+        ..Known::default()
     };
     let place = PartPlace::File(path.into());
     Some(found(
@@ -126,6 +127,7 @@ fn mongod(files: &mut Files, pid: u32, words: &[&str]) -> Found {
     let known = Known {
         settings: Vec::new(),
         pid: Some(pid),
+        ..Known::default()
     };
     let source = file.unwrap_or_else(|| format!("the command line of pid {pid}"));
     found(PartKind::Mongo, place, known, source)
@@ -178,6 +180,7 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Foun
     let known = Known {
         settings: written,
         pid: Some(pid),
+        ..Known::default()
     };
     let source = named.into_iter().next();
     let source = source.unwrap_or_else(|| format!("the command line of pid {pid}"));

@@ -5,6 +5,8 @@ use plimsoll_model::part::{Part, PartKind, PartPlace};
 use super::Found;
 use crate::eyes::{Known, Setting};
 use crate::files::Files;
+use crate::parse::access_log::Format;
+use crate::parse::nginx_logs::Log;
 
 /// Where Debian's nginx writes when its configuration does not say.
 const NGINX: &str = "/var/log/nginx/error.log";
@@ -37,8 +39,45 @@ pub(super) fn nginx(
         },
         known: Known {
             settings: settings.to_vec(),
-            pid: None,
+            ..Known::default()
         },
         source: source.to_owned(),
     })
+}
+
+/// Access logs of nginx that are watched at most.
+const ACCESS_LOGS_MAX: usize = 4;
+
+/// Those of nginx' access logs that tell how long requests took.
+pub(super) fn nginx_access(
+    files: &mut Files,
+    mut logs: Vec<Log>,
+    source: &str,
+    auto: bool,
+) -> Vec<Found> {
+    let any = logs.first().map(|log| log.path.clone());
+    logs.retain(|log| Format::new(&log.format).has_times() && files.path(&log.path).is_file());
+    if let Some(path) = any.filter(|_| auto && logs.is_empty()) {
+        files.tell(
+            &format!("nginx without times {source}"),
+            &format!(
+                "the access log of nginx, {path}, does not tell how long requests took: a `log_format` in {source} with \
+                 `$request_time`, `$upstream_connect_time`, `$upstream_header_time` and `$upstream_response_time` would"
+            ),
+        );
+    }
+    let watched = logs.into_iter().take(ACCESS_LOGS_MAX);
+    let found = watched.map(|log| Found {
+        part: Part {
+            kind: PartKind::NginxAccessLog,
+            place: PartPlace::File(log.path.into()),
+            login: None,
+        },
+        known: Known {
+            log_format: Some(log.format),
+            ..Known::default()
+        },
+        source: source.to_owned(),
+    });
+    found.collect()
 }

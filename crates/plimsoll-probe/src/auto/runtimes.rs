@@ -44,6 +44,7 @@ pub(super) fn php_fpm(
         }
     }
     for (file, pool) in pools {
+        found.extend(slowlog_of(files, &pool, &file));
         match place_of(&pool) {
             Some(place) => found.push(Found {
                 part: Part {
@@ -54,6 +55,7 @@ pub(super) fn php_fpm(
                 known: Known {
                     settings: settings_of(&pool, &file),
                     pid: Some(pid),
+                    ..Known::default()
                 },
                 source: file,
             }),
@@ -94,6 +96,22 @@ fn place_of(pool: &Pool) -> Option<PartPlace> {
         PartPlace::Tcp { host, port } => Some(PartPlace::Page { host, port, path }),
         _ => None,
     }
+}
+
+/// The log of requests that took too long, where the pool keeps one.
+fn slowlog_of(files: &Files, pool: &Pool, file: &str) -> Option<Found> {
+    let said = |word: &str| Some(pool.words.get(word)?.value.replace("$pool", &pool.name));
+    let path = said("slowlog").filter(|path| path.starts_with('/'))?;
+    let is_kept = said("request_slowlog_timeout").is_some_and(|after| !after.starts_with('0'));
+    (is_kept && files.path(&path).is_file()).then(|| Found {
+        part: Part {
+            kind: PartKind::PhpFpmSlowlog,
+            place: PartPlace::File(path.into()),
+            login: None,
+        },
+        known: Known::default(),
+        source: file.to_owned(),
+    })
 }
 
 fn settings_of(pool: &Pool, file: &str) -> Vec<Setting> {
@@ -148,6 +166,7 @@ pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
         known: Known {
             settings: Vec::new(),
             pid: Some(pid),
+            ..Known::default()
         },
         source: format!("its module, pid {pid}"),
     })

@@ -112,6 +112,7 @@ fn pooler(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Fou
     let known = Known {
         settings: of_all.chain(own).collect(),
         pid: Some(pid),
+        ..Known::default()
     };
     Some(found(PartKind::Pgbouncer, place, known, (*main).to_owned()))
 }
@@ -178,6 +179,7 @@ fn web(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Found>
     let known = Known {
         settings: settings.collect(),
         pid: Some(pid),
+        ..Known::default()
     };
     let path = path.clone();
     Some(found(
@@ -251,6 +253,7 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
     let known = Known {
         settings: workers.into_iter().chain(threads).collect(),
         pid: Some(pid),
+        ..Known::default()
     };
     let source = format!("the command line of pid {pid}");
     Some(found(PartKind::Gunicorn, place, known, source))

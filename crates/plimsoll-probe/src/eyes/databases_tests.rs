@@ -48,7 +48,7 @@ fn postgres_is_seen_by_who_may() {
         &[
             ("at", &at),
             ("state", "idle in transaction"),
-            ("statement", "UPDATE stock SET n is ? WHERE id is ?"),
+            ("statement", "UPDATE stock SET n = ? WHERE id = ?"),
         ],
     );
     let of = |metric: &str, label: (&str, &str)| series(metric, &[("at", &at), label]);
@@ -66,7 +66,7 @@ fn postgres_is_seen_by_who_may() {
         (
             of(
                 metric::POSTGRES_WAITING,
-                ("statement", "UPDATE stock SET n is ? WHERE id is ?"),
+                ("statement", "UPDATE stock SET n = ? WHERE id = ?"),
             ),
             1.0,
         ),
@@ -86,6 +86,11 @@ fn postgres_is_seen_by_who_may() {
         seen.contains_key(&series(metric::POSTGRES_COMMITS, &[("at", &at)])),
         "{seen:#?}"
     );
+    // The limit of other sessions, not the one that the eye gave its own.
+    let limit = [("at", at.as_str()), ("setting", "statement_timeout")];
+    assert_eq!(seen.get(&series(metric::SETTING, &limit)), Some(&0.0));
+    let size = seen.get(&series(metric::DATABASE_SIZE, &[("at", &at)]));
+    assert!(size.is_some_and(|&size| size > 1e6), "{size:?}");
     assert_eq!(watched.notes(), "");
 }
 
@@ -196,6 +201,8 @@ fn mariadb_is_seen_by_who_may() {
     ] {
         assert_eq!(seen.get(&series), Some(&right), "{series} in {seen:#?}");
     }
+    let size = seen.get(&of(metric::DATABASE_SIZE));
+    assert!(size.is_some_and(|&size| size > 1e5), "{size:?}");
     assert_eq!(watched.notes(), "");
     // Files are shown to those who may read them.
     let socket = server.socket.display().to_string();

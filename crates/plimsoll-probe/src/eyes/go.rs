@@ -1,5 +1,6 @@
-//! A program in Go, by `expvar` or by a page in the format of Prometheus.
+//! A program in Go, by `expvar`, by a page in the format of Prometheus, or by the profile of its goroutines.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plimsoll_model::metric;
@@ -10,7 +11,7 @@ use super::figures::Figures;
 use super::link::{Blind, Link, get_once, shortly};
 use crate::diag::Diag;
 use crate::files::Files;
-use crate::parse::go::{Go as Told, go, quantile};
+use crate::parse::go::{Go as Told, go, goroutines, quantile};
 use crate::parse::process;
 use crate::parse::socket::LISTEN;
 use crate::parse::value_of;
@@ -18,6 +19,9 @@ use crate::tree::holders_of;
 
 /// Of those that wait for a thread, the share that waited no longer than what is told.
 const DELAY_SHARE: f64 = 0.99;
+
+/// Places of goroutines that are told apart.
+const PLACES_MAX: usize = 24;
 
 /// A program in Go.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct Go {
     /// CPU time of the collector, and what could be used, as they were last.
     before: Option<(f64, f64)>,
     delays: Vec<(f64, f64)>,
+    /// Where goroutines were seen: where none is now is zero, and no gap.
+    places: BTreeSet<String>,
 }
 
 impl Go {
@@ -37,6 +43,22 @@ impl Go {
             was_looked_for: false,
             before: None,
             delays: Vec::new(),
+            places: BTreeSet::new(),
+        }
+    }
+
+    fn tell_goroutines(&mut self, all: u64, places: &[(String, u64)], figures: &mut Figures<'_>) {
+        for (place, _) in places {
+            if self.places.len() < PLACES_MAX {
+                self.places.insert(place.clone());
+            }
+        }
+        figures.level(metric::GO_GOROUTINES, &[], Some(all as f64));
+        for place in &self.places {
+            let count = places.iter().find(|(seen, _)| seen == place);
+            let count = count.map_or(0, |(_, count)| *count);
+            let labels = [("of", place.as_str())];
+            figures.level(metric::GO_GOROUTINES_AT, &labels, Some(count as f64));
         }
     }
 
@@ -96,6 +118,10 @@ impl Source for Go {
     }
 
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
+        if let Some((all, places)) = goroutines(text) {
+            self.tell_goroutines(all, &places, figures);
+            return Ok(());
+        }
         let told = go(text).ok_or_else(|| Blind::Strange(shortly(text)))?;
         if let Some(started) = told.started {
             figures.identity(&started.to_string());
@@ -134,7 +160,8 @@ impl Source for Go {
                 "let this machine in without a login: it is asked without one".to_owned()
             }
             _ => "import `expvar` in it and watch `/debug/vars` where it serves `http.DefaultServeMux`; or register \
-                `collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))` and watch `/metrics`"
+                `collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll))` and watch `/metrics`; \
+                where goroutines wait, `/debug/pprof/goroutine?debug=1` tells after `import _ \"net/http/pprof\"`"
                 .to_owned(),
         }
     }

@@ -235,6 +235,16 @@ impl Source for Jvm {
             let limit = pool.limit.map(|limit| limit as f64);
             figures.level(metric::JVM_POOL_LIMIT, &labels, limit);
         }
+        for pool in &told.connections {
+            let labels = [("to", metric::TO_DATABASE), ("pool", pool.name.as_str())];
+            for (name, level) in [
+                (metric::POOL_USED, pool.used),
+                (metric::POOL_LIMIT, pool.limit),
+                (metric::POOL_WAITING, pool.waiting),
+            ] {
+                figures.level(name, &labels, level.map(|level| level as f64));
+            }
+        }
         for (name, threads) in &process.pools {
             let labels = [("pool", name.as_str())];
             figures.level(metric::JVM_POOL, &labels, Some(f64::from(*threads)));
@@ -254,7 +264,7 @@ impl Source for Jvm {
                 .to_owned(),
             _ => "start the JVM with Jolokia's agent, `-javaagent:jolokia-agent-jvm.jar=host=127.0.0.1,port=8778`, and watch \
                 http://127.0.0.1:8778/jolokia; where its policy restricts who may read, allow `read` of java.lang and of pools \
-                of threads"
+                of threads and connections"
                 .to_owned(),
         }
     }

@@ -4,6 +4,8 @@ mod counted;
 mod plans;
 mod wire;
 
+use std::time::Duration;
+
 use plimsoll_model::metric;
 use plimsoll_model::part::Login;
 
@@ -28,7 +30,17 @@ const WRITTEN: &str = "SELECT 'setting', VARIABLE_NAME, GLOBAL_VALUE, GLOBAL_VAL
 /// The same without.
 const SETTINGS: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN (";
 const NAMES: &str = "'max_connections', 'innodb_buffer_pool_size', 'tmp_table_size', 'max_heap_table_size', 'sort_buffer_size', \
-    'innodb_log_buffer_size', 'innodb_io_capacity', 'innodb_lock_wait_timeout', 'performance_schema')";
+    'innodb_log_buffer_size', 'innodb_io_capacity', 'innodb_lock_wait_timeout', 'performance_schema', \
+    'max_statement_time', 'max_execution_time')";
+/// What `InnoDB`'s files hold, of MariaDB and of MySQL since 8.0. It looks at each of them, so it is asked once.
+const SIZES: [&str; 2] = [
+    "SELECT 'size', SUM(FILE_SIZE) FROM information_schema.INNODB_SYS_TABLESPACES WHERE NAME <> 'innodb_temporary' AND \
+     NAME NOT LIKE 'innodb_undo%'",
+    "SELECT 'size', SUM(FILE_SIZE) FROM information_schema.INNODB_TABLESPACES WHERE SPACE_TYPE IN ('Single', 'General') OR \
+     NAME = 'innodb_system'",
+];
+/// What must be left of a question's time for that.
+const SIZE_TIME_MIN: Duration = Duration::from_millis(400);
 /// What is carried out.
 const RUNNING: &str = "SELECT 'running', LEFT(INFO, 400), COUNT(*) FROM information_schema.PROCESSLIST \
     WHERE COMMAND IN ('Query', 'Execute') AND ID <> CONNECTION_ID() AND INFO IS NOT NULL \
@@ -65,6 +77,8 @@ pub(crate) struct Mysql {
     /// When it was asked last, s since its start; and how often that fell.
     uptime_s: u64,
     lives: u32,
+    /// What `InnoDB` holds, as a line, when that was asked; empty where it did not say.
+    size: Option<String>,
     /// What it counts of statements.
     counted: Counted,
 }
@@ -142,11 +156,28 @@ impl Mysql {
                 Err(fault) => return Err(fault),
             }
         }
+        self.add_size(link, &mut lines)?;
         if self.counted.look(&mut self.session, link).is_err() {
             // What its sessions do is known; the next second begins a session of its own.
             link.close();
         }
         Ok(lines)
+    }
+
+    /// What its tables hold, asked once: a server that does not say is not asked again.
+    fn add_size(&mut self, link: &mut Link, lines: &mut String) -> Result<(), Fault> {
+        if self.size.is_none() && link.has_time(SIZE_TIME_MIN) {
+            let question = SIZES[usize::from(!self.session.version.contains("MariaDB"))];
+            self.size = Some(String::new());
+            let mut size = String::new();
+            match self.session.ask(link, question, &mut size) {
+                Ok(()) => self.size = Some(size),
+                Err(Fault::Said { .. }) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        lines.push_str(self.size.as_deref().unwrap_or_default());
+        Ok(())
     }
 
     /// Asks, and puts a word before each row.
@@ -199,6 +230,8 @@ impl Source for Mysql {
         let mut settings = read.settings.iter();
         let is_off = settings.any(|one| one.name == "performance_schema" && one.value == "OFF");
         self.counted.tell(is_off, figures);
+        let size = read.size.map(|bytes| bytes as f64);
+        figures.level(metric::DATABASE_SIZE, &[], size);
         tell_figures(&read, figures);
         tell_statements(&read, figures);
         for setting in &read.settings {

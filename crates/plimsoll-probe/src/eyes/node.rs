@@ -30,6 +30,21 @@ impl Source for Node {
         figures.level(metric::NODE_DELAY, &[], delay.map(|ms| ms / 1e3));
         let memory = number("memory_bytes").map(|bytes| bytes as f64);
         figures.level(metric::NODE_MEMORY, &[], memory);
+        let level = |name: &str| json.get(name).and_then(Value::as_f64);
+        let wait = level("pool_wait_ms").map(|ms| ms / 1e3);
+        figures.level(metric::NODE_POOL_WAIT, &[], wait);
+        figures.level(metric::NODE_POOL_THREADS, &[], level("pool_threads"));
+        // Without an agent that has a limit there is no pool.
+        if level("agent_limit").is_some_and(|limit| limit > 0.0) {
+            let labels = [("to", metric::TO_HTTP), ("pool", "http.Agent")];
+            for (name, field) in [
+                (metric::POOL_USED, "agent_used"),
+                (metric::POOL_LIMIT, "agent_limit"),
+                (metric::POOL_WAITING, "agent_waiting"),
+            ] {
+                figures.level(name, &labels, level(field));
+            }
+        }
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The receiver takes messages as they come; once a second the requests that are whole are added up and told.
 
+mod clocks;
 mod gather;
 mod meaning;
 mod receiver;
@@ -110,6 +111,14 @@ impl Source for Otlp {
             let mut gather = receiver.gather();
             gather.fold(now_ns);
             gather.totals.tell(seconds, figures);
+            for (service, least_s) in gather.clocks.least() {
+                let labels = [("service", service)];
+                figures.level(metric::TRACE_CLOCK, &labels, Some(least_s));
+            }
+            let news = gather.clocks.news();
+            if !news.is_empty() {
+                figures.note("clock", &news.join("; "));
+            }
             (gather.fate(), receiver.take_fault())
         };
         self.came += fate.came;

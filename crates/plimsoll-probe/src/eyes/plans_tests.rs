@@ -60,7 +60,7 @@ fn postgres_pretends_that_an_index_is_there() {
     );
     let mut watched = watched(PartKind::Postgres, server.address, "postgres");
     let work = || drop(server.say("SELECT count(*) FROM orders WHERE customer = 7"));
-    let statement = "SELECT count(*) FROM orders WHERE customer is ?";
+    let statement = "SELECT count(*) FROM orders WHERE customer = ?";
     let (series, with) = seen(&mut watched, work, metric::STATEMENT_WITH_INDEX, statement);
     assert_eq!(label(&series, "index"), Some("orders (customer)"));
     let (series, without) = seen(&mut watched, work, metric::STATEMENT_PLAN, statement);

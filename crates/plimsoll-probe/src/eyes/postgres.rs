@@ -4,6 +4,8 @@ mod counted;
 pub(super) mod pooler;
 mod wire;
 
+use std::time::Duration;
+
 use plimsoll_model::metric;
 use plimsoll_model::part::Login;
 
@@ -46,7 +48,13 @@ SELECT 'total', v.name, v.total FROM (SELECT sum(blks_read) r, sum(blks_hit) h, 
 SELECT 'setting', name, CASE unit WHEN '8kB' THEN setting::numeric * 8192 WHEN 'kB' THEN setting::numeric * 1024
   WHEN 'MB' THEN setting::numeric * 1048576 ELSE setting::numeric END, coalesce(sourcefile || ':' || sourceline, '')
   FROM pg_settings WHERE vartype IN ('integer', 'real') AND name IN ('max_connections',
-  'superuser_reserved_connections', 'shared_buffers', 'work_mem', 'max_wal_size', 'wal_buffers');";
+  'superuser_reserved_connections', 'shared_buffers', 'effective_cache_size', 'work_mem', 'max_wal_size', 'wal_buffers');
+SELECT 'setting', name, reset_val, '' FROM pg_settings WHERE name = 'statement_timeout';";
+/// What the databases hold that may be entered. It looks at each of their files, so it is asked once.
+const SIZE: &str = "SELECT 'size', sum(pg_database_size(oid)) FROM pg_database WHERE datallowconn AND \
+    has_database_privilege(oid, 'CONNECT')";
+/// What must be left of a question's time for that.
+const SIZE_TIME_MIN: Duration = Duration::from_millis(400);
 /// The write-ahead log, from version 14.
 const WAL: &str = "SELECT 'total', 'wal', wal_bytes FROM pg_stat_wal;
 SELECT 'total', 'wal full', wal_buffers_full FROM pg_stat_wal;";
@@ -87,6 +95,8 @@ pub(crate) struct Postgres {
     session: Session,
     /// The database that was chosen, where none was named.
     database: Option<String>,
+    /// What its databases hold, as a line, when that was asked; empty where it did not say.
+    size: Option<String>,
     /// What it counts of statements.
     counted: Counted,
 }
@@ -193,6 +203,16 @@ impl Postgres {
         let question = format!("{QUESTION}\n{wal}\n{checkpoints}");
         let mut lines = String::new();
         self.session.ask(link, &question, &mut lines)?;
+        if self.size.is_none() && link.has_time(SIZE_TIME_MIN) {
+            let mut size = String::new();
+            let asked = self.session.ask(link, SIZE, &mut size);
+            self.size = Some(if asked.is_ok() { size } else { String::new() });
+            if !matches!(asked, Ok(()) | Err(Fault::Said { .. })) {
+                link.close();
+                return Ok(lines);
+            }
+        }
+        lines.push_str(self.size.as_deref().unwrap_or_default());
         if self.counted.look(&mut self.session, link).is_err() {
             // What its sessions do is known; the next second begins a session of its own.
             link.close();
@@ -256,6 +276,8 @@ impl Source for Postgres {
         ] {
             figures.counter(name, &[], read.totals.get(total).copied(), 1.0);
         }
+        let size = read.size.map(|bytes| bytes as f64);
+        figures.level(metric::DATABASE_SIZE, &[], size);
         for table in read.tables.iter().take(TOLD_MAX) {
             let of = [("table", table.name.as_str())];
             figures.counter(metric::POSTGRES_SCANS, &of, Some(table.scans), 1.0);

@@ -1,4 +1,4 @@
-//! Chosen series of a page of figures in the format of Prometheus.
+//! Chosen series of a page of figures in the format of Prometheus, and pools that such pages tell of.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use super::Source;
 use super::figures::Figures;
 use super::link::{Blind, Link, get_once, shortly};
 use crate::clock;
+use crate::parse::pool_series;
 use crate::parse::prometheus::{self, Page, Sample};
 
 /// Where the page is when only its server is said.
@@ -78,6 +79,40 @@ impl Prometheus {
     }
 }
 
+/// Counters of one page as they are, and the time since the last.
+struct Totals<'a> {
+    before: &'a BTreeMap<String, f64>,
+    now: BTreeMap<String, f64>,
+    seconds: f64,
+}
+
+impl Totals<'_> {
+    /// What a counter rose by per second. One that fell was set back: that second's increase is left out.
+    fn per_second(&mut self, key: String, total: f64) -> Option<f64> {
+        let risen = self.before.get(&key).map(|before| total - before);
+        self.now.insert(key, total);
+        let risen = risen.filter(|&risen| risen >= 0.0 && self.seconds > 0.0)?;
+        Some(risen / self.seconds)
+    }
+}
+
+/// Series whose meaning is known by their names, chosen or not.
+fn tell_pools(page: &Page, totals: &mut Totals<'_>, figures: &mut Figures<'_>) {
+    for sample in page.samples.iter().take(SERIES_MAX) {
+        let Some(meaning) = pool_series::meaning(&sample.name, &sample.labels) else {
+            continue;
+        };
+        let labels = [("to", meaning.to), ("pool", meaning.pool)];
+        let labels = &labels[..if meaning.to.is_empty() { 0 } else { 2 }];
+        let value = if meaning.metric == metric::POOL_WAITS {
+            totals.per_second(metric::series(meaning.metric, labels), sample.value)
+        } else {
+            Some(sample.value)
+        };
+        figures.level(meaning.metric, labels, value);
+    }
+}
+
 /// A series' own labels in one: `code:500 method:get`.
 fn own_labels(sample: &Sample) -> String {
     let mut text = String::new();
@@ -97,6 +132,15 @@ fn own_labels(sample: &Sample) -> String {
     text
 }
 
+/// Said where no series were chosen and none is known by its name.
+const NOTHING_KNOWN: &str = "no series of the page of figures is known by its name (pools of connections, threads of .NET): choose \
+    some, `series: [NAME, …]`";
+
+fn has_meaning(page: &Page) -> bool {
+    let mut names = page.names.iter();
+    names.any(|name| pool_series::is_known(name))
+}
+
 impl Source for Prometheus {
     fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
         let path = link.place().path().unwrap_or(PATH).to_owned();
@@ -105,7 +149,9 @@ impl Source for Prometheus {
 
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
         let page = prometheus::page(text, |name| {
-            name == STARTED || self.series.iter().any(|wanted| wanted.fits_name(name))
+            name == STARTED
+                || pool_series::is_known(name)
+                || self.series.iter().any(|wanted| wanted.fits_name(name))
         });
         if page.names.is_empty() {
             return Err(Blind::Strange(shortly(text)));
@@ -119,10 +165,17 @@ impl Source for Prometheus {
         {
             figures.note("missing", &missing);
         }
+        if !self.was_read && self.series.is_empty() && !has_meaning(&page) {
+            figures.note("nothing known", NOTHING_KNOWN);
+        }
         self.was_read = true;
         let now_ns = clock::now_ns();
-        let seconds = now_ns.saturating_sub(self.before_ns) as f64 / 1e9;
-        let mut totals = BTreeMap::new();
+        let mut totals = Totals {
+            before: &self.before,
+            now: BTreeMap::new(),
+            seconds: now_ns.saturating_sub(self.before_ns) as f64 / 1e9,
+        };
+        tell_pools(&page, &mut totals, figures);
         let wanted = page.samples.iter().filter(|sample| self.is_wanted(sample));
         for (index, sample) in wanted.enumerate() {
             if index >= SERIES_MAX {
@@ -140,14 +193,10 @@ impl Source for Prometheus {
                 continue;
             }
             let key = metric::series(&sample.name, labels);
-            // A counter that fell was set back: that second's increase is left out.
-            let risen = self.before.get(&key).map(|before| sample.value - before);
-            let risen = risen.filter(|&risen| risen >= 0.0 && seconds > 0.0);
-            let per_second = risen.map(|risen| risen / seconds);
+            let per_second = totals.per_second(key, sample.value);
             figures.level(metric::FIGURES_INCREASE, labels, per_second);
-            totals.insert(key, sample.value);
         }
-        self.before = totals;
+        self.before = totals.now;
         self.before_ns = now_ns;
         Ok(())
     }

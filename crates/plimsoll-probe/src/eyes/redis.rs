@@ -11,6 +11,9 @@ use crate::parse::redis::{command, error_count, info, micros};
 /// Commands that are told of one by one.
 const COMMANDS_MAX: usize = 64;
 
+/// How many times as long as others it may take to answer.
+const SLOWER: u32 = 5;
+
 /// Redis.
 #[derive(Debug)]
 pub(crate) struct Redis {
@@ -110,6 +113,11 @@ impl Source for Redis {
     fn tell_silent(&mut self, figures: &mut Figures<'_>) {
         let total = self.thread_ns();
         figures.counter(metric::REDIS_MAIN_THREAD, &[], total, 1e-9);
+    }
+
+    /// Its one thread answers in turn: behind commands that hold it, just when that is to be seen.
+    fn slower(&self) -> u32 {
+        SLOWER
     }
 
     fn remedy(&self, blind: &Blind) -> String {

@@ -164,7 +164,7 @@ fn postgres_tells_what_statements_cost_and_how_they_are_planned() {
         ("at", at.as_str()),
         (
             "statement",
-            "SELECT count(*) FROM orders WHERE customer is ?",
+            "SELECT count(*) FROM orders WHERE customer = ?",
         ),
     ];
     for metric in [
@@ -183,7 +183,7 @@ fn postgres_tells_what_statements_cost_and_how_they_are_planned() {
         .keys()
         .filter(|name| name.starts_with(metric::STATEMENT_PLAN))
         .collect();
-    let right = "Seq Scan on orders with filter (customer is ?)";
+    let right = "Seq Scan on orders with filter (customer = ?)";
     assert!(plans.iter().any(|plan| plan.contains(right)), "{plans:#?}");
     // What was counted before, and what the eye asks itself, is none of the run's.
     let others = seen
@@ -230,7 +230,7 @@ fn mariadb_tells_what_statements_cost() {
         ("at", at.as_str()),
         (
             "statement",
-            "SELECT COUNT (*) FROM shop.orders WHERE customer is ?",
+            "SELECT COUNT (*) FROM shop.orders WHERE customer = ?",
         ),
     ];
     for metric in [

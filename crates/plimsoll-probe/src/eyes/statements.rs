@@ -218,10 +218,7 @@ mod tests {
                 ("unknown", totals(5, 5000)),
             ],
         );
-        let forms = [
-            "SELECT b FROM t WHERE a is ?",
-            "SELECT a FROM t WHERE a is ?",
-        ];
+        let forms = ["SELECT b FROM t WHERE a = ?", "SELECT a FROM t WHERE a = ?"];
         assert_eq!(statements.dearest(), forms);
         assert!(statements.rates[forms[0]][0].is_some_and(|rate| rate > 0.0));
         // One that was forgotten and counted anew.

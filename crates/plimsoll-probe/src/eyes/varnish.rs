@@ -1,15 +1,13 @@
 //! Varnish, by what a command that somebody named prints of its counters: they lie in shared memory of a layout of its own.
 
-mod command;
-
 use plimsoll_model::metric;
 use plimsoll_model::part::PartPlace;
 
 use super::Source;
+use super::command::said;
 use super::figures::{Figures, Setting};
 use super::link::{Blind, Link, shortly};
 use crate::parse::varnish::counters;
-use command::said;
 
 /// Varnish.
 #[derive(Debug)]

@@ -1,6 +1,8 @@
 //! What a program in Go tells of its collector and scheduler: `expvar` (JSON, `memstats`) or a page in the format of
 //! Prometheus, with the names that its client gives to what `runtime/metrics` tells.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::prometheus::{Page, page};
@@ -40,6 +42,70 @@ pub fn go(text: &str) -> Option<Go> {
             name.starts_with("go_") || name == "process_start_time_seconds"
         }))
     }
+}
+
+/// Goroutines of a profile that are told apart by where they are.
+const PLACES_MAX: usize = 16;
+/// Packages of Go itself, by the beginnings of what their functions are called. What waits there waits for the application's
+/// own function that called it.
+const STANDARD: [&str; 22] = [
+    "bufio.",
+    "bytes.",
+    "compress/",
+    "context.",
+    "crypto/",
+    "database/",
+    "encoding/",
+    "fmt.",
+    "internal/",
+    "io.",
+    "io/",
+    "log.",
+    "log/",
+    "net.",
+    "net/",
+    "os.",
+    "os/",
+    "reflect.",
+    "runtime.",
+    "sync.",
+    "sync/",
+    "time.",
+];
+
+/// Goroutines by the innermost function of the application's own in which they are, of what
+/// `/debug/pprof/goroutine?debug=1` says: how many in all, and the most common places. `None` when it is no such profile.
+pub fn goroutines(text: &str) -> Option<(u64, Vec<(String, u64)>)> {
+    let mut lines = text.lines();
+    let all = lines.next()?.strip_prefix("goroutine profile: total ")?;
+    let mut places: BTreeMap<String, u64> = BTreeMap::new();
+    let mut open: Option<u64> = None;
+    for line in lines {
+        if let Some((count, _)) = line.split_once(" @ ") {
+            open = count.trim().parse().ok();
+        } else if let Some(count) = open
+            && let Some(place) = own_frame(line)
+        {
+            *places.entry(place).or_default() += count;
+            open = None;
+        }
+    }
+    let mut places: Vec<(String, u64)> = places.into_iter().collect();
+    places.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+    places.truncate(PLACES_MAX);
+    Some((all.trim().parse().ok()?, places))
+}
+
+/// `# 0x6a1b2c main.main.func1+0x2c /srv/shop/main.go:41` as `main.main.func1 (main.go:41)`; `None` of Go's own.
+fn own_frame(line: &str) -> Option<String> {
+    let mut words = line.strip_prefix('#')?.split_whitespace().skip(1);
+    let (function, place) = (words.next()?, words.next()?);
+    let function = function
+        .rsplit_once("+0x")
+        .map_or(function, |(name, _)| name);
+    let is_standard = STANDARD.iter().any(|begin| function.starts_with(begin));
+    let file = place.rsplit('/').next().unwrap_or(place);
+    (!is_standard && function != "main.main").then(|| format!("{function} ({file})"))
 }
 
 fn expvar(text: &str) -> Option<Go> {
@@ -153,6 +219,27 @@ mod tests {
     }
 
     #[test]
+    fn goroutines_by_where_they_wait() {
+        let profile = "goroutine profile: total 12\n8 @ 0x43 0x44\n#\t0x6a\tmain.main.func1+0x2c\t\t/srv/shop/main.go:41\n\
+            #\t0x6b\tnet/http.HandlerFunc.ServeHTTP+0x1\t/usr/lib/go/src/net/http/server.go:2220\n\n\
+            2 @ 0x50\n#\t0x1\tsync.(*Mutex).Lock+0x1\t/usr/lib/go/src/sync/mutex.go:46\n\
+            #\t0x2\tgithub.com/shop/store.(*Cache).Get+0x9\t/srv/shop/store/cache.go:7\n\n\
+            2 @ 0x60\n#\t0x3\tinternal/poll.runtime_pollWait+0x1\t/usr/lib/go/src/runtime/netpoll.go:1\n\
+            #\t0x4\tmain.main+0x9\t/srv/shop/main.go:9\n";
+        let (all, places) = goroutines(profile).unwrap();
+        assert_eq!(all, 12);
+        let right = [
+            ("main.main.func1 (main.go:41)".to_owned(), 8),
+            (
+                "github.com/shop/store.(*Cache).Get (cache.go:7)".to_owned(),
+                2,
+            ),
+        ];
+        assert_eq!(places, right);
+        assert_eq!(goroutines(VARIABLES), None);
+    }
+
+    #[test]
     fn quantiles_are_those_of_what_came_between() {
         let before = [(0.001, 90.0), (0.02, 90.0), (f64::INFINITY, 90.0)];
         let now = [(0.001, 100.0), (0.02, 189.0), (f64::INFINITY, 190.0)];
@@ -167,7 +254,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_is_too_strange(text in ".{0,200}") {
-            let _ = go(&text);
+            let _ = (go(&text), goroutines(&text));
+            let _ = goroutines(&format!("goroutine profile: total 1\n1 @ 0x1\n#{text}"));
             let _ = go(&PAGE.replace("0.02", &text));
             let _ = go(&VARIABLES.replace('7', &text));
         }

@@ -9,6 +9,10 @@ pub struct Told {
     pub workers: Option<(u64, usize)>,
     /// Threads of each worker, with the line.
     pub threads: Option<(u64, usize)>,
+    /// Seconds after which a worker that tells nothing of itself is ended, with the line.
+    pub timeout: Option<(u64, usize)>,
+    /// Seconds for which a connection is kept without a request, with the line.
+    pub keepalive: Option<(u64, usize)>,
     /// The class of its workers.
     pub class: Option<String>,
     /// Its configuration file.
@@ -38,6 +42,8 @@ pub fn command_line(words: &[&str]) -> Told {
         bind: said("-b", "--bind"),
         workers: number("-w", "--workers"),
         threads: number("--threads", "--threads"),
+        timeout: number("-t", "--timeout"),
+        keepalive: number("--keep-alive", "--keep-alive"),
         class: said("-k", "--worker-class"),
         file: said("-c", "--config").map(|file| file.trim_start_matches("file:").to_owned()),
     }
@@ -57,6 +63,8 @@ pub fn configuration(text: &str) -> Told {
             "bind" => told.bind = Some(text()),
             "workers" => told.workers = number(),
             "threads" => told.threads = number(),
+            "timeout" => told.timeout = number(),
+            "keepalive" => told.keepalive = number(),
             "worker_class" => told.class = Some(text()),
             _ => {}
         }
@@ -72,6 +80,8 @@ impl Told {
             bind: self.bind.or(other.bind),
             workers: self.workers.or(other.workers),
             threads: self.threads.or(other.threads),
+            timeout: self.timeout.or(other.timeout),
+            keepalive: self.keepalive.or(other.keepalive),
             class: self.class.or(other.class),
             file: self.file.or(other.file),
         }

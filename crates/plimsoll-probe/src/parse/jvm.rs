@@ -1,5 +1,7 @@
 //! What a JVM tells of itself, by the counters of its file or by Jolokia (JMX over HTTP, protocol 7).
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 use super::hsperf::Counters;
@@ -35,6 +37,19 @@ pub struct Pool {
     pub limit: Option<u64>,
 }
 
+/// A pool of connections to a database.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connections {
+    /// Its name.
+    pub name: String,
+    /// Connections that are used.
+    pub used: Option<u64>,
+    /// Most connections.
+    pub limit: Option<u64>,
+    /// Threads that wait for one.
+    pub waiting: Option<u64>,
+}
+
 /// What is told.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Jvm {
@@ -58,6 +73,8 @@ pub struct Jvm {
     pub heap_max: Option<u64>,
     /// Pools of threads.
     pub pools: Vec<Pool>,
+    /// Pools of connections.
+    pub connections: Vec<Connections>,
 }
 
 /// What a file of counters tells; `None` when it is that of no JVM.
@@ -91,6 +108,7 @@ pub fn of_counters(counters: &Counters) -> Option<Jvm> {
         threads: number("java.threads.live"),
         heap_max: arguments.and_then(|arguments| heap_max(arguments)),
         pools: Vec::new(),
+        connections: Vec::new(),
     })
 }
 
@@ -127,13 +145,15 @@ fn heap_max(arguments: &str) -> Option<u64> {
 }
 
 /// What is read over Jolokia, in this order; each is a path behind the agent's own.
-pub const JOLOKIA: [&str; 6] = [
+pub const JOLOKIA: [&str; 8] = [
     "/read/java.lang:type=Runtime/StartTime",
     "/read/java.lang:type=GarbageCollector,name=*/CollectionCount,CollectionTime",
     "/read/java.lang:type=MemoryPool,name=*/Usage,CollectionUsage",
     "/read/java.lang:type=Threading/ThreadCount",
     "/read/*:type=ThreadPool,name=*/currentThreadsBusy,maxThreads",
     "/read/*:type=queuedthreadpool,id=*/busyThreads,maxThreads",
+    "/read/com.zaxxer.hikari:type=*/ActiveConnections,ThreadsAwaitingConnection,MaximumPoolSize",
+    "/read/*:type=ConnectionPool,*/Active,WaitCount,MaxActive",
 ];
 
 /// What Jolokia's answers tell, one of each question and in their order; `None` when the first is none. Those that say
@@ -190,7 +210,43 @@ pub fn of_jolokia(answers: &[String]) -> Option<Jvm> {
             limit: number("maxThreads"),
         }));
     }
+    jvm.connections = hikari(value(6));
+    jvm.connections
+        .extend(beans(value(7)).map(|(name, bean)| tomcat(name, bean)));
+    jvm.connections.truncate(POOLS_MAX);
     Some(jvm)
+}
+
+/// Pools of `HikariCP`: what one does and what it may stands in two beans, `type=Pool (NAME)` and `type=PoolConfig (NAME)`.
+fn hikari(value: &Value) -> Vec<Connections> {
+    let mut pools: BTreeMap<String, Connections> = BTreeMap::new();
+    for (name, bean) in beans(value) {
+        let own = name.split_once('(').map_or(name, |(_, rest)| rest);
+        let own = own.trim_end_matches(')').to_owned();
+        let pool = pools.entry(own).or_insert_with_key(|own| Connections {
+            name: own.clone(),
+            ..Connections::default()
+        });
+        let number = |what: &str| bean.get(what).and_then(Value::as_u64);
+        pool.used = pool.used.or(number("ActiveConnections"));
+        pool.waiting = pool.waiting.or(number("ThreadsAwaitingConnection"));
+        pool.limit = pool.limit.or(number("MaximumPoolSize"));
+    }
+    pools.into_values().collect()
+}
+
+/// A pool of Tomcat's own kind.
+fn tomcat(name: &str, bean: &Value) -> Connections {
+    let number = |what: &str| bean.get(what).and_then(Value::as_u64);
+    let own = name
+        .split([',', ':'])
+        .find_map(|part| part.strip_prefix("name="));
+    Connections {
+        name: own.unwrap_or(name).trim_matches('"').to_owned(),
+        used: number("Active"),
+        limit: number("MaxActive"),
+        waiting: number("WaitCount"),
+    }
 }
 
 /// Names and attributes of the beans that fit a pattern.
@@ -281,6 +337,13 @@ mod tests {
             "{\"error_type\":\"javax.management.InstanceNotFoundException\",\"status\":404}"
                 .to_owned(),
         );
+        let pools = [
+            "{\"com.zaxxer.hikari:type=Pool (shop)\":{\"ActiveConnections\":2,\"ThreadsAwaitingConnection\":9},\
+             \"com.zaxxer.hikari:type=PoolConfig (shop)\":{\"MaximumPoolSize\":2}}",
+            "{\"tomcat.jdbc:class=org.apache.tomcat.jdbc.pool.DataSource,name=\\\"jdbc/exam\\\",type=ConnectionPool\":\
+             {\"Active\":1,\"MaxActive\":8,\"WaitCount\":0}}",
+        ];
+        answers.extend(pools.map(|value| format!("{{\"value\":{value},\"status\":200}}")));
         answers
     }
 
@@ -305,13 +368,23 @@ mod tests {
             limit: Some(10),
         };
         assert_eq!(jvm.pools, [pool]);
+        let pools: Vec<_> = jvm
+            .connections
+            .iter()
+            .map(|pool| (pool.name.as_str(), pool.used, pool.limit, pool.waiting))
+            .collect();
+        let right = [
+            ("shop", Some(2), Some(2), Some(9)),
+            ("jdbc/exam", Some(1), Some(8), Some(0)),
+        ];
+        assert_eq!(pools, right);
         assert_eq!(of_jolokia(&[]), None);
         assert_eq!(of_jolokia(&["<html>".to_owned()]), None);
     }
 
     proptest! {
         #[test]
-        fn no_text_is_too_strange(at in 0_usize..6, text in ".{0,60}") {
+        fn no_text_is_too_strange(at in 0_usize..8, text in ".{0,60}") {
             let mut answers = answers();
             answers[at] = answers[at].replace(':', &text);
             let _ = of_jolokia(&answers);

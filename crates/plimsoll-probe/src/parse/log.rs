@@ -5,16 +5,17 @@
 pub struct Failure {
     /// Its class: one of [`NGINX_CLASSES`], or HAProxy's first two letters of how a session ended.
     pub class: String,
-    /// The upstream or server it is about; empty where the line names none.
+    /// The upstream, the server or the zone of a limit that it is about; empty where the line names none.
     pub of: String,
 }
 
 /// Texts of nginx' error log, and the class that each stands for.
-pub const NGINX_CLASSES: [(&str, &str); 10] = [
+pub const NGINX_CLASSES: [(&str, &str); 11] = [
     ("worker_connections are not enough", "places"),
     ("no live upstreams", "no upstream"),
     ("limiting requests", "limited"),
     ("limiting connections", "limited"),
+    ("delaying request", "limited"),
     ("buffered to a temporary file", "buffered"),
     ("(24: Too many open files)", "descriptors"),
     ("(99: Cannot assign requested address)", "ports"),
@@ -23,15 +24,35 @@ pub const NGINX_CLASSES: [(&str, &str); 10] = [
     ("while reading response header from upstream", "answer"),
 ];
 
+/// Texts of lines that read like failures and are none by themselves: an upstream that is put aside has had a line of its
+/// own, and a limit on trial holds nothing back.
+const NGINX_NO_FAILURES: [&str; 2] = ["upstream server temporarily disabled", ", dry run"];
+
 /// HAProxy's ends that are no success, as `doc/configuration.txt` section 8.5 has them.
 pub const HAPROXY_CLASSES: [&str; 14] = [
     "sQ", "SC", "sC", "sH", "SH", "sD", "SD", "PC", "RC", "PH", "CQ", "CH", "CD", "cD",
 ];
 
+/// What PHP-FPM's slow log tells.
+pub const PHP_CLASSES: [&str; 1] = ["slow"];
+/// Longest place in a script that is kept, characters.
+const PLACE_LEN_MAX: usize = 160;
+
 /// What a line of nginx' error log tells.
 pub fn nginx(line: &str) -> Option<Failure> {
-    let (_, class) = NGINX_CLASSES.iter().find(|(text, _)| line.contains(text))?;
-    let upstream = line.split_once("upstream: \"").map(|(_, rest)| rest);
+    // What stands behind the client's address, clients have written in part.
+    let (said, about) = line.split_once(", client: ").unwrap_or((line, line));
+    if NGINX_NO_FAILURES.iter().any(|text| said.contains(text)) {
+        return None;
+    }
+    let (_, class) = NGINX_CLASSES.iter().find(|(text, _)| said.contains(text))?;
+    if let Some((_, zone)) = said.split_once("by zone \"") {
+        return Some(Failure {
+            class: (*class).to_owned(),
+            of: format!("zone {}", zone.split('"').next().unwrap_or_default()),
+        });
+    }
+    let upstream = about.split_once("upstream: \"").map(|(_, rest)| rest);
     let upstream = upstream
         .and_then(|rest| rest.split('"').next())
         .unwrap_or_default();
@@ -74,6 +95,19 @@ pub fn haproxy(line: &str) -> Option<Failure> {
     })
 }
 
+/// What a line of PHP-FPM's slow log tells with the line before it: the innermost call of a request that took too long
+/// stands behind the script's name, `[0x00007f2c] sleep() /srv/www/index.php:3`.
+pub fn php_slow(before: &str, line: &str) -> Option<Failure> {
+    if !before.starts_with("script_filename = ") {
+        return None;
+    }
+    let (_, call) = line.strip_prefix("[0x")?.split_once("] ")?;
+    Some(Failure {
+        class: PHP_CLASSES[0].to_owned(),
+        of: call.chars().take(PLACE_LEN_MAX).collect(),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -104,6 +138,37 @@ mod tests {
                 "… connect() failed (111: Connection refused) while connecting to upstream, upstream: \"http://[::1]:1/\"",
                 Some(failure("connect", "[::1]:1")),
             ),
+            // Of nginx 1.22.
+            (
+                "2026/11/23 12:06:05 [error] 30498#30498: *10 limiting requests, excess: 0.981 by zone \"few\", client: 127.0.0.1, \
+                 server: , request: \"GET /rare HTTP/1.1\", host: \"127.0.0.1:39180\"",
+                Some(failure("limited", "zone few")),
+            ),
+            (
+                "2026/11/23 12:06:05 [error] 30498#30498: *6 no live upstreams while connecting to upstream, client: 127.0.0.1, \
+                 server: , request: \"GET /gone HTTP/1.1\", upstream: \"http://gone/gone\", host: \"127.0.0.1:39180\"",
+                Some(failure("no upstream", "gone")),
+            ),
+            (
+                "2026/11/23 12:06:05 [warn] 30498#30498: *11 an upstream response is buffered to a temporary file /tmp/0000000001 \
+                 while reading upstream, client: 127.0.0.1, server: , request: \"GET /large HTTP/1.1\", upstream: \
+                 \"http://127.0.0.1:39180/blob\", host: \"127.0.0.1:39180\"",
+                Some(failure("buffered", "127.0.0.1:39180")),
+            ),
+            (
+                "2026/11/23 12:06:05 [warn] 30498#30498: *3 upstream server temporarily disabled while connecting to upstream, \
+                 client: 127.0.0.1, server: , request: \"GET /gone HTTP/1.1\", upstream: \"http://127.0.0.1:39181/gone\"",
+                None,
+            ),
+            (
+                "… limiting connections, dry run by zone \"few\", client: 127.0.0.1",
+                None,
+            ),
+            (
+                "… open() \"/rare\" failed (2: No such file or directory), client: 127.0.0.1, server: , referrer: \"no live \
+                 upstreams\"",
+                None,
+            ),
             ("… [notice] start worker process 5", None),
         ] {
             assert_eq!(nginx(line), right, "{line}");
@@ -119,10 +184,21 @@ mod tests {
         assert_eq!(haproxy("0/0/0/0/0"), None);
     }
 
+    #[test]
+    fn the_innermost_call_of_a_slow_request() {
+        let script = "script_filename = /srv/www/index.php";
+        let call = "[0x00007f2c12345670] PDOStatement->execute() /srv/www/db.php:12";
+        let right = failure("slow", "PDOStatement->execute() /srv/www/db.php:12");
+        assert_eq!(php_slow(script, call), Some(right));
+        assert_eq!(php_slow(call, call), None);
+        assert_eq!(php_slow(script, "no call"), None);
+    }
+
     proptest! {
         #[test]
         fn no_line_is_too_strange(line in ".{0,300}") {
             let _ = (nginx(&line), haproxy(&line));
+            let _ = php_slow("script_filename = ", &format!("[0x{line}"));
         }
     }
 }

@@ -28,6 +28,8 @@ pub struct Statement {
 pub struct Status {
     /// Counters and levels by name.
     pub figures: BTreeMap<String, u64>,
+    /// Bytes of `InnoDB`'s tables.
+    pub size: Option<u64>,
     /// Settings.
     pub settings: Vec<Setting>,
     /// Statements that are being carried out.
@@ -67,6 +69,7 @@ pub fn status(text: &str) -> Option<Status> {
                 text: owned(1),
                 sessions: number(2).unwrap_or(0),
             }),
+            "size" => read.size = number(1).ok(),
             "lacking" => read.sees_all = false,
             _ => {}
         }

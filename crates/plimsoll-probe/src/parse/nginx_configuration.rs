@@ -3,9 +3,9 @@
 //! Files are only parsed; what they include is asked of whoever reads files.
 
 /// Files read at most, includes counted.
-const FILES_MAX: usize = 256;
+pub(super) const FILES_MAX: usize = 256;
 /// How deep files include files.
-const DEPTH_MAX: usize = 8;
+pub(super) const DEPTH_MAX: usize = 8;
 
 /// A value and where it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Configuration {
 
 /// What a file is made of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+pub(super) enum Token {
     Word(String),
     Open,
     Close,
@@ -200,7 +200,7 @@ impl Reader<'_> {
 }
 
 /// The words of a file with their lines: quotes taken off, comments left out.
-fn tokens(text: &str) -> Vec<(Token, u32)> {
+pub(super) fn tokens(text: &str) -> Vec<(Token, u32)> {
     let mut tokens = Vec::new();
     let mut word: Option<String> = None;
     let mut line = 1_u32;

@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn steps_and_cost_are_read() {
-        let right = "Aggregate ← Seq Scan on orders with filter (customer is ?)";
+        let right = "Aggregate ← Seq Scan on orders with filter (customer = ?)";
         assert_eq!(plan(PLAN), Some((right.to_owned(), 5608.02)));
         assert_eq!(plan("ERROR"), None);
         assert_eq!(parameters("SELECT $1 + $12, $x, '$3'"), 12);

@@ -81,6 +81,8 @@ pub struct Statistics {
     pub tables: Vec<Table>,
     /// Totals over all databases, by name.
     pub totals: BTreeMap<String, u64>,
+    /// Bytes of the databases that may be entered.
+    pub size: Option<u64>,
     /// Settings.
     pub settings: Vec<Setting>,
 }
@@ -103,6 +105,7 @@ pub fn statistics(text: &str) -> Option<Statistics> {
                 count: number(4),
             }),
             "idle" => read.idle_s = value(1).parse().unwrap_or(0.0),
+            "size" => read.size = value(1).parse().ok(),
             "locks" => read.locks_waited = number(1),
             "running" => read.running.push(Running {
                 text: owned(1),

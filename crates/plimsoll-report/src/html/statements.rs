@@ -35,6 +35,15 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                     tbody { @for seen in &uses { (row(seen)) } }
                 }
             }
+            @let advice = statements::advice(&uses);
+            @if !advice.is_empty() {
+                h3 { "What else could be done about them" }
+                ul {
+                    @for one in &advice {
+                        li { (printable(&one.reason)) ": " (printable(&one.remedy)) "." }
+                    }
+                }
+            }
         }
     }
 }

@@ -151,7 +151,7 @@ fn statements_that_cost_most_are_told_with_the_index_they_lack() {
     let of = |metric: &str, plan: Option<&str>| {
         let labels = [
             ("at", "db:5432"),
-            ("statement", "SELECT n FROM items WHERE id is ?"),
+            ("statement", "SELECT n FROM items WHERE id = ?"),
         ];
         let plan = plan.map(|plan| ("plan", plan));
         let labels: Vec<_> = labels.into_iter().chain(plan).collect();
@@ -173,7 +173,7 @@ fn statements_that_cost_most_are_told_with_the_index_they_lack() {
     let page = render(&run);
     for says in [
         "The statements that cost most",
-        "SELECT n FROM items WHERE id is ?",
+        "SELECT n FROM items WHERE id = ?",
         "repeated 12 times in each request",
         "plan: Seq Scan on items",
         "CREATE INDEX CONCURRENTLY ON items (id)",

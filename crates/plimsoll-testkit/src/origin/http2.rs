@@ -26,8 +26,8 @@
 use std::future::poll_fn;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -60,7 +60,13 @@ struct Counts {
     under_way: AtomicU64,
     under_way_max: AtomicU64,
     reset: AtomicU64,
+    /// Told of each request that ends.
+    ending: Mutex<()>,
+    ended: Condvar,
 }
+
+/// How long requests may take to end when their client is gone.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server; stops when dropped.
 pub struct Handle {
@@ -139,9 +145,18 @@ impl Handle {
         self.counts.under_way_max.load(Ordering::Acquire)
     }
 
-    /// Requests that the client reset before their answer.
+    /// Requests that the client reset before their answer; those it has sent last are waited for.
+    ///
+    /// # Panics
+    /// When one of the requests does not end.
     pub fn reset(&self) -> u64 {
-        self.counts.reset.load(Ordering::Acquire)
+        let counts = &self.counts;
+        let ending = counts.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_busy = |(): &mut ()| counts.under_way.load(Ordering::Acquire) > 0;
+        let waited = counts.ended.wait_timeout_while(ending, PATIENCE, is_busy);
+        let (_ending, waited) = waited.unwrap_or_else(PoisonError::into_inner);
+        assert!(!waited.timed_out(), "a request does not end");
+        counts.reset.load(Ordering::Acquire)
     }
 }
 
@@ -211,7 +226,9 @@ async fn serve<T: AsyncRead + AsyncWrite + Unpin>(socket: T, setup: Setup, count
         tokio::task::spawn_local(async move {
             // A client that is gone cannot be answered.
             let _ = answer(request, &mut respond, number, &counts).await;
+            let _ending = counts.ending.lock().unwrap_or_else(PoisonError::into_inner);
             counts.under_way.fetch_sub(1, Ordering::AcqRel);
+            counts.ended.notify_all();
         });
     }
 }

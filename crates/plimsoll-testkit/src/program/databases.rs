@@ -38,7 +38,7 @@ pub(super) fn become_account(account: &str, folder: &Path) -> Vec<String> {
 }
 
 /// Carries out a command to its end.
-pub(super) fn carry_out(words: &[&str]) -> String {
+pub(crate) fn carry_out(words: &[&str]) -> String {
     let done = Command::new(words[0])
         .args(&words[1..])
         .current_dir("/")

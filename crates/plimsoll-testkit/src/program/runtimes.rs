@@ -163,6 +163,23 @@ impl PhpFpm {
     /// Starts it with so many processes. With `tells_apart`, its page has a listener of its own.
     #[must_use]
     pub fn start(children: u32, tells_apart: bool, script: &str) -> Self {
+        Self::start_with(children, tells_apart, script, "")
+    }
+
+    /// The same with a log of requests that take longer than a second, the least that it knows.
+    #[must_use]
+    pub fn start_logging(children: u32, script: &str) -> Self {
+        let log = "request_slowlog_timeout = 1s\nslowlog = $prefix/slow.log\n";
+        Self::start_with(children, true, script, log)
+    }
+
+    /// Its log of slow requests.
+    #[must_use]
+    pub fn slow_log(&self) -> PathBuf {
+        self.program.path().join("slow.log")
+    }
+
+    fn start_with(children: u32, tells_apart: bool, script: &str, more: &str) -> Self {
         let (folder, address, apart) = (folder(), port::unused(), port::unused());
         write(&folder.path().join("index.php"), &format!("<?php {script}"));
         let is_root = rustix::process::geteuid().is_root();
@@ -178,7 +195,8 @@ impl PhpFpm {
         };
         let text = format!(
             "[global]\ndaemonize = no\nerror_log = /dev/stderr\n[www]\nlisten = {address}\n{user}pm = static\n\
-             pm.max_children = {children}\npm.status_path = /status\n{listener}"
+             pm.max_children = {children}\npm.status_path = /status\n{listener}{more}",
+            more = more.replace("$prefix", &folder.path().display().to_string())
         );
         let configuration = folder.path().join("php-fpm.conf");
         write(&configuration, &text);
@@ -232,7 +250,7 @@ impl Script {
         write(&path, text);
         let (path, port) = (path.display().to_string(), address.port().to_string());
         let words: Vec<&str> = interpreter
-            .split(' ')
+            .split_whitespace()
             .chain([path.as_str(), &port])
             .collect();
         Self {

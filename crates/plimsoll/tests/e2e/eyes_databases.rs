@@ -43,7 +43,7 @@ fn postgres_lacks_an_index() {
         "sentence",
         &[
             "300000 each time",
-            "SELECT count(*) FROM orders WHERE customer is ?",
+            "SELECT count(*) FROM orders WHERE customer = ?",
         ],
     );
     says(

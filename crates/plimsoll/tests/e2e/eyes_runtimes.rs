@@ -2,10 +2,11 @@
 
 use plimsoll_testkit::program::Nginx;
 use plimsoll_testkit::program::databases::Postgres;
-use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, Script, TOKEN};
+use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, TOKEN};
 use plimsoll_testkit::program::servers::{Gunicorn, Pgbouncer};
 
 use crate::eyes::{best, found, says};
+use crate::eyes_pools::node;
 use crate::support::{Place, alone};
 
 #[test]
@@ -109,17 +110,7 @@ fn pgbouncer_has_a_pool_of_two() {
 fn nodes_event_loop_is_blocked() {
     let _alone = alone();
     let place = Place::new();
-    let module = place.run(&["watch", "--node-module"]);
-    assert_eq!(module.code, 0, "{module:?}");
-    let path = place.path().join("plimsoll-node.cjs");
-    std::fs::write(&path, module.stdout).unwrap();
-    let socket = place.path().join("node.sock").display().to_string();
-    let words = format!(
-        "env PLIMSOLL_NODE_SOCKET={socket} node --require {}",
-        path.display()
-    );
-    let node = Script::start(&words, APPLICATION);
-    let watch = format!("node: unix:{socket}\n");
+    let (node, watch) = node(&place, "", APPLICATION);
     let url = format!("http://{}/", node.address);
     let Some(found) = found(&place, &url, &watch, ["5/s:3s", "150/s:6s"], &[]) else {
         return;

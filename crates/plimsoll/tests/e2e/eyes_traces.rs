@@ -47,10 +47,7 @@ fn spans_tell_what_requests_spend_their_time_on() {
     assert!(near(number(orders, "queries"), 12.0), "{orders:#}");
     assert!(near(number(orders, "query_forms"), 3.0), "{orders:#}");
     let repeated = &orders["repeated"][0];
-    assert_eq!(
-        repeated["statement"],
-        "SELECT name FROM items WHERE id is ?"
-    );
+    assert_eq!(repeated["statement"], "SELECT name FROM items WHERE id = ?");
     assert!(near(number(repeated, "calls"), 10.0), "{orders:#}");
     let name = format!("postgresql {}", database.address);
     let statements = component(orders, "database", &name);

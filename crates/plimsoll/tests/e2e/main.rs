@@ -12,6 +12,8 @@ mod edge_memory;
 mod edge_service;
 mod eyes;
 mod eyes_databases;
+mod eyes_logs;
+mod eyes_pools;
 mod eyes_runtimes;
 mod eyes_traces;
 mod http2;

@@ -185,9 +185,9 @@ fn parts_are_watched_where_they_tell_of_themselves() {
             "without a login",
         ),
         (
-            "{ prometheus: { url: 'http://a/m' } }",
-            (5, 22),
-            "which series are taken is not said",
+            "{ prometheus: { url: 'http://a/m', series: [] } }",
+            (5, 51),
+            "0 series are named",
         ),
         (
             "{ prometheus: { url: 'https://a/m', series: x } }",

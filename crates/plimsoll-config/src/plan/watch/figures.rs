@@ -4,7 +4,8 @@ use plimsoll_model::part::{Part, PartKind, PartPlace, Selector};
 
 use super::super::desk::Desk;
 use super::super::tree::Node;
-use super::part::{place, valid};
+use super::part::place;
+use super::valid::valid;
 
 /// What it may say.
 const WORDS: [&str; 3] = ["series", "url", "at"];
@@ -43,14 +44,25 @@ pub(super) fn page(desk: &Desk<'_>, node: &Node) -> Option<Part> {
         );
         return None;
     };
-    let Some(chosen) = node.get("series") else {
-        desk.fault(
-            node,
-            "which series are taken is not said",
-            format!("series: {SERIES}"),
-        );
-        return None;
+    let series = match node.get("series") {
+        Some(chosen) => chosen_series(desk, chosen)?,
+        None => Vec::new(),
     };
+    let path = if path == "/" { PATH.to_owned() } else { path };
+    Some(Part {
+        kind: PartKind::Prometheus,
+        place: PartPlace::Figures {
+            host,
+            port,
+            path,
+            series,
+        },
+        login: None,
+    })
+}
+
+/// Selectors; without any, only what is known by its name is taken.
+fn chosen_series(desk: &Desk<'_>, chosen: &Node) -> Option<Vec<Selector>> {
     let items = desk.one_or_more(chosen);
     if items.is_empty() || items.len() > SERIES_MAX {
         desk.fault(
@@ -68,15 +80,5 @@ pub(super) fn page(desk: &Desk<'_>, node: &Node) -> Option<Part> {
             None => desk.fault(item, format!("`{text}` names no series"), SERIES),
         }
     }
-    let path = if path == "/" { PATH.to_owned() } else { path };
-    Some(Part {
-        kind: PartKind::Prometheus,
-        place: PartPlace::Figures {
-            host,
-            port,
-            path,
-            series,
-        },
-        login: None,
-    })
+    Some(series)
 }

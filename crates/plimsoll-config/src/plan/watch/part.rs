@@ -5,9 +5,10 @@ use plimsoll_model::part::{Login, Part, PartKind, PartPlace};
 use super::super::desk::Desk;
 use super::super::tree::{Kind, Node};
 use super::figures;
+use super::valid::valid;
 
 /// Words of the parts that can be looked at.
-pub(super) const PARTS: [(&str, PartKind); 25] = [
+pub(super) const PARTS: [(&str, PartKind); 28] = [
     ("apache", PartKind::Apache),
     ("go", PartKind::Go),
     ("gunicorn", PartKind::Gunicorn),
@@ -19,95 +20,28 @@ pub(super) const PARTS: [(&str, PartKind); 25] = [
     ("mongodb", PartKind::Mongo),
     ("mysql", PartKind::Mysql),
     ("nginx", PartKind::Nginx),
+    ("nginx-access-log", PartKind::NginxAccessLog),
     ("nginx-log", PartKind::NginxLog),
     ("node", PartKind::Node),
     ("openmetrics", PartKind::Prometheus),
     ("otlp", PartKind::Otlp),
     ("pgbouncer", PartKind::Pgbouncer),
     ("php-fpm", PartKind::PhpFpm),
+    ("php-fpm-slowlog", PartKind::PhpFpmSlowlog),
     ("postgres", PartKind::Postgres),
     ("postgresql", PartKind::Postgres),
     ("prometheus", PartKind::Prometheus),
     ("puma", PartKind::Puma),
+    ("python", PartKind::Python),
     ("redis", PartKind::Redis),
     ("uwsgi", PartKind::Uwsgi),
     ("valkey", PartKind::Redis),
     ("varnish", PartKind::Varnish),
 ];
+/// How stacks of a process in Python are looked at when only its number is said.
+const LOOK: &str = "py-spy dump --json --subprocesses --pid";
 /// What a part that needs a login may say.
 const WORDS: [&str; 4] = ["at", "database", "password", "user"];
-
-/// What would be right for a kind of part.
-pub(super) fn valid(kind: PartKind) -> &'static str {
-    match kind {
-        PartKind::Nginx => {
-            "the address of its stub_status page, such as http://127.0.0.1:8080/nginx_status"
-        }
-        PartKind::Haproxy => {
-            "its stats socket, such as unix:/run/haproxy/admin.sock or 127.0.0.1:9999, or the CSV of its stats page, \
-             such as http://127.0.0.1:8404/stats;csv"
-        }
-        PartKind::Redis => {
-            "its address or socket, such as 127.0.0.1:6379 or unix:/run/redis/redis-server.sock; with a login \
-             { at: …, user: …, password: … }"
-        }
-        PartKind::Postgres => {
-            "its address or socket, such as postgres://eye:password@127.0.0.1:5432/shop or \
-             unix:/run/postgresql/.s.PGSQL.5432; or { at: …, user: …, password: …, database: … }"
-        }
-        PartKind::PhpFpm => {
-            "where a pool listens, and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status"
-        }
-        PartKind::NginxLog => "its file, such as /var/log/nginx/error.log",
-        PartKind::HaproxyLog => "its file, such as /var/log/haproxy.log",
-        PartKind::Node => {
-            "the socket of the module that `plimsoll watch --node-module` prints, such as unix:/tmp/plimsoll-node-4711.sock"
-        }
-        PartKind::Puma => {
-            "its control server, such as 127.0.0.1:9293 or unix:/run/puma.sock; with a token { at: …, password: … }"
-        }
-        PartKind::Mysql => {
-            "its address or socket, such as mysql://eye:password@127.0.0.1:3306 or unix:/run/mysqld/mysqld.sock; or \
-             { at: …, user: …, password: … }"
-        }
-        PartKind::Memcached => {
-            "its address or socket, such as 127.0.0.1:11211 or unix:/run/memcached.sock"
-        }
-        PartKind::Apache => {
-            "the address of its status page, such as http://127.0.0.1/server-status"
-        }
-        PartKind::Pgbouncer => {
-            "its address or socket with a login of its `stats_users`, such as pgbouncer://eye:password@127.0.0.1:6432; or \
-             { at: …, user: …, password: … }"
-        }
-        PartKind::Gunicorn => {
-            "where it listens on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock"
-        }
-        PartKind::Mongo => {
-            "its address, such as mongodb://eye:password@127.0.0.1:27017; or { at: …, user: …, password: … }"
-        }
-        PartKind::Jvm => {
-            "the file of its counters, such as /tmp/hsperfdata_shop/4711 (`ls /tmp/hsperfdata_*/`), or the address of Jolokia's \
-             agent, such as http://127.0.0.1:8778/jolokia"
-        }
-        PartKind::Uwsgi => {
-            "its stats server, such as 127.0.0.1:1717, unix:/run/uwsgi/stats.sock or, with `stats-http`, http://127.0.0.1:1717/"
-        }
-        PartKind::Go => {
-            "a page of the program, such as http://127.0.0.1:8080/debug/vars (expvar) or http://127.0.0.1:8080/metrics"
-        }
-        PartKind::Varnish => {
-            "a command that prints its counters, without a shell, such as `varnishstat -j -t 0` or `varnishstat -j -t 0 -n NAME`"
-        }
-        PartKind::Otlp => {
-            "an address of this machine at which spans are received, such as 127.0.0.1:4318"
-        }
-        PartKind::Prometheus => {
-            "a page and which of its series are taken, such as { url: http://127.0.0.1:9100/metrics, series: [node_load1, \
-             'http_requests_total{code=\"500\"}', 'go_gc_*'] }"
-        }
-    }
-}
 
 /// Reads a part: where it is, or a map with a login.
 pub(super) fn part(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
@@ -190,16 +124,13 @@ fn at_place(desk: &Desk<'_>, node: &Node, kind: PartKind) -> Option<Part> {
 
 /// Where a part is, as people write it, and the login that stands in it.
 pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Login>)> {
-    if matches!(kind, PartKind::NginxLog | PartKind::HaproxyLog) {
+    let is_path = kind != PartKind::Jvm || text.starts_with('/');
+    if has_file(kind) && is_path {
         let is_file = text.starts_with('/') && !text.ends_with('/');
         return is_file.then(|| (PartPlace::File(text.into()), None));
     }
-    if kind == PartKind::Varnish {
-        let is_right = !text.trim().is_empty() && !text.chars().any(char::is_control);
-        return is_right.then(|| (PartPlace::Command(text.trim().to_owned()), None));
-    }
-    if kind == PartKind::Jvm && text.starts_with('/') {
-        return (!text.ends_with('/')).then(|| (PartPlace::File(text.into()), None));
+    if matches!(kind, PartKind::Varnish | PartKind::Python) {
+        return command(kind, text.trim()).map(|place| (place, None));
     }
     let socket = text
         .strip_prefix("unix:")
@@ -255,6 +186,27 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
     Some((PartPlace::Tcp { host, port }, login))
 }
 
+/// Whether a part is read from a file that it writes.
+fn has_file(kind: PartKind) -> bool {
+    let kinds = [
+        PartKind::NginxLog,
+        PartKind::NginxAccessLog,
+        PartKind::HaproxyLog,
+        PartKind::PhpFpmSlowlog,
+        PartKind::Jvm,
+    ];
+    kinds.contains(&kind)
+}
+
+fn command(kind: PartKind, text: &str) -> Option<PartPlace> {
+    let is_right = !text.is_empty() && !text.chars().any(char::is_control);
+    let command = match text.parse::<u32>() {
+        Ok(pid) if kind == PartKind::Python => format!("{LOOK} {pid}"),
+        _ => text.to_owned(),
+    };
+    is_right.then_some(PartPlace::Command(command))
+}
+
 /// A page over HTTP, of a part that has one.
 fn page(kind: PartKind, rest: &str) -> Option<PartPlace> {
     let split = rest.find('/').unwrap_or(rest.len());
@@ -298,7 +250,10 @@ fn default_port(kind: PartKind) -> Option<u16> {
         | PartKind::Go
         | PartKind::Varnish
         | PartKind::NginxLog
+        | PartKind::NginxAccessLog
         | PartKind::HaproxyLog
+        | PartKind::PhpFpmSlowlog
+        | PartKind::Python
         | PartKind::Otlp => None,
     }
 }
@@ -449,7 +404,7 @@ mod tests {
 
     #[test]
     fn files_commands_and_pages_of_engines() {
-        use PartKind::{Go, Jvm, Mongo, Uwsgi, Varnish};
+        use PartKind::{Go, Jvm, Mongo, Python, Uwsgi, Varnish};
         for (kind, text, right) in [
             (Jvm, "/tmp/hsperfdata_a/7", "/tmp/hsperfdata_a/7"),
             (Jvm, "http://[::1]:1/jolokia", "http://[::1]:1/jolokia"),
@@ -458,6 +413,8 @@ mod tests {
             (Mongo, "mongodb://eye:p@db/admin", "db:27017"),
             (Uwsgi, "http://a:1/", "http://a:1/"),
             (Go, "http://a:1/debug/vars", "http://a:1/debug/vars"),
+            (Python, "7", "py-spy dump --json --subprocesses --pid 7"),
+            (Python, "/a/py-spy dump -p 7", "/a/py-spy dump -p 7"),
             (Varnish, " varnishstat -j -t 0 ", "varnishstat -j -t 0"),
         ] {
             assert_eq!(shown(kind, text).as_deref(), Some(right), "{text}");

@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn a_digest_and_what_a_session_says_are_one_form() {
-        let digest = "SELECT COUNT (*) FROM orders WHERE customer is ? AND state IN (...)";
+        let digest = "SELECT COUNT (*) FROM orders WHERE customer = ? AND state IN (...)";
         let said = shape("select count(*) from orders where customer = 7 and state in (1, 2)");
         assert!(is_alike(&said, digest), "{said}");
         assert!(!is_alike("SELECT a", "SELECT b"));

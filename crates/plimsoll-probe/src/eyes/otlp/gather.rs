@@ -7,6 +7,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
+use super::clocks::Clocks;
 use super::meaning::{self, Role};
 use super::request::{self, Piece};
 use super::totals::Totals;
@@ -77,6 +78,7 @@ pub(super) struct Gather {
     due: VecDeque<Due>,
     names: Names,
     pub(super) totals: Totals,
+    pub(super) clocks: Clocks,
     fate: Fate,
 }
 

@@ -412,6 +412,7 @@ fn take(body: &[u8], packing: Packing, shared: &Shared) -> Answer {
     };
     match spans {
         Ok(spans) => {
+            gather.clocks.take(&spans, clock::wall_ns());
             let refused = gather.add(&spans, clock::now_ns());
             Answer::taken(packing, refused)
         }

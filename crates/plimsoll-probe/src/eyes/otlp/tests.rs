@@ -114,7 +114,7 @@ fn what_a_request_did_is_told() {
     let rates = [("kind", "http"), ("component", "rates")];
     let itself = [("kind", "itself")];
     let refused = [&rates[..], &[("status", "429")]].concat();
-    let form = [("statement", "SELECT n FROM t WHERE id is ?")];
+    let form = [("statement", "SELECT n FROM t WHERE id = ?")];
     near(&of(metric::TRACE_TIME, &[]), 1.0);
     near(&of(metric::TRACE_QUERIES, &[]), 2.0);
     near(&of(metric::TRACE_QUERY_FORMS, &[]), 1.0);

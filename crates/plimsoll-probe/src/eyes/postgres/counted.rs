@@ -324,8 +324,6 @@ impl Counted {
             figures.level(metric::STATEMENT_PLAN, &of, Some(*cost));
         }
         for (form, (index, cost)) in &self.with_index {
-            // Commas separate labels.
-            let index = index.replace(", ", "; ");
             let of = [("statement", form.as_str()), ("index", index.as_str())];
             figures.level(metric::STATEMENT_WITH_INDEX, &of, Some(*cost));
         }

@@ -10,7 +10,10 @@ const USERS: u32 = 5;
 
 /// Carries out steps of a protocol: every user asks, if it can, and hears all that is published.
 fn speak(protocol: &str, steps: &str) -> Value {
-    let server = Server::of_preset(protocol, USERS);
+    let server = match protocol {
+        "centrifugo" => Server::of_centrifuge(USERS),
+        _ => Server::of_preset(protocol, USERS),
+    };
     let plan = format!("load: {{ users: {USERS}, hold: 25s }}\niterations: 1\nsteps:\n{steps}");
     let json = carry_out(&server, &plan).json();
     let websocket = &json["websocket"];
@@ -91,4 +94,30 @@ fn stomp_is_spoken() {
   - close: normal
 "#;
     speak("stomp", steps);
+}
+
+/// Commands are numbered, pings are empty, and broadcasts come as pushes.
+#[test]
+fn centrifugo_is_spoken() {
+    let steps = r#"
+  - ws: /connection/websocket
+    preset: centrifugo
+  - send: '{"id":2,"rpc":{"method":"odds","data":{}}}'
+    await: { json: { $.id: "2", $.rpc.data.asked: odds } }
+    label: ask
+  - subscribe:
+      channel: odds
+      seq: $.push.pub.data.seq
+      stamp: $.push.pub.data.at
+      send: '{"id":3,"subscribe":{"channel":"odds"}}'
+      await: { json: { $.id: "3" } }
+    label: join
+  - hold: 6s
+  - close: normal
+"#;
+    let json = speak("centrifugo", steps);
+    for label in ["ask", "join"] {
+        assert_eq!(count(step(&json, label), "samples"), 5, "{json:#}");
+        assert_eq!(count(step(&json, label), "outcomes.ok"), 5, "{json:#}");
+    }
 }

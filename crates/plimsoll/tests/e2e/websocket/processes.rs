@@ -79,6 +79,66 @@ fn further_processes_carry_what_one_may_not() {
     assert_eq!(place.run_files().len(), 1);
 }
 
+const ROOMS: &str = r#"
+load: { users: 150, connect: 300/s, hold: 30s }
+iterations: 1
+data: { game: { rows: [game-1, game-2, game-3] } }
+steps:
+  - ws: /desk
+  - subscribe:
+      channel: "{{ game.value }}"
+      seq: $.data.seq
+      where: { json: { $.room: "{{ game.value }}" } }
+      send: { json: { join: "{{ game.value }}" } }
+      await: { json: { $.joined: "{{ game.value }}" } }
+  - hold: 6s
+  - close: normal
+"#;
+
+/// 150 users of whom a process may hold 100: two carry them with the plan's data, and a room that users of both are in is
+/// one channel.
+#[test]
+fn users_of_a_plan_are_carried_by_further_processes() {
+    let publish = json!({
+        "after_ms": 2000, "every_ms": 50, "count": 20, "lost": [[0, 5], [101, 6], [149, 7]],
+    });
+    let server = Server::start(150, &json!({ "publish": publish }));
+    let place = Place::new();
+    let target = server.url("").replace("ws://", "http://");
+    let plan = format!("target: {target}\n{ROOMS}");
+    std::fs::write(place.path().join("plan.yaml"), plan).unwrap();
+    let turn = alone();
+    let output = limited(&place, 356, &["run", "plan.yaml", "--json"])
+        .output()
+        .expect("prlimit is installed: apt-get install util-linux");
+    drop(turn);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let said = Said {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr,
+    };
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    for word in ["2 processes carry the load", "`ulimit -n 406`"] {
+        assert!(said.stderr.contains(word), "no `{word}` in {said:?}");
+    }
+    let json = said.json();
+    let websocket = &json["websocket"];
+    assert_eq!(count(websocket, "connected"), 150, "{websocket:#}");
+    assert_eq!(count(websocket, "expected"), 150 * 20, "{websocket:#}");
+    assert_eq!(count(websocket, "received"), 150 * 20 - 3, "{websocket:#}");
+    assert_eq!(count(websocket, "gaps"), 3, "{websocket:#}");
+    let channels = websocket["channels"].as_array().unwrap();
+    let heard = channels.iter().filter(|one| count(one, "broadcasts") > 0);
+    let mut heard: Vec<(&str, u64)> = heard
+        .map(|one| (one["channel"].as_str().unwrap(), count(one, "expected")))
+        .collect();
+    heard.sort_unstable();
+    let each = 50 * 20;
+    let right = ["game-1", "game-2", "game-3"].map(|name| (name, each));
+    assert_eq!(heard, right, "{websocket:#}");
+}
+
 /// One that is killed leaves a run that says so, and no process behind.
 #[test]
 fn a_process_that_is_killed_voids_the_run() {

@@ -77,12 +77,20 @@ impl Server {
         Self::listening(&mut command)
     }
 
+    /// One by the library of which Centrifugo is made, which publishes once so many have subscribed.
+    pub(super) fn of_centrifuge(clients: u32) -> Self {
+        let program = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("tools/centrifuge");
+        Self::listening(Command::new(program).arg(clients.to_string()))
+    }
+
     fn listening(command: &mut Command) -> Self {
         let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("node is installed: apt-get install nodejs");
+            .expect(
+                "node is installed, apt-get install nodejs; other servers by `cargo xtask test`",
+            );
         let mut line = String::new();
         let stdout = process.stdout.take().unwrap();
         BufReader::new(stdout).read_line(&mut line).unwrap();

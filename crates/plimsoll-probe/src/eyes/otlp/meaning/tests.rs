@@ -147,7 +147,7 @@ fn statements_frames_and_refusals_are_told() {
         let own = [("db.system", "mysql"), ("db.statement", text)];
         of(&span(SpanKind::Client, 7, "x", &own))
     };
-    let right = "SELECT a FROM t WHERE id is ?";
+    let right = "SELECT a FROM t WHERE id = ?";
     let meaning = statement("SELECT a FROM t WHERE id = 4711");
     assert_eq!(meaning.statement.as_deref(), Some(right));
     assert_eq!(statement("begin").frame, Some(Frame::Begin));

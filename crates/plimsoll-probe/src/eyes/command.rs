@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
-use super::super::link::{Blind, shortly};
+use super::link::{Blind, shortly};
 
 /// Longest text that is taken, bytes.
 const SAID_LEN_MAX: u64 = 4 << 20;

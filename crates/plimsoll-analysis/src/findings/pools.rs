@@ -1,0 +1,212 @@
+//! Rules about pools that a program holds: connections to databases and services, threads of Node's libuv and of .NET.
+
+use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP};
+use plimsoll_model::reading::label;
+
+use super::measure::{SUSTAINED, subject_of, sustained};
+use super::proxy::place;
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Row, View, bounded};
+
+/// How long a task may wait for a thread of libuv's pool, s; and the share of the time from which the event loop is what is
+/// waited for.
+const TASK_WAIT_S: f64 = 0.010;
+const LOOP_BUSY: f64 = 0.95;
+/// Threads by which .NET's pool grows within a stretch where it is starved: it adds one or two a second.
+const CLIMB_MIN: f64 = 2.0;
+
+fn of(metric: &str, subject: &str) -> String {
+    metric::series(metric, &[("at", place(subject))])
+}
+
+/// The same series of another metric.
+fn beside(metric: &str, subject: &str) -> String {
+    format!("{metric}{subject}")
+}
+
+/// Whether every place is used, as far as that is told.
+fn is_full(row: Row<'_>, subject: &str) -> bool {
+    let told = |metric| row.get(&beside(metric, subject));
+    match (told(metric::POOL_USED), told(metric::POOL_LIMIT)) {
+        (Some(used), Some(limit)) => used >= limit,
+        _ => true,
+    }
+}
+
+/// Pools to one kind of thing whose places are all used while requests wait for one.
+fn waited_for(view: &View<'_>, to: &str) -> Vec<Sign> {
+    let waiting = view.series_of(metric::POOL_WAITING);
+    let waits = view.series_of(metric::POOL_WAITS);
+    let pools = waiting.chain(waits);
+    let own = pools.filter(|series| label(series, "to") == Some(to));
+    let signs = own.filter_map(|series| {
+        let subject = subject_of(series);
+        let share =
+            view.share_of_seconds(|row| Some(row.get(series)? > 0.0 && is_full(row, subject)));
+        sustained(subject, share)
+    });
+    signs.collect()
+}
+
+/// J6: all connections of a pool to a database are used, and requests wait for one.
+pub(super) fn to_database(view: &View<'_>) -> Vec<Sign> {
+    waited_for(view, TO_DATABASE)
+}
+
+/// J8: all connections of an HTTP client's pool are used, and requests wait for one.
+pub(super) fn to_http(view: &View<'_>) -> Vec<Sign> {
+    waited_for(view, TO_HTTP)
+}
+
+/// What both say, with what to do.
+fn words(case: &Case<'_>, what: &str, advice: &str) -> Words {
+    let view = case.failing();
+    let [used, limit, waiting, waits] = [
+        metric::POOL_USED,
+        metric::POOL_LIMIT,
+        metric::POOL_WAITING,
+        metric::POOL_WAITS,
+    ]
+    .map(|metric| case.series(metric));
+    let name = label(case.subject, "pool").filter(|name| !name.is_empty());
+    let pool = name.map_or(what.to_owned(), |name| format!("{what} {name}"));
+    let most = view.max(&limit);
+    let mut sentence = match most {
+        Some(most) if most < 1.5 => format!("the only connection of {pool} was used"),
+        Some(most) => format!("all {most:.0} connections of {pool} were used"),
+        None => format!("all connections of {pool} were used"),
+    };
+    match (view.max(&waiting), view.mean(&waits)) {
+        (Some(waiting), _) => say(
+            &mut sentence,
+            format_args!(" while up to {waiting:.0} requests waited for one"),
+        ),
+        (None, Some(waits)) => say(
+            &mut sentence,
+            format_args!(", so that {waits:.0} requests a second had to wait for one"),
+        ),
+        (None, None) => {}
+    }
+    let now = most.map_or(String::new(), |most| format!(" (now {most:.0})"));
+    Words::new(format!("{pool} ({})", place(case.subject)), sentence)
+        .with(bounded(case.line(&used, "connections that are used"), most))
+        .with(bounded(
+            case.line(&waiting, "requests that wait for a connection"),
+            Some(0.0),
+        ))
+        .with(bounded(
+            case.line(
+                &waits,
+                "requests that had to wait for a connection, per second",
+            ),
+            Some(0.0),
+        ))
+        .advising(advice.replace("{now}", &now))
+}
+
+pub(super) fn to_database_words(case: &Case<'_>) -> Words {
+    words(
+        case,
+        "the pool of connections to the database",
+        "first see what holds its connections: slow statements, or work done between taking one and giving it back; then raise \
+         its size{now} (`maximumPoolSize` of HikariCP, `maxActive` of Tomcat, `SetMaxOpenConns` of Go, `max` of node-postgres), \
+         so that the pools of all processes together stay below the database's `max_connections`",
+    )
+}
+
+pub(super) fn to_http_words(case: &Case<'_>) -> Words {
+    words(
+        case,
+        "the HTTP client's pool of connections",
+        "raise its size{now} (`maxSockets` of Node's http.Agent, `setMaxConnPerRoute` and `setMaxConnTotal` of Apache's client, \
+         `maxConnections` of Reactor Netty), keep connections alive, or use HTTP/2; if the service behind it is slow, that is \
+         what to mend",
+    )
+}
+
+/// J2: tasks wait for a thread of libuv's pool while the event loop has time.
+pub(super) fn libuv(view: &View<'_>) -> Vec<Sign> {
+    let processes = view.series_of(metric::NODE_POOL_WAIT);
+    let signs = processes.filter_map(|wait| {
+        let subject = subject_of(wait);
+        let active = of(metric::NODE_ACTIVE, subject);
+        let share = view.share_of_seconds(|row| {
+            let has_time = row.get(&active).is_none_or(|active| active <= LOOP_BUSY);
+            Some(has_time && row.get(wait)? > TASK_WAIT_S)
+        })?;
+        Some(Sign {
+            subject: subject.to_owned(),
+            // Against low load, the time tells more than how often.
+            magnitude: view.mean(wait)?,
+            present: share >= SUSTAINED,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn libuv_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [wait, threads, active] = [
+        metric::NODE_POOL_WAIT,
+        metric::NODE_POOL_THREADS,
+        metric::NODE_ACTIVE,
+    ]
+    .map(|metric| of(metric, case.subject));
+    let now = view.max(&threads).unwrap_or(4.0);
+    let used = if now < 1.5 {
+        "the only thread of libuv's pool in Node was used".to_owned()
+    } else {
+        format!("all {now:.0} threads of libuv's pool in Node were used")
+    };
+    Words::new(
+        format!("libuv's pool of threads in Node ({at})"),
+        format!(
+            "{used}: files, DNS, crypto and compression waited up to {:.0} ms for one, while \
+             the event loop was busy only {:.0} % of the time",
+            view.max(&wait).unwrap_or(0.0) * 1e3,
+            (view.mean(&active).unwrap_or(0.0) * 100.0).min(100.0)
+        ),
+    )
+    .with(bounded(case.line(&wait, "longest wait for a thread of the pool"), Some(TASK_WAIT_S)))
+    .with(bounded(case.line(&active, "time that the event loop was busy, per second"), Some(LOOP_BUSY)))
+    .advising(format!(
+        "start Node with a larger pool, `UV_THREADPOOL_SIZE=16 node …` (now {now:.0}), as far as CPUs reach where its tasks \
+         compute; ask DNS once (`dns.resolve` does not use the pool), and hash and compress no more than is needed"
+    ))
+}
+
+/// R6: tasks wait for .NET's pool, which adds threads all the time: those that it has are blocked.
+pub(super) fn dotnet(view: &View<'_>) -> Vec<Sign> {
+    let programs = view.series_of(metric::DOTNET_QUEUE);
+    let signs = programs.filter_map(|queue| {
+        let threads = view.points(&of(metric::DOTNET_THREADS, subject_of(queue)));
+        let climb = threads.last()?.1 - threads.first()?.1;
+        let waited = view.share_of_seconds(|row| Some(row.get(queue)? > 0.0))?;
+        Some(Sign {
+            subject: subject_of(queue).to_owned(),
+            magnitude: view.mean(queue)?,
+            present: waited >= SUSTAINED && climb >= CLIMB_MIN,
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn dotnet_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [queue, threads] =
+        [metric::DOTNET_QUEUE, metric::DOTNET_THREADS].map(|metric| of(metric, case.subject));
+    Words::new(
+        format!("threads of .NET's pool ({at})"),
+        format!(
+            "up to {:.0} tasks waited for a thread of .NET's pool, which grew from {:.0} to {:.0} threads and still had too few: \
+             those that it has are blocked",
+            view.max(&queue).unwrap_or(0.0),
+            view.min(&threads).unwrap_or(0.0),
+            view.max(&threads).unwrap_or(0.0)
+        ),
+    )
+    .with(bounded(case.line(&queue, "tasks that wait for a thread"), Some(0.0)))
+    .with(case.line(&threads, "threads of the pool"))
+}

@@ -1,0 +1,199 @@
+//! Rules about pools that a program holds, slow scripts and slow servers, over made-up series: names and figures as `HikariCP`,
+//! .NET and nginx tell them.
+
+use plimsoll_model::finding::{Certainty, Finding, Tier};
+use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP, series};
+
+use super::parts_tests::{AT, at, found_in, found_over};
+
+fn pool(metric: &str, to: &str, name: &str) -> String {
+    series(metric, &[("at", AT), ("to", to), ("pool", name)])
+}
+
+fn time(phase: &str) -> String {
+    series(metric::NGINX_TIME, &[("at", AT), ("phase", phase)])
+}
+
+/// All with room, on another machine.
+fn healthy() -> Vec<(String, f64)> {
+    vec![
+        (metric::TARGET_IS_LOCAL.to_owned(), 0.0),
+        (pool(metric::POOL_USED, TO_DATABASE, "HikariPool-1"), 10.0),
+        (pool(metric::POOL_LIMIT, TO_DATABASE, "HikariPool-1"), 10.0),
+        (pool(metric::POOL_WAITING, TO_DATABASE, "HikariPool-1"), 0.0),
+        (pool(metric::POOL_WAITS, TO_DATABASE, "shop"), 0.0),
+        (pool(metric::POOL_USED, TO_HTTP, "http.Agent"), 1.0),
+        (pool(metric::POOL_LIMIT, TO_HTTP, "http.Agent"), 2.0),
+        (pool(metric::POOL_WAITING, TO_HTTP, "http.Agent"), 0.0),
+        (at(metric::NODE_POOL_WAIT), 0.0004),
+        (at(metric::NODE_POOL_THREADS), 4.0),
+        (at(metric::NODE_ACTIVE), 0.2),
+        (at(metric::NODE_DELAY), 0.002),
+        (at(metric::DOTNET_QUEUE), 0.0),
+        (at(metric::DOTNET_THREADS), 12.0),
+        (at(metric::PHP_FPM_SLOW), 0.0),
+        (time("request"), 0.040),
+        (time("connect"), 0.001),
+        (time("header"), 0.030),
+    ]
+}
+
+#[track_caller]
+fn one(found: Vec<Finding>, rule: &str, says: [&str; 3]) -> Finding {
+    let ids: Vec<&str> = found.iter().map(|one| one.rule.as_str()).collect();
+    assert_eq!(ids, [rule], "{found:#?}");
+    let one = found.into_iter().next().unwrap();
+    for (text, says) in [&one.limit, &one.sentence, &one.remedy]
+        .into_iter()
+        .zip(says)
+    {
+        assert!(text.contains(says), "`{says}` is not in `{text}`");
+    }
+    assert!(!one.evidence.is_empty());
+    one
+}
+
+fn found(failing: &[(String, f64)]) -> Vec<Finding> {
+    found_in(&healthy(), failing)
+}
+
+#[test]
+fn pools_with_room_are_silent() {
+    assert_eq!(found(&[]), []);
+    let near = [
+        // Waited for while places are free: whoever waits has one in a moment.
+        (pool(metric::POOL_USED, TO_DATABASE, "HikariPool-1"), 8.0),
+        (pool(metric::POOL_WAITING, TO_DATABASE, "HikariPool-1"), 1.0),
+        // A queue before a pool that does not grow.
+        (at(metric::DOTNET_QUEUE), 3.0),
+        // The event loop is what tasks wait for, and has a rule of its own below its bound.
+        (at(metric::NODE_POOL_WAIT), 0.009),
+        // Three times as slow, and still quick.
+        (time("header"), 0.045),
+        (time("connect"), 0.008),
+    ];
+    assert_eq!(found(&near), []);
+}
+
+#[test]
+fn pools_of_connections() {
+    let waited = [(
+        pool(metric::POOL_WAITING, TO_DATABASE, "HikariPool-1"),
+        31.0,
+    )];
+    let told = one(
+        found(&waited),
+        "J6",
+        [
+            "the pool of connections to the database HikariPool-1",
+            "all 10 connections of the pool of connections to the database HikariPool-1 were used while up to 31 requests waited",
+            "raise its size (now 10)",
+        ],
+    );
+    assert_eq!(
+        (told.tier, told.certainty),
+        (Some(Tier::Runtime), Certainty::Suspected)
+    );
+    let counted = [(pool(metric::POOL_WAITS, TO_DATABASE, "shop"), 80.0)];
+    let says = [
+        "shop",
+        "80 requests a second had to wait for one",
+        "raise its size (",
+    ];
+    one(found(&counted), "J6", says);
+    let client = [
+        (pool(metric::POOL_USED, TO_HTTP, "http.Agent"), 2.0),
+        (pool(metric::POOL_WAITING, TO_HTTP, "http.Agent"), 7.0),
+    ];
+    one(
+        found(&client),
+        "J8",
+        [
+            "the HTTP client's pool of connections http.Agent",
+            "all 2 connections",
+            "`maxSockets`",
+        ],
+    );
+}
+
+/// A database that is slow keeps the pool's connections, and so does one that has no more.
+#[test]
+fn a_pool_that_waits_for_a_database_follows_from_it() {
+    let mut healthy = healthy();
+    healthy.push((at(metric::MEMCACHED_REFUSED), 0.0));
+    let failing = [
+        (
+            pool(metric::POOL_WAITING, TO_DATABASE, "HikariPool-1"),
+            31.0,
+        ),
+        (at(metric::MEMCACHED_REFUSED), 90.0),
+    ];
+    let found = found_in(&healthy, &failing);
+    let ids: Vec<_> = found
+        .iter()
+        .map(|one| (one.rule.as_str(), one.consequence_of.as_deref()))
+        .collect();
+    assert_eq!(ids, [("K6", None), ("J6", Some("K6"))], "{found:#?}");
+}
+
+#[test]
+fn threads_of_pools() {
+    one(
+        found(&[(at(metric::NODE_POOL_WAIT), 0.180)]),
+        "J2",
+        [
+            "libuv's pool of threads",
+            "all 4 threads of libuv's pool in Node were used: files, DNS, crypto and compression waited up to 180 ms",
+            "UV_THREADPOOL_SIZE=16 node …` (now 4)",
+        ],
+    );
+    let starved = found_over(&healthy(), |nth| {
+        vec![
+            (at(metric::DOTNET_QUEUE), 120.0),
+            (at(metric::DOTNET_THREADS), 12.0 + f64::from(nth)),
+        ]
+    });
+    one(
+        starved,
+        "R6",
+        [
+            "threads of .NET's pool",
+            "up to 120 tasks waited for a thread of .NET's pool, which grew from 12 to 21 threads",
+            "dotnet-stack",
+        ],
+    );
+}
+
+#[test]
+fn scripts_and_servers_that_are_slow() {
+    let call = "PDOStatement->execute() /srv/www/db.php:12";
+    let log = |metric, labels: &[(&str, &str)]| {
+        let all: Vec<(&str, &str)> = [("at", "/var/log/fpm.slow"), ("class", "slow")]
+            .into_iter()
+            .chain(labels.iter().copied())
+            .collect();
+        series(metric, &all)
+    };
+    let slow = [
+        (at(metric::PHP_FPM_SLOW), 2.0),
+        (log(metric::LOG_FAILURES, &[]), 2.0),
+        (log(metric::LOG_FAILURES_OF, &[("of", call)]), 1.5),
+    ];
+    let says = "120 requests a minute took PHP-FPM longer than its `request_slowlog_timeout`; 75 % of them were in PDOStatement->execute() \
+        /srv/www/db.php:12";
+    one(found(&slow), "R4", [call, says, "time-out"]);
+    let answers = [(time("header"), 0.900), (time("request"), 0.950)];
+    let says = "took 900 ms to begin their answers (95th percentile), 30 ms at low load, and took connections within 1 ms";
+    one(
+        found(&answers),
+        "X7",
+        ["servers behind nginx are slow", says, "look behind nginx"],
+    );
+    let connects = [(time("header"), 0.300), (time("connect"), 0.250)];
+    let says = [
+        "takes no connections",
+        "nginx took 250 ms to connect to a server (95th percentile), and 1 ms at low load",
+        "backlog",
+    ];
+    one(found(&connects), "X3", says);
+}

@@ -1,0 +1,82 @@
+//! The table of rules, continued: pools that a program holds, and what logs tell of slow requests. Decision 0320 says where
+//! thresholds differ from the method's table.
+
+use plimsoll_model::finding::{Strength, Tier};
+
+use super::rule::{Rule, Symptom};
+use super::{pools, runtime, upstream};
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        id: "J2",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(pools::libuv),
+        words: pools::libuv_words,
+        remedy: "give libuv's pool more threads",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C3",
+        ],
+    },
+    Rule {
+        id: "J6",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(pools::to_database),
+        words: pools::to_database_words,
+        remedy: "raise the pool's size",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
+        ],
+    },
+    Rule {
+        id: "J8",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(pools::to_http),
+        words: pools::to_http_words,
+        remedy: "raise the pool's size",
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
+        ],
+    },
+    Rule {
+        id: "R4",
+        strength: Strength::Decomposition,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(runtime::php_slow),
+        words: runtime::php_slow_words,
+        remedy: "mend the call that is slow",
+        explains: &[],
+    },
+    Rule {
+        id: "R6",
+        strength: Strength::Queue,
+        tier: Tier::Runtime,
+        symptom: Symptom::Signs(pools::dotnet),
+        words: pools::dotnet_words,
+        remedy: "find what blocks its threads (`dotnet-stack report`, `dotnet-counters monitor`): `.Result`, `.Wait()`, synchronous \
+                 I/O; make it asynchronous all the way down; until then `DOTNET_ThreadPool_MinThreads` (in hexadecimal) or \
+                 `ThreadPool.SetMinThreads` lets it begin with more",
+        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
+    },
+    Rule {
+        id: "X3",
+        strength: Strength::Explicit,
+        tier: Tier::Proxy,
+        symptom: Symptom::Change(upstream::slow_to_connect),
+        words: upstream::slow_to_connect_words,
+        remedy: "see why the upstream takes connections so late: its accept queue is full (its backlog and net.core.somaxconn), or \
+                 it has too few workers; and keep connections to it, `keepalive` in its `upstream { … }`",
+        explains: &[],
+    },
+    Rule {
+        id: "X7",
+        strength: Strength::Decomposition,
+        tier: Tier::Proxy,
+        symptom: Symptom::Change(upstream::slow),
+        words: upstream::slow_words,
+        remedy: "look behind nginx: have the application and its database watched too, and see what their requests wait for",
+        explains: &[],
+    },
+];

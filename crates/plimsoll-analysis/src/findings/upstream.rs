@@ -1,0 +1,116 @@
+//! Rules about servers behind nginx, from the times that its access log tells.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::before;
+use super::proxy::place;
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Stretch3, View, bounded};
+
+/// An answer's head that takes this long is slow, s; or this share of the tightest bound.
+const SLOW_MIN_S: f64 = 0.050;
+const SLOW_SHARE: f64 = 0.25;
+/// How many times as long as at low load.
+const SLOWER: f64 = 3.0;
+/// Share of the time to the head that connecting may take where the server is what is slow.
+const CONNECT_SHARE: f64 = 0.1;
+/// Connecting that takes this long, and so many times as long as at low load, is what is slow, s.
+const CONNECT_MIN_S: f64 = 0.010;
+const CONNECT_SLOWER: f64 = 10.0;
+
+fn time(at: &str, phase: &str) -> String {
+    metric::series(metric::NGINX_TIME, &[("at", at), ("phase", phase)])
+}
+
+/// Logs that tell of a phase: where they are asked.
+fn logs<'a>(view: &View<'a>, phase: &'a str) -> impl Iterator<Item = &'a str> {
+    let own = view.series_of(metric::NGINX_TIME);
+    own.filter(move |series| label(series, "phase") == Some(phase))
+        .map(place)
+}
+
+/// X7: servers take connections at once, and long to answer.
+pub(super) fn slow(over: &Stretch3<'_>) -> Vec<Sign> {
+    let view = &over.failing;
+    let bound_s = view.context.bound_us.map(|bound| bound as f64 / 1e6);
+    let slow_s = SLOW_MIN_S.max(SLOW_SHARE * bound_s.unwrap_or(0.0));
+    let signs = logs(view, "header").filter_map(|at| {
+        let header = time(at, "header");
+        let now = view.mean(&header)?;
+        let grew = before(over, |view| view.mean(&header)).is_none_or(|low| now >= SLOWER * low);
+        let connect = view.mean(&time(at, "connect")).unwrap_or(0.0);
+        let subject = metric::series("", &[("at", at)]);
+        Some(Sign::of(
+            &subject,
+            now,
+            now > slow_s && grew && connect <= CONNECT_SHARE * now,
+        ))
+    });
+    signs.collect()
+}
+
+pub(super) fn slow_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let [header, connect, whole] = ["header", "connect", "request"].map(|phase| time(at, phase));
+    let ms = |series: &str| view.mean(series).map(|seconds| seconds * 1e3);
+    let mut sentence = format!(
+        "servers behind nginx took {:.0} ms to begin their answers (95th percentile)",
+        ms(&header).unwrap_or(0.0)
+    );
+    if let Some(low) = before(case.over, |view| view.mean(&header)) {
+        say(
+            &mut sentence,
+            format_args!(", {:.0} ms at low load", low * 1e3),
+        );
+    }
+    if let Some(connect) = ms(&connect) {
+        say(
+            &mut sentence,
+            format_args!(", and took connections within {connect:.0} ms: they are slow, not full"),
+        );
+    }
+    Words::new(format!("servers behind nginx are slow ({at})"), sentence)
+        .with(case.line(
+            &header,
+            "time until a server's answer began, 95th percentile",
+        ))
+        .with(case.line(&connect, "time to connect to a server, 95th percentile"))
+        .with(case.line(&whole, "time of a request, 95th percentile"))
+}
+
+/// X3: connecting takes ten times as long as at low load.
+pub(super) fn slow_to_connect(over: &Stretch3<'_>) -> Vec<Sign> {
+    let view = &over.failing;
+    let signs = logs(view, "connect").filter_map(|at| {
+        let connect = time(at, "connect");
+        let now = view.mean(&connect)?;
+        let low = before(over, |view| view.mean(&connect))?;
+        let subject = metric::series("", &[("at", at)]);
+        Some(Sign::of(
+            &subject,
+            now,
+            now > CONNECT_MIN_S && now >= CONNECT_SLOWER * low,
+        ))
+    });
+    signs.collect()
+}
+
+pub(super) fn slow_to_connect_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let at = place(case.subject);
+    let connect = time(at, "connect");
+    let low = before(case.over, |view| view.mean(&connect)).unwrap_or(0.0);
+    let sentence = format!(
+        "nginx took {:.0} ms to connect to a server (95th percentile), and {:.0} ms at low load",
+        view.mean(&connect).unwrap_or(0.0) * 1e3,
+        low * 1e3
+    );
+    let line = case.line(&connect, "time to connect to a server, 95th percentile");
+    Words::new(
+        format!("an upstream of nginx takes no connections ({at})"),
+        sentence,
+    )
+    .with(bounded(line, Some(CONNECT_SLOWER * low)))
+}

@@ -1,0 +1,133 @@
+//! What the target's threads wait for, as they were looked at once a second: servers that nothing else watches.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::measure::subject_of;
+use super::rule::{Case, Sign, Words, say};
+use super::stretch::{Stretch3, View};
+
+/// Share of the time from which something takes most of it.
+const MOSTLY: f64 = 0.5;
+/// A wait for each request that is this many times as long as at low load has grown.
+const GREW: f64 = 1.5;
+/// Standard deviations by which so few looks at low load must differ.
+const SURE: f64 = 2.0;
+/// What threads do that is no server.
+const NO_SERVERS: [&str; 12] = [
+    "accept", "child", "clients", "disk", "events", "lock", "other", "pipe", "running", "sleep",
+    "sockets", "",
+];
+/// Of these, what they do for a request.
+const AT_WORK: [&str; 4] = ["child", "disk", "pipe", "running"];
+
+fn on(series: &str) -> &str {
+    label(series, "on").unwrap_or_default()
+}
+
+/// Whether a part that is watched is what is waited for: by its address, or by PostgreSQL's socket of the same port.
+fn is_watched(view: &View<'_>, server: &str) -> bool {
+    let port = server.rsplit([':', '.']).next();
+    let mut parts = view.series_of(metric::PROBE_ANSWER_TIME);
+    parts.any(|part| {
+        let at = label(part, "at").unwrap_or_default();
+        let is_other_end = at.contains(".s.PGSQL.") || server.contains(".s.PGSQL.");
+        at.contains(server) || is_other_end && at.rsplit([':', '.']).next() == port
+    })
+}
+
+/// Servers that threads waited for and that nothing watches: the series of each.
+pub(super) fn unwatched<'a>(view: &View<'a>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let all = view.series_of(metric::THREAD_WAITS);
+    all.map(|series| (series, on(series)))
+        .filter(|(_, server)| !NO_SERVERS.contains(server) && !is_watched(view, server))
+}
+
+/// What else threads did while they waited, and how many on average, most first.
+pub(super) fn otherwise(view: &View<'_>) -> Vec<(&'static str, f64)> {
+    let kinds = [
+        ("sleep", "asleep"),
+        ("lock", "waiting for a lock or for work"),
+        ("disk", "on a disk"),
+        ("child", "waiting for another process"),
+    ];
+    let labels = |on| [("process", metric::TARGET), ("on", on)];
+    let counts = kinds.into_iter().filter_map(|(on, words)| {
+        let mean = view.mean(&metric::series(metric::THREAD_WAITS, &labels(on)))?;
+        (mean >= 0.1).then_some((words, mean))
+    });
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort_by(|a, b| b.1.total_cmp(&a.1));
+    counts
+}
+
+/// Thread-seconds that were seen, and requests that ended meanwhile.
+fn looks(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
+    let seen: Vec<f64> = view.rows().filter_map(|row| row.get(series)).collect();
+    let requests = view.sum(plimsoll_model::window::Window::completed)?;
+    (!seen.is_empty()).then(|| (seen.iter().sum(), requests as f64))
+}
+
+/// Whether each request waits longer than at a lower load, by more than so few looks differ by chance: what was seen there
+/// against what the failing load's wait for each request, shorter by [`GREW`], would have shown.
+fn grew(over: &Stretch3<'_>, series: &str) -> bool {
+    let told = |low: &View<'_>| {
+        let (seen, requests) = looks(&over.failing, series)?;
+        let (seen_low, requests_low) = looks(low, series)?;
+        let expected = seen / requests.max(1.0) / GREW * requests_low;
+        Some(seen_low < expected - SURE * expected.sqrt())
+    };
+    told(&over.base).or_else(|| told(&over.passing)) == Some(true)
+}
+
+/// J9: most of the threads that are at work wait for one server that nothing watches, and longer than at low load, while
+/// CPUs have time.
+pub(super) fn dependency(over: &Stretch3<'_>) -> Vec<Sign> {
+    let view = &over.failing;
+    let has_time = view.mean(metric::CPU_BUSY).is_none_or(|busy| busy < MOSTLY);
+    let all = view.series_of(metric::THREAD_WAITS);
+    let working =
+        all.filter(|series| AT_WORK.contains(&on(series)) || !NO_SERVERS.contains(&on(series)));
+    let working: f64 = working.filter_map(|series| view.mean(series)).sum();
+    let signs = unwatched(view).filter_map(|(series, _)| {
+        let waiting = view.mean(series)?;
+        let is_most = waiting >= 1.0 && waiting > MOSTLY * working;
+        Some(Sign {
+            subject: subject_of(series).to_owned(),
+            magnitude: waiting,
+            present: is_most && has_time && grew(over, series),
+        })
+    });
+    signs.collect()
+}
+
+pub(super) fn dependency_words(case: &Case<'_>) -> Words {
+    let series = case.series(metric::THREAD_WAITS);
+    let server = on(case.subject);
+    let each_ms = |view: &View<'_>| {
+        let (seen, requests) = looks(view, &series)?;
+        (requests > 0.0).then(|| seen * 1e3 / requests)
+    };
+    let view = case.failing();
+    let mut sentence = format!(
+        "{:.1} of the target's threads on average waited for {server}, about {:.0} ms for each request",
+        view.mean(&series).unwrap_or(0.0),
+        each_ms(view).unwrap_or(0.0)
+    );
+    if let Some(low) = each_ms(&case.over.base).or_else(|| each_ms(&case.over.passing)) {
+        say(&mut sentence, format_args!(" and {low:.0} ms at low load"));
+    }
+    say(&mut sentence, format_args!("; nothing there is watched"));
+    let asked = (
+        series.as_str(),
+        "wait for each request, by looks once a second",
+        "ms",
+    );
+    Words::new(format!("{server}, which the target waits for"), sentence)
+        .with(case.line(&series, "threads that wait for it"))
+        .with(case.over.asked(asked, each_ms))
+        .advising(format!(
+            "see what limits {server}: watch it too. Here: keep its answers for a while, ask for several at once or side by side, \
+             and give each call a time-out that fits into the request's"
+        ))
+}

@@ -1,0 +1,271 @@
+//! What to do about statements beside an index: what every request asks for alike, what could be kept worked out, and what
+//! drivers and mappers add. Each with what it would save.
+
+use super::StatementUse;
+
+/// Times in one request from which every request asks for it.
+const EVERY: f64 = 0.9;
+/// What takes less of the database's time for each request is not worth a word, ms.
+const WORTH_MS: f64 = 0.05;
+/// A statement that takes this long is worth being worked out ahead, ms.
+const DEAR_MS: f64 = 5.0;
+/// How often what is worked out ahead would be renewed, s.
+const RENEWED_S: f64 = 10.0;
+/// It pays where renewing takes no more than this share of what the statement takes now.
+const PAYS: f64 = 0.2;
+/// Statements without work of their own in one request that are worth a word.
+const IDLE_MIN: f64 = 2.0;
+/// First words of statements that only hold others together or set something.
+const FRAMES: [&str; 13] = [
+    "BEGIN",
+    "START",
+    "COMMIT",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "RELEASE",
+    "SET",
+    "RESET",
+    "SHOW",
+    "DISCARD",
+    "DEALLOCATE",
+    "PREPARE",
+    "USE",
+];
+/// Whole statements by which pools and drivers see whether a session lives, and of what kind it is.
+const CHECKS: [&str; 7] = [
+    "select $1",
+    "select ?",
+    "select 1",
+    "select version()",
+    "select version ( )",
+    "select @@version",
+    "select @@session.transaction_read_only",
+];
+/// Tables of a database about itself, which mappers read to learn the columns of others.
+const CATALOGS: [&str; 5] = [
+    "pg_attribute",
+    "pg_type",
+    "pg_class",
+    "pg_catalog",
+    "information_schema",
+];
+/// What makes a statement work out something from many rows.
+const GATHERING: [&str; 8] = [
+    "group by", "count(", "count (", "sum(", "sum (", "avg(", "avg (", "distinct",
+];
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// What was seen.
+    pub reason: String,
+    /// What to do.
+    pub remedy: String,
+    /// The database's time that it would save for each request, ms.
+    pub saves_ms: f64,
+}
+
+/// What could be done about these statements, what saves most first.
+pub fn advice(uses: &[StatementUse]) -> Vec<Advice> {
+    let reads = uses.iter().filter(|seen| is_plain_read(seen));
+    let mut all: Vec<Advice> = reads
+        .filter_map(|seen| worked_out(seen).or_else(|| alike(seen)))
+        .collect();
+    all.extend(overhead(uses));
+    all.retain(|advice| advice.saves_ms >= WORTH_MS);
+    all.sort_by(|a, b| b.saves_ms.total_cmp(&a.saves_ms));
+    all
+}
+
+/// The database's time in each request, ms.
+fn per_request_ms(seen: &StatementUse) -> f64 {
+    seen.calls_per_request.unwrap_or(0.0) * seen.each_ms
+}
+
+fn first_word(statement: &str) -> &str {
+    statement.split([' ', ';', '(']).next().unwrap_or_default()
+}
+
+/// It reads, with the same values whenever it is carried out: without a place for one.
+fn is_plain_read(seen: &StatementUse) -> bool {
+    let has_values = seen.statement.contains(['?', '$']) || seen.statement.contains("/*");
+    first_word(&seen.statement).eq_ignore_ascii_case("select") && !has_values && !is_idle(seen)
+}
+
+/// It does nothing for the request by itself.
+fn is_idle(seen: &StatementUse) -> bool {
+    let lower = seen
+        .statement
+        .trim_end_matches(';')
+        .trim()
+        .to_ascii_lowercase();
+    let first = first_word(&seen.statement);
+    FRAMES.iter().any(|frame| first.eq_ignore_ascii_case(frame))
+        || CHECKS.contains(&lower.as_str())
+        || CATALOGS.iter().any(|catalog| lower.contains(catalog))
+}
+
+/// What every request asks for in the same words: its answer is the same for all until somebody writes.
+fn alike(seen: &StatementUse) -> Option<Advice> {
+    let calls = seen.calls_per_request.filter(|&calls| calls >= EVERY)?;
+    let saves_ms = per_request_ms(seen);
+    Some(Advice {
+        reason: format!(
+            "`{}` is carried out {calls:.1} times in each request, and in the same words by all of them",
+            seen.statement
+        ),
+        remedy: format!(
+            "keep its answer in the application for a while, or until what it reads is written: that would save {saves_ms:.1} ms of \
+             the database's time in each request"
+        ),
+        saves_ms,
+    })
+}
+
+/// What is worked out anew each time from many rows, and could be kept.
+fn worked_out(seen: &StatementUse) -> Option<Advice> {
+    let lower = seen.statement.to_ascii_lowercase();
+    let gathers =
+        GATHERING.iter().any(|word| lower.contains(word)) || lower.matches(" join ").count() > 1;
+    // Shares of one second of one session, now and when it is renewed now and then.
+    let (now, renewed) = (
+        seen.calls * seen.each_ms / 1e3,
+        seen.each_ms / 1e3 / RENEWED_S,
+    );
+    if !gathers || seen.each_ms < DEAR_MS || renewed > PAYS * now {
+        return None;
+    }
+    let how = if seen.without_index.is_some() {
+        // Counted by MariaDB and MySQL, which know none.
+        "keep its rows in a table that an EVENT renews (`CREATE EVENT … ON SCHEDULE EVERY 10 SECOND`)"
+    } else {
+        "keep its rows by `CREATE MATERIALIZED VIEW … AS` this statement, with a unique index, and renew it by `REFRESH MATERIALIZED \
+         VIEW CONCURRENTLY`"
+    };
+    Some(Advice {
+        reason: format!(
+            "`{}` works out the same {:.0} rows {:.1} times a second, {:.1} ms each",
+            seen.statement, seen.rows, seen.calls, seen.each_ms
+        ),
+        remedy: format!(
+            "{how}: renewed every {RENEWED_S:.0} s that takes about {:.1} % of a CPU in place of {:.0} %; readers see what is up to \
+             {RENEWED_S:.0} s old",
+            renewed * 100.0,
+            now * 100.0
+        ),
+        saves_ms: per_request_ms(seen) * (1.0 - renewed / now),
+    })
+}
+
+/// What drivers, pools and mappers add to the work of requests.
+fn overhead(uses: &[StatementUse]) -> Option<Advice> {
+    let idle: Vec<&StatementUse> = uses.iter().filter(|seen| is_idle(seen)).collect();
+    let calls = |seen: &StatementUse| seen.calls_per_request.unwrap_or(0.0);
+    let of_idle: f64 = idle.iter().map(|seen| calls(seen)).sum();
+    let of_all: f64 = uses.iter().map(calls).sum();
+    let saves_ms: f64 = idle.iter().map(|seen| per_request_ms(seen)).sum();
+    let mut most = idle;
+    most.sort_by(|a, b| calls(b).total_cmp(&calls(a)));
+    let named: Vec<String> = most
+        .iter()
+        .take(3)
+        .map(|seen| format!("`{}` {:.1}", seen.statement, calls(seen)))
+        .collect();
+    (of_idle >= IDLE_MIN).then(|| Advice {
+        reason: format!(
+            "{of_idle:.1} of {of_all:.1} statements of each request do no work of their own ({}): each costs a round trip",
+            named.join(", ")
+        ),
+        remedy: format!(
+            "have the pool check only sessions that were idle for long, let single reads go without a transaction (autocommit), set \
+             what is always the same once for the role (`ALTER ROLE … SET …`), and let the mapper keep what it learnt of tables: \
+             {saves_ms:.1} ms of the database's time and up to {of_idle:.0} round trips in each request"
+        ),
+        // Round trips cost the request more than the database.
+        saves_ms: saves_ms.max(WORTH_MS),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(statement: &str, calls_per_request: f64, each_ms: f64) -> StatementUse {
+        StatementUse {
+            at: "db:5432".to_owned(),
+            statement: statement.to_owned(),
+            share: 0.1,
+            calls: calls_per_request * 50.0,
+            calls_per_request: Some(calls_per_request),
+            each_ms,
+            rows: 12.0,
+            examined_per_row: None,
+            without_index: None,
+            sorted: None,
+            on_disk: None,
+            spilt: None,
+            plan: None,
+            with_index: None,
+            index: None,
+        }
+    }
+
+    #[test]
+    fn what_all_requests_ask_for_alike() {
+        let uses = [
+            seen("SELECT name, value FROM settings", 1.0, 0.4),
+            seen("SELECT name FROM users WHERE id = $1", 1.0, 0.4),
+            seen("SELECT body FROM news", 0.2, 0.4),
+            seen("UPDATE counters SET n = n + 1", 1.0, 0.4),
+        ];
+        let told = advice(&uses);
+        assert_eq!(told.len(), 1, "{told:#?}");
+        assert!(
+            told[0]
+                .reason
+                .starts_with("`SELECT name, value FROM settings` is carried out 1.0 times")
+        );
+        assert!(told[0].remedy.contains("save 0.4 ms"), "{told:#?}");
+    }
+
+    #[test]
+    fn what_is_worked_out_again_and_again() {
+        let mut dear = seen(
+            "SELECT topic, count(*) FROM articles GROUP BY topic",
+            1.0,
+            40.0,
+        );
+        let told = advice(std::slice::from_ref(&dear));
+        assert!(
+            told[0].remedy.contains("CREATE MATERIALIZED VIEW"),
+            "{told:#?}"
+        );
+        // 50 times 40 ms a second, or once in ten seconds.
+        let says = "takes about 0.4 % of a CPU in place of 200 %";
+        assert!(told[0].remedy.contains(says), "{told:#?}");
+        dear.without_index = Some(0.0);
+        assert!(advice(&[dear.clone()])[0].remedy.contains("CREATE EVENT"));
+        // Asked for so seldom that keeping it costs as much.
+        dear.calls = 0.2;
+        dear.calls_per_request = Some(0.004);
+        assert_eq!(advice(&[dear]), []);
+    }
+
+    #[test]
+    fn what_drivers_add() {
+        let uses = [
+            seen("SELECT $1", 1.0, 0.02),
+            seen("BEGIN", 1.0, 0.01),
+            seen("COMMIT", 1.0, 0.03),
+            seen("SELECT t.oid FROM pg_type t WHERE t.typname = $1", 0.5, 0.2),
+            seen("SELECT name FROM users WHERE id = $1", 2.5, 0.4),
+        ];
+        let told = advice(&uses);
+        assert_eq!(told.len(), 1, "{told:#?}");
+        let says =
+            "3.5 of 6.0 statements of each request do no work of their own (`SELECT $1` 1.0, ";
+        assert!(told[0].reason.starts_with(says), "{told:#?}");
+        assert_eq!(advice(&uses[1..3]).len(), 1);
+        assert_eq!(advice(&uses[1..2]), []);
+    }
+}

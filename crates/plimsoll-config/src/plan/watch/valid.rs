@@ -1,0 +1,135 @@
+//! What would be right where a part is named, for whoever wrote something else.
+
+use plimsoll_model::part::PartKind;
+
+/// By kind.
+const VALID: [(PartKind, &str); 24] = [
+    (
+        PartKind::Nginx,
+        "the address of its stub_status page, such as http://127.0.0.1:8080/nginx_status",
+    ),
+    (
+        PartKind::Haproxy,
+        "its stats socket, such as unix:/run/haproxy/admin.sock or 127.0.0.1:9999, or the CSV of its stats page, \
+             such as http://127.0.0.1:8404/stats;csv",
+    ),
+    (
+        PartKind::Redis,
+        "its address or socket, such as 127.0.0.1:6379 or unix:/run/redis/redis-server.sock; with a login \
+             { at: …, user: …, password: … }",
+    ),
+    (
+        PartKind::Postgres,
+        "its address or socket, such as postgres://eye:password@127.0.0.1:5432/shop or \
+             unix:/run/postgresql/.s.PGSQL.5432; or { at: …, user: …, password: …, database: … }",
+    ),
+    (
+        PartKind::PhpFpm,
+        "where a pool listens, and its status page, such as unix:/run/php/php-fpm.sock:/status or 127.0.0.1:9001/status",
+    ),
+    (
+        PartKind::NginxLog,
+        "its file, such as /var/log/nginx/error.log",
+    ),
+    (
+        PartKind::NginxAccessLog,
+        "its file, such as /var/log/nginx/access.log",
+    ),
+    (
+        PartKind::HaproxyLog,
+        "its file, such as /var/log/haproxy.log",
+    ),
+    (
+        PartKind::PhpFpmSlowlog,
+        "its file, as `slowlog` of the pool names it",
+    ),
+    (
+        PartKind::Node,
+        "the socket of the module that `plimsoll watch --node-module` prints, such as unix:/tmp/plimsoll-node-4711.sock",
+    ),
+    (
+        PartKind::Puma,
+        "its control server, such as 127.0.0.1:9293 or unix:/run/puma.sock; with a token { at: …, password: … }",
+    ),
+    (
+        PartKind::Mysql,
+        "its address or socket, such as mysql://eye:password@127.0.0.1:3306 or unix:/run/mysqld/mysqld.sock; or \
+             { at: …, user: …, password: … }",
+    ),
+    (
+        PartKind::Memcached,
+        "its address or socket, such as 127.0.0.1:11211 or unix:/run/memcached.sock",
+    ),
+    (
+        PartKind::Apache,
+        "the address of its status page, such as http://127.0.0.1/server-status",
+    ),
+    (
+        PartKind::Pgbouncer,
+        "its address or socket with a login of its `stats_users`, such as pgbouncer://eye:password@127.0.0.1:6432; or \
+             { at: …, user: …, password: … }",
+    ),
+    (
+        PartKind::Gunicorn,
+        "where it listens on this machine, such as 127.0.0.1:8000 or unix:/run/gunicorn.sock",
+    ),
+    (
+        PartKind::Mongo,
+        "its address, such as mongodb://eye:password@127.0.0.1:27017; or { at: …, user: …, password: … }",
+    ),
+    (
+        PartKind::Jvm,
+        "the file of its counters, such as /tmp/hsperfdata_shop/4711 (`ls /tmp/hsperfdata_*/`), or the address of Jolokia's \
+             agent, such as http://127.0.0.1:8778/jolokia",
+    ),
+    (
+        PartKind::Uwsgi,
+        "its stats server, such as 127.0.0.1:1717, unix:/run/uwsgi/stats.sock or, with `stats-http`, http://127.0.0.1:1717/",
+    ),
+    (
+        PartKind::Go,
+        "a page of the program, such as http://127.0.0.1:8080/debug/vars (expvar) http://127.0.0.1:8080/metrics or \
+             http://127.0.0.1:8080/debug/pprof/goroutine?debug=1",
+    ),
+    (
+        PartKind::Varnish,
+        "a command that prints its counters, without a shell, such as `varnishstat -j -t 0` or `varnishstat -j -t 0 -n NAME`",
+    ),
+    (
+        PartKind::Python,
+        "the number of its process, such as 4711, whose stacks `py-spy` reads; or a command that prints them, without a shell, such \
+             as `/opt/venv/bin/py-spy dump --json --pid 4711`",
+    ),
+    (
+        PartKind::Otlp,
+        "an address of this machine at which spans are received, such as 127.0.0.1:4318",
+    ),
+    (
+        PartKind::Prometheus,
+        "a page, and which of its series are taken beside those that are known, such as { url: http://127.0.0.1:9100/metrics, \
+        series: [node_load1, 'http_requests_total{code=\"500\"}', 'go_gc_*'] }",
+    ),
+];
+
+/// What would be right for a kind of part.
+pub(super) fn valid(kind: PartKind) -> &'static str {
+    let mut kinds = VALID.iter();
+    let found = kinds.find(|(of, _)| *of == kind);
+    found.map_or("where it tells of itself", |(_, valid)| valid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::part::PARTS;
+    use super::*;
+
+    #[test]
+    fn every_part_says_what_would_be_right() {
+        for (word, kind) in PARTS {
+            assert!(
+                valid(kind).contains("such as") || valid(kind).contains("as `"),
+                "{word}"
+            );
+        }
+    }
+}

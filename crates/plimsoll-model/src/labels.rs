@@ -1,0 +1,191 @@
+//! Names of series: a metric with its labels, `cpu{mode=user,statement="SELECT a, b FROM t"}`.
+//!
+//! The only place that writes such names and takes them apart. A value stands as it is, or between quotes where it holds
+//! what separates labels. Nothing inside quotes is escaped, so that a label is read without a copy: a value that holds a
+//! quote itself stands between `#"` and `"#`, with as many `#` as it takes for it not to end too early.
+
+use std::fmt::Write as _;
+
+/// What separates labels and ends them.
+const SEPARATORS: [char; 4] = ['{', '}', ',', '='];
+
+/// The name of a series: a metric with its labels, `cpu{mode=user}`. Without labels, the metric itself; without a metric, a
+/// subject that series of several metrics share ([`subject`]).
+///
+/// A value may be any text. Control characters become `_`: names are shown on terminals, one a line.
+pub fn series(metric: &str, labels: &[(&str, &str)]) -> String {
+    let mut name = String::with_capacity(metric.len() + labels.len() * 24);
+    name.push_str(metric);
+    for (index, (label, value)) in labels.iter().enumerate() {
+        let separator = if index == 0 { '{' } else { ',' };
+        let fence = fence(value);
+        let (open, close) = match &fence {
+            Some(fence) => (format!("{fence}\""), format!("\"{fence}")),
+            None => (String::new(), String::new()),
+        };
+        write!(name, "{separator}{label}={open}").expect("writing to a string does not fail");
+        name.extend(value.chars().map(|c| if c.is_control() { '_' } else { c }));
+        name.push_str(&close);
+    }
+    if !labels.is_empty() {
+        name.push('}');
+    }
+    name
+}
+
+/// The `#` around a value's quotes, mostly none; `None` for a value that needs no quotes.
+fn fence(value: &str) -> Option<String> {
+    let looks_quoted = value.trim_start_matches('#').starts_with('"');
+    if !looks_quoted && !value.contains(SEPARATORS) {
+        return None;
+    }
+    let mut fence = String::new();
+    while value.contains(&format!("\"{fence}")) {
+        fence.push('#');
+    }
+    Some(fence)
+}
+
+/// The metric of a series: what stands before its labels.
+pub fn metric(series: &str) -> &str {
+    series.split('{').next().unwrap_or(series)
+}
+
+/// The labels of a series, braces included; empty without any. Put behind another metric it makes that metric's series.
+pub fn subject(series: &str) -> &str {
+    series.find('{').map_or("", |start| &series[start..])
+}
+
+/// The labels of a series with their values, in their order.
+pub fn labels(series: &str) -> impl Iterator<Item = (&str, &str)> {
+    let inside = subject(series).strip_prefix('{');
+    let mut rest = inside
+        .and_then(|inside| inside.strip_suffix('}'))
+        .unwrap_or_default();
+    std::iter::from_fn(move || {
+        loop {
+            if rest.is_empty() {
+                return None;
+            }
+            let end = rest.find([',', '=']).unwrap_or(rest.len());
+            let (name, behind) = rest.split_at(end);
+            let Some(written) = behind.strip_prefix('=') else {
+                // A word without a value: nobody writes it.
+                rest = behind.strip_prefix(',').unwrap_or_default();
+                continue;
+            };
+            let (value, behind) = value(written);
+            rest = behind;
+            return Some((name, value));
+        }
+    })
+}
+
+/// The value of a label in a series' name: `label("x{a=1,b=2}", "b")` is `Some("2")`.
+pub fn label<'a>(series: &'a str, name: &str) -> Option<&'a str> {
+    labels(series)
+        .find(|label| label.0 == name)
+        .map(|label| label.1)
+}
+
+/// A value, and what stands behind it and its comma.
+fn value(written: &str) -> (&str, &str) {
+    if let Some(quoted) = quoted(written) {
+        return quoted;
+    }
+    written.split_once(',').unwrap_or((written, ""))
+}
+
+/// The same between quotes; `None` for anything else, such as a quote in a file of times when there were none.
+fn quoted(written: &str) -> Option<(&str, &str)> {
+    let after = written.trim_start_matches('#');
+    let fence = &written[..written.len() - after.len()];
+    let (value, behind) = after.strip_prefix('"')?.split_once(&format!("\"{fence}"))?;
+    match behind.strip_prefix(',') {
+        Some(behind) => Some((value, behind)),
+        None => behind.is_empty().then_some((value, "")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_quoted_only_where_it_must_be() {
+        for (value, right) in [
+            ("target", "target"),
+            ("", ""),
+            ("127.0.0.1:80", "127.0.0.1:80"),
+            ("say \"so\" #1", "say \"so\" #1"),
+            (
+                "SELECT a, b FROM t WHERE c = ?",
+                "\"SELECT a, b FROM t WHERE c = ?\"",
+            ),
+            ("/orders/{id}", "\"/orders/{id}\""),
+            ("a=\"b\"", "#\"a=\"b\"\"#"),
+            ("\"#,", "##\"\"#,\"##"),
+            ("a\nb", "a_b"),
+        ] {
+            let name = series("m", &[("x", value), ("process", "target")]);
+            assert_eq!(name, format!("m{{x={right},process=target}}"));
+            assert_eq!(label(&name, "x"), Some(&*value.replace('\n', "_")));
+            assert_eq!(label(&name, "process"), Some("target"));
+        }
+        assert_eq!(series("m", &[]), "m");
+        assert_eq!(label("m", "x"), None);
+    }
+
+    #[test]
+    fn a_series_is_its_metric_and_its_subject() {
+        let name = series("m.n", &[("a", "{=}"), ("b", "}")]);
+        assert_eq!((metric(&name), subject(&name)), ("m.n", &name[3..]));
+        assert_eq!(series("", &[("a", "{=}"), ("b", "}")]), subject(&name));
+        assert_eq!((metric("m"), subject("m")), ("m", ""));
+    }
+
+    #[test]
+    fn files_without_quotes_are_read() {
+        for (name, right) in [
+            ("m{a=\"b,c=d}", vec![("a", "\"b"), ("c", "d")]),
+            ("m{a=#1,c=\"d\"e}", vec![("a", "#1"), ("c", "\"d\"e")]),
+            (
+                "m{a,b=SELECT a; b,c=}",
+                vec![("b", "SELECT a; b"), ("c", "")],
+            ),
+            ("m{a=1", vec![]),
+            ("m{}", vec![]),
+        ] {
+            assert_eq!(labels(name).collect::<Vec<_>>(), right, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives(
+            values in proptest::collection::vec("[#\"{},=a]{0,12}|\\PC{0,40}", 0..4),
+        ) {
+            let labelled = ["a", "b.c", "d", "e"].into_iter().zip(values.iter().map(String::as_str));
+            let labelled: Vec<(&str, &str)> = labelled.collect();
+            let name = series("some.metric", &labelled);
+            prop_assert_eq!(labels(&name).collect::<Vec<_>>(), labelled.clone());
+            prop_assert_eq!(series(metric(&name), &labelled), name);
+        }
+
+        #[test]
+        fn names_of_before_stay_as_they_were(value in "[^#\"{},=\\pC][^{},=\\pC]{0,20}") {
+            let right = format!("m{{a={value},b=2}}");
+            prop_assert_eq!(series("m", &[("a", &value), ("b", "2")]), right.clone());
+            prop_assert_eq!(label(&right, "a"), Some(value.as_str()));
+        }
+
+        #[test]
+        fn no_name_is_too_strange(name in ".{0,60}", inner in "[#\"{},=a]{0,20}") {
+            for name in [name, format!("m{{{inner}}}")] {
+                let _ = (metric(&name), subject(&name), labels(&name).count());
+            }
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! What databases keep in memory, against what they hold and against the memory of this machine.
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::Readings;
+
+use super::Advice;
+use super::parts::{Part, places, written};
+use crate::files::Files;
+use crate::parse::memory::{self, Memory};
+
+/// Bytes of a mebibyte.
+const MEBIBYTE: f64 = 1_048_576.0;
+/// Room for what comes, beside the data that are there.
+const ROOM: f64 = 1.1;
+/// Share of the memory that `InnoDB`'s pool may have on a machine of its own, as MariaDB's handbook advises (up to 70 %) ...
+const POOL_SHARE: f64 = 0.7;
+/// ... and PostgreSQL's buffers, as its handbook does: the rest serves as cache of files, of which it makes use.
+const SHARED_SHARE: f64 = 0.25;
+/// Share of the memory that is free now which may be taken.
+const FREE_SHARE: f64 = 0.5;
+/// Sizes are advised in steps of this: `InnoDB`'s pool grows by chunks of it.
+const STEP: f64 = 128.0 * MEBIBYTE;
+
+/// Buffers that are smaller than the data, where they need not be.
+pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
+    let Some(memory) = files.read("proc/meminfo").ok().map(memory::meminfo) else {
+        return Vec::new();
+    };
+    let mut advice = Vec::new();
+    for at in places(readings, metric::DATABASE_SIZE) {
+        let part = Part { at, readings };
+        advice.extend(pool(&part, memory));
+        advice.extend(shared_buffers(&part, memory));
+        advice.extend(cache_size(&part, memory));
+    }
+    advice
+}
+
+/// Bytes in the unit that people write.
+fn size(bytes: f64) -> String {
+    let mebibytes = bytes / MEBIBYTE;
+    if mebibytes < 10_240.0 {
+        format!("{mebibytes:.0} MiB")
+    } else {
+        format!("{:.1} GiB", mebibytes / 1024.0)
+    }
+}
+
+/// What a database holds.
+fn held(part: &Part<'_>) -> Option<f64> {
+    let series = metric::series(metric::DATABASE_SIZE, &[("at", part.at)]);
+    part.readings.values.get(&series).copied()
+}
+
+/// Bytes advised for a buffer that is `current` now: enough for the data, and no more than there is memory for.
+fn advised(current: f64, data: f64, share: f64, memory: Memory) -> f64 {
+    let free = current + FREE_SHARE * memory.available as f64;
+    let most = free.min(share * memory.total as f64);
+    let wanted = ((data * ROOM) / STEP).ceil() * STEP;
+    let steps = (most / STEP).floor() * STEP;
+    wanted.min(steps).max(current)
+}
+
+/// Whether a buffer may stay: it holds the data, or there is no memory to make it larger by a tenth.
+fn may_stay(current: f64, data: f64, advised: f64) -> bool {
+    current >= data || advised <= current * ROOM
+}
+
+/// Why a buffer cannot hold all data, where it cannot.
+fn shortage(data: f64, advised: f64, memory: Memory) -> String {
+    if advised >= data {
+        return String::new();
+    }
+    format!(
+        ". This machine has {} of memory, {} of them free: for all of the data it needs more",
+        size(memory.total as f64),
+        size(memory.available as f64)
+    )
+}
+
+/// `InnoDB`'s pool is the only cache of its tables.
+fn pool(part: &Part<'_>, memory: Memory) -> Option<Advice> {
+    let (current, file) = part.setting("innodb_buffer_pool_size", "")?;
+    let data = held(part)?;
+    let advised = advised(current, data, POOL_SHARE, memory);
+    let bytes = advised / MEBIBYTE;
+    Some(
+        Advice::new(
+            format!("innodb_buffer_pool_size against the data ({})", part.at),
+            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            size(advised),
+            may_stay(current, data, advised),
+        )
+        .because(format!(
+            "what the pool does not hold is read from the disk by each request that asks for it. `innodb_buffer_pool_size = \
+             {bytes:.0}M` under `[mysqld]`{}, at once by `SET GLOBAL innodb_buffer_pool_size = {advised:.0}`; it costs {} of \
+             memory, which others on this machine then lack{}",
+            in_file(file, "/etc/mysql/mariadb.conf.d/50-server.cnf on Debian"),
+            size(advised - current),
+            shortage(data, advised, memory)
+        )),
+    )
+}
+
+/// `PostgreSQL`'s own buffers, behind which the kernel's cache of files stands.
+fn shared_buffers(part: &Part<'_>, memory: Memory) -> Option<Advice> {
+    let (current, file) = part.setting("shared_buffers", "")?;
+    let data = held(part)?;
+    let advised = advised(current, data, SHARED_SHARE, memory);
+    let bytes = advised / MEBIBYTE;
+    Some(
+        Advice::new(
+            format!("shared_buffers against the data ({})", part.at),
+            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            size(advised),
+            may_stay(current, data, advised),
+        )
+        .because(format!(
+            "what they do not hold is asked of the kernel, and of the disk where its cache has no room either. `shared_buffers = \
+             {bytes:.0}MB`{}; it takes a restart, and {} of memory, which the kernel's cache then lacks: more than a quarter of \
+             the memory seldom pays{}",
+            in_file(file, "postgresql.conf"),
+            size(advised - current),
+            shortage(data, advised, memory)
+        )),
+    )
+}
+
+/// What the planner believes to be cached, of both.
+fn cache_size(part: &Part<'_>, memory: Memory) -> Option<Advice> {
+    let (current, file) = part.setting("effective_cache_size", "")?;
+    let (shared, _) = part.setting("shared_buffers", "")?;
+    let data = held(part)?;
+    let total = memory.total as f64;
+    // Where the data fit, more changes no plan.
+    let least = data.min(total / 2.0);
+    let there = (shared + memory.available as f64).min(total);
+    let is_promised = current > total && data > total;
+    let advised = if is_promised { there } else { there.max(least) };
+    let bytes = advised / MEBIBYTE;
+    Some(
+        Advice::new(
+            format!("effective_cache_size against the data ({})", part.at),
+            format!("{} for {} of data{}", size(current), size(data), written(file)),
+            size(advised),
+            current >= least && !is_promised,
+        )
+        .because(format!(
+            "what the planner takes to be in memory, PostgreSQL's buffers and the kernel's cache together: too little, and it reads \
+             whole tables where an index would do; more than the machine has, and it counts on what is on the disk. \
+             `effective_cache_size = {bytes:.0}MB`{}, and `SELECT pg_reload_conf()`; it takes no memory",
+            in_file(file, "postgresql.conf")
+        )),
+    )
+}
+
+/// Where a setting is to be written.
+fn in_file(file: &str, otherwise: &str) -> String {
+    let file = if file.is_empty() { otherwise } else { file };
+    format!(" in {file}")
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_model::metric::series;
+
+    use super::*;
+
+    const GIBIBYTE: f64 = 1024.0 * MEBIBYTE;
+
+    /// What is told on a machine with so many GiB of memory, so many of them free.
+    fn told(values: &[(&str, f64)], data: f64, kib: (u64, u64)) -> Vec<Advice> {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("proc")).unwrap();
+        let (total, free) = (kib.0 << 20, kib.1 << 20);
+        let text = format!("MemTotal: {total} kB\nMemAvailable: {free} kB\n");
+        std::fs::write(folder.path().join("proc/meminfo"), text).unwrap();
+        let settings = values.iter().map(|&(name, value)| {
+            let labels = [("at", "db"), ("setting", name), ("file", "/etc/db.conf:3")];
+            (series(metric::SETTING, &labels), value)
+        });
+        let size = (series(metric::DATABASE_SIZE, &[("at", "db")]), data);
+        let readings = Readings {
+            values: settings.chain([size]).collect(),
+            ..Readings::default()
+        };
+        advice(&readings, &mut Files::new(folder.path().to_owned()))
+    }
+
+    #[test]
+    fn a_pool_that_is_smaller_than_the_data() {
+        let pool = |pool: f64, data: f64, memory| {
+            let values = [("innodb_buffer_pool_size", pool)];
+            let all = told(&values, data, memory);
+            assert_eq!(all.len(), 1, "{all:?}");
+            all.into_iter().next().unwrap()
+        };
+        let small = pool(0.125 * GIBIBYTE, 4.0 * GIBIBYTE, (16, 12));
+        assert_eq!(
+            (small.ok, small.current.as_str(), small.advised.as_str()),
+            (
+                false,
+                "128 MiB for 4096 MiB of data (/etc/db.conf:3)",
+                "4608 MiB"
+            )
+        );
+        for says in [
+            "`innodb_buffer_pool_size = 4608M` under `[mysqld]` in /etc/db.conf:3",
+            "SET GLOBAL innodb_buffer_pool_size = 4831838208",
+            "it costs 4480 MiB of memory",
+        ] {
+            assert!(small.why.contains(says), "`{says}` is not in {}", small.why);
+        }
+        assert!(!small.why.contains("needs more"), "{}", small.why);
+        // As much as there is room for, and why that is not enough.
+        let scarce = pool(0.125 * GIBIBYTE, 40.0 * GIBIBYTE, (16, 4));
+        assert_eq!((scarce.ok, scarce.advised.as_str()), (false, "2176 MiB"));
+        assert!(
+            scarce
+                .why
+                .contains("16.0 GiB of memory, 4096 MiB of them free"),
+            "{}",
+            scarce.why
+        );
+        // Nothing is left, or all is there.
+        assert!(pool(11.0 * GIBIBYTE, 40.0 * GIBIBYTE, (16, 2)).ok);
+        assert!(pool(0.125 * GIBIBYTE, 0.01 * GIBIBYTE, (16, 2)).ok);
+    }
+
+    #[test]
+    fn buffers_of_postgresql_and_what_its_planner_believes() {
+        let both = |shared: f64, cache: f64, data: f64| {
+            let values = [
+                ("shared_buffers", shared * GIBIBYTE),
+                ("effective_cache_size", cache * GIBIBYTE),
+            ];
+            let all = told(&values, data * GIBIBYTE, (16, 12));
+            let [shared, cache] = all.try_into().unwrap();
+            (shared, cache)
+        };
+        let (shared, cache) = both(0.125, 4.0, 20.0);
+        assert_eq!((shared.ok, shared.advised.as_str()), (false, "4096 MiB"));
+        assert!(
+            shared
+                .why
+                .contains("`shared_buffers = 4096MB` in /etc/db.conf:3; it takes a restart"),
+            "{}",
+            shared.why
+        );
+        assert_eq!((cache.ok, cache.advised.as_str()), (false, "12.1 GiB"));
+        let (shared, cache) = both(4.0, 12.0, 20.0);
+        assert!(shared.ok && cache.ok, "{shared:?} {cache:?}");
+        let (_, cache) = both(4.0, 64.0, 20.0);
+        assert_eq!((cache.ok, cache.advised.as_str()), (false, "16.0 GiB"));
+        // As they come, for a small database.
+        let (shared, cache) = both(0.125, 4.0, 0.05);
+        assert!(shared.ok && cache.ok, "{shared:?} {cache:?}");
+    }
+}

@@ -1,0 +1,293 @@
+//! Time-outs that do not nest: each must be shorter than the one before it, or work goes on for nobody.
+//!
+//! Which part stands before which follows from their configurations: where one hands requests on, another listens.
+
+mod found;
+
+use std::collections::BTreeSet;
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::Readings;
+
+use super::Advice;
+use super::parts::{Part, places, written};
+use crate::files::Files;
+use crate::parse::times::{Ends, Hop, Limit, Server, is_at};
+
+/// Pieces of advice that are told.
+const TOLD_MAX: usize = 64;
+/// Share of the outer time-out that an inner one is advised to have.
+const INNER_SHARE: f64 = 0.9;
+
+/// What does not nest in the parts of this machine.
+pub(super) fn advice(readings: &Readings, files: &mut Files) -> Vec<Advice> {
+    let servers = found::servers(files);
+    let mut advice = of_servers(&servers);
+    advice.extend(statements(&servers, readings));
+    advice
+}
+
+fn of_servers(servers: &[Server]) -> Vec<Advice> {
+    let (mut advice, mut names) = (Vec::new(), BTreeSet::new());
+    for server in servers {
+        let own = client(server).into_iter().chain(head(server));
+        let hops = server.hops.iter().flat_map(|hop| {
+            let behind = servers.iter().filter(|other| {
+                let mut listens = other.listens.iter();
+                !std::ptr::eq(*other, server) && listens.any(|listen| is_at(&hop.to, listen))
+            });
+            let chain = behind.flat_map(move |inner| {
+                let both = [nested(server, hop, inner), kept(server, hop, inner)];
+                both.into_iter().flatten()
+            });
+            connecting(server, hop).into_iter().chain(chain)
+        });
+        // Many ways lead to one server.
+        advice.extend(
+            own.chain(hops)
+                .filter(|one| names.insert((one.name.clone(), one.current.clone()))),
+        );
+    }
+    advice.truncate(TOLD_MAX);
+    advice
+}
+
+/// A server as it is called.
+fn called(server: &Server) -> String {
+    let name = if server.name.is_empty() {
+        server.listens.first().map_or("", String::as_str)
+    } else {
+        &server.name
+    };
+    format!("{} {name}", server.program).trim_end().to_owned()
+}
+
+/// A limit with its value and place; the place of one that nobody wrote is its program's default.
+fn said(limit: &Limit) -> String {
+    if limit.place.is_empty() {
+        format!("{} (by default)", seconds(limit.seconds))
+    } else {
+        format!("{} ({})", seconds(limit.seconds), limit.place)
+    }
+}
+
+fn seconds(seconds: f64) -> String {
+    if seconds < 1.0 {
+        format!("{:.0} ms", seconds * 1e3)
+    } else {
+        format!("{} s", (seconds * 10.0).round() / 10.0)
+    }
+}
+
+/// An inner time-out below an outer one.
+fn below(outer: f64) -> String {
+    let inner = outer * INNER_SHARE;
+    seconds(if inner >= 2.0 { inner.floor() } else { inner })
+}
+
+/// Who stands before must wait longer than who stands behind may take.
+fn nested(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
+    let waits = &hop.waits;
+    let (word, current, advised, ok) = match &inner.ends {
+        Ends::Unknown => return None,
+        Ends::Never(word, file) => (
+            *word,
+            format!("none{}", written(file)),
+            format!(
+                "{word} of {}, less than {}",
+                below(waits.seconds),
+                seconds(waits.seconds)
+            ),
+            false,
+        ),
+        Ends::After(limit) => (
+            limit.word,
+            said(limit),
+            format!(
+                "less than {}, or a longer {}",
+                seconds(waits.seconds),
+                waits.word
+            ),
+            limit.seconds <= waits.seconds,
+        ),
+    };
+    Some(
+        Advice::new(
+            format!("{word} of {} behind {} of {}", called(inner), waits.word, called(outer)),
+            format!("{current} behind {}", said(waits)),
+            advised,
+            ok,
+        )
+        .because(format!(
+            "after {} {} gives up and answers its client with an error (504); what {} still does then is for nobody, and holds a \
+             place that others wait for. It costs what really takes that long: give such requests a door of their own, with longer \
+             times on the whole way",
+            seconds(waits.seconds),
+            outer.program,
+            inner.program
+        )),
+    )
+}
+
+/// Who stands behind must keep an idle connection longer than who stands before would use it.
+fn kept(outer: &Server, hop: &Hop, inner: &Server) -> Option<Advice> {
+    let (before, behind) = (hop.keeps.as_ref()?, inner.keeps.as_ref()?);
+    Some(
+        Advice::new(
+            format!("{} of {} behind {} of {}", behind.word, called(inner), before.word, called(outer)),
+            format!("{} behind {}", said(behind), said(before)),
+            format!(
+                "more than {}, or a shorter {} in the `upstream` of {}",
+                seconds(before.seconds),
+                before.word,
+                outer.program
+            ),
+            before.seconds < behind.seconds,
+        )
+        .because(format!(
+            "{} sends a request by a connection that it kept idle for up to {}; {} closes such a one after {}: where both happen at \
+             once the client gets a 502, now and then and under no load at all. It costs a connection kept a little longer",
+            outer.program,
+            seconds(before.seconds),
+            inner.program,
+            seconds(behind.seconds)
+        )),
+    )
+}
+
+/// A connection is there at once or never: waiting for it must not take the time of the answer.
+fn connecting(outer: &Server, hop: &Hop) -> Option<Advice> {
+    let connects = hop.connects.as_ref()?;
+    // Where nobody wrote either, nobody chose.
+    (!connects.place.is_empty()).then(|| {
+        Advice::new(
+            format!("{} before {} of {}", connects.word, hop.waits.word, called(outer)),
+            format!("{} before {}", said(connects), said(&hop.waits)),
+            format!("at most {}; 5 s are many", seconds(hop.waits.seconds)),
+            connects.seconds <= hop.waits.seconds,
+        )
+        .because(
+            "a server that does not take a connection within seconds is down or full; each request that waits for it longer than for \
+             an answer holds its place here, and another server is asked too late. It costs nothing",
+        )
+    })
+}
+
+/// `HAProxy` waits for its client and for its server at the same time.
+fn client(server: &Server) -> Option<Advice> {
+    let client = server.client.as_ref()?;
+    let hops = server.hops.iter().map(|hop| &hop.waits);
+    let longest = hops.max_by(|a, b| a.seconds.total_cmp(&b.seconds))?;
+    Some(
+        Advice::new(
+            format!("{} before {} of {}", client.word, longest.word, called(server)),
+            format!("{} before {}", said(client), said(longest)),
+            format!("{} or more", seconds(longest.seconds)),
+            client.seconds >= longest.seconds,
+        )
+        .because(
+            "a client that has sent its request is silent until the answer comes: with a shorter time for clients than for servers it \
+             is the client that is given up (termination code cD), and the server's work is for nobody. It costs idle connections \
+             that are kept longer; `timeout http-keep-alive` limits these by themselves",
+        ),
+    )
+}
+
+/// The head of a request is a part of what a client is waited for.
+fn head(server: &Server) -> Option<Advice> {
+    let (request, client) = (server.request.as_ref()?, server.client.as_ref()?);
+    Some(
+        Advice::new(
+            format!("{} inside {} of {}", request.word, client.word, called(server)),
+            format!("{} inside {}", said(request), said(client)),
+            format!("at most {}; 10 s as a rule", seconds(client.seconds)),
+            request.seconds <= client.seconds,
+        )
+        .because(
+            "it ends clients that send the head of a request slowly, byte by byte, to hold connections; longer than what a silent \
+             client is given it ends only the most patient of them. It costs clients on very slow lines",
+        ),
+    )
+}
+
+/// When a database ends a statement: its word, s (0: never), and file.
+fn database(readings: &Readings) -> Option<(&'static str, &str, &'static str, f64, String)> {
+    let words = [
+        (
+            metric::POSTGRES_REFUSED,
+            "PostgreSQL",
+            "statement_timeout",
+            1e-3,
+        ),
+        (
+            metric::MYSQL_EYE_REFUSED,
+            "MariaDB",
+            "max_statement_time",
+            1.0,
+        ),
+        (
+            metric::MYSQL_EYE_REFUSED,
+            "MySQL",
+            "max_execution_time",
+            1e-3,
+        ),
+    ];
+    let mut all = words.iter().flat_map(|&(metric, name, word, scale)| {
+        places(readings, metric).into_iter().filter_map(move |at| {
+            let part = Part { at, readings };
+            let (value, file) = part.setting(word, "")?;
+            Some((name, at, word, value * scale, file.to_owned()))
+        })
+    });
+    let first = all.next()?;
+    // Of several databases nobody knows from here who asks which.
+    all.next().is_none().then_some(first)
+}
+
+/// The innermost: a statement must end before who asked is ended.
+fn statements(servers: &[Server], readings: &Readings) -> Option<Advice> {
+    let (name, at, word, ends, file) = database(readings)?;
+    // Of applications: what hands requests on asks no database.
+    let limits = servers.iter().filter_map(|server| match &server.ends {
+        Ends::After(limit) if server.hops.is_empty() => Some((server, limit)),
+        _ => None,
+    });
+    let (server, limit) = limits.min_by(|a, b| a.1.seconds.total_cmp(&b.1.seconds))?;
+    let current = if ends > 0.0 {
+        format!("{}{}", seconds(ends), written(&file))
+    } else {
+        "none".to_owned()
+    };
+    let inner = limit.seconds * INNER_SHARE;
+    let how = match name {
+        "PostgreSQL" => format!(
+            "`ALTER ROLE … SET statement_timeout = '{:.0}ms'` for the role of the application",
+            inner * 1e3
+        ),
+        "MariaDB" => format!(
+            "`max_statement_time = {inner:.0}` under `[mysqld]`, at once by `SET GLOBAL max_statement_time = {inner:.0}`"
+        ),
+        _ => format!(
+            "`max_execution_time = {:.0}` (ms, for SELECT only) under `[mysqld]`, at once by `SET GLOBAL max_execution_time = {:.0}`",
+            inner * 1e3,
+            inner * 1e3
+        ),
+    };
+    Some(
+        Advice::new(
+            format!("{word} of {name} ({at}) behind {} of {}", limit.word, called(server)),
+            format!("{current} behind {}", said(limit)),
+            format!("{}, less than {}", below(limit.seconds), seconds(limit.seconds)),
+            ends > 0.0 && ends <= limit.seconds,
+        )
+        .because(format!(
+            "after {} {} ends a worker, and the statement that it waited for goes on in {name}, with its locks, until it is done: \
+             {how}. It costs statements that need longer, such as reports and migrations: these set their own",
+            seconds(limit.seconds),
+            server.program
+        )),
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! nginx, by its access log: how long requests took, and where, at the 95th percentile of each second.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_model::metric;
+
+use super::Source;
+use super::figures::Figures;
+use super::link::{Blind, Link};
+use super::tail::Tail;
+use crate::parse::access_log::{COMBINED, Format, PHASES};
+
+/// The quantile that is told of a second, %.
+const QUANTILE: usize = 95;
+/// The first status that is no success.
+const ERRORS: u16 = 400;
+/// What makes its log tell more.
+const TIMES: &str = "the access log of nginx tells no times: add to `http { … }` `log_format times '$remote_addr [$time_local] \
+    \"$request\" $status $body_bytes_sent $request_time $upstream_connect_time $upstream_header_time $upstream_response_time';` \
+    and write it by `access_log /var/log/nginx/access.log times;`";
+
+/// A log that is followed.
+#[derive(Debug)]
+pub(crate) struct AccessLog {
+    tail: Tail,
+    format: Format,
+    /// Answers by status, those that are no success.
+    errors: BTreeMap<u16, u64>,
+    was_read: bool,
+}
+
+impl AccessLog {
+    /// `format` is what the configuration says; nginx' own where it says nothing.
+    pub(crate) fn new(path: &Path, format: Option<&str>) -> Self {
+        Self {
+            tail: Tail::new(path),
+            format: Format::new(format.unwrap_or(COMBINED)),
+            errors: BTreeMap::new(),
+            was_read: false,
+        }
+    }
+}
+
+/// The value below which that share of the others lies.
+fn quantile(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_unstable_by(f64::total_cmp);
+    let rank = (values.len() * QUANTILE).div_ceil(100);
+    values.get(rank.saturating_sub(1)).copied()
+}
+
+impl Source for AccessLog {
+    fn ask(&mut self, _link: &mut Link) -> Result<String, Blind> {
+        self.tail.news()
+    }
+
+    fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
+        let mut times: [Vec<f64>; PHASES.len()] = Default::default();
+        let (mut read, mut strange) = (0_u64, 0_u64);
+        for line in self.tail.whole_lines(text).lines() {
+            let Some(line) = self.format.line(line) else {
+                strange += 1;
+                continue;
+            };
+            read += 1;
+            for (all, time) in times.iter_mut().zip(line.times) {
+                all.extend(time);
+            }
+            if let Some(status) = line.status.filter(|&status| status >= ERRORS) {
+                *self.errors.entry(status).or_default() += 1;
+            }
+        }
+        self.tail.tell(figures);
+        if !self.was_read && !self.format.has_times() {
+            figures.note("no times", TIMES);
+        }
+        self.was_read = true;
+        if strange > read {
+            figures.note(
+                "another format",
+                "most lines of the access log of nginx are not as its `log_format` says: is it written by another server, or \
+                 was the format changed without a reload?",
+            );
+        }
+        for (phase, all) in PHASES.into_iter().zip(times) {
+            figures.level(metric::NGINX_TIME, &[("phase", phase)], quantile(all));
+        }
+        for (status, total) in &self.errors {
+            let status = status.to_string();
+            let labels = [("status", status.as_str())];
+            figures.counter(metric::NGINX_ERRORS, &labels, Some(*total), 1.0);
+        }
+        Ok(())
+    }
+
+    fn remedy(&self, _blind: &Blind) -> String {
+        self.tail.remedy()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_of_a_second() {
+        assert_eq!(quantile(Vec::new()), None);
+        assert_eq!(quantile(vec![0.5]), Some(0.5));
+        let hundred = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(quantile(hundred), Some(95.0));
+    }
+}

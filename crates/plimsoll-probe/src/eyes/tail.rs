@@ -1,0 +1,98 @@
+//! A file that is written on: what was written since it was read last, over rotations and cuts.
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use super::figures::Figures;
+use super::link::Blind;
+
+/// Bytes taken of a second; what is written beyond it is left out.
+const SECOND_LEN_MAX: u64 = 1 << 20;
+
+/// A file that is followed.
+#[derive(Debug)]
+pub(super) struct Tail {
+    path: PathBuf,
+    /// The file, its number, and how far it was read.
+    open: Option<(File, u64, u64)>,
+    was_rotated: bool,
+    left_out: bool,
+    /// The rest of a line that was not whole.
+    rest: String,
+}
+
+impl Tail {
+    pub(super) fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            open: None,
+            was_rotated: false,
+            left_out: false,
+            rest: String::new(),
+        }
+    }
+
+    /// What was written since it was read last; of a file that is opened first, nothing.
+    pub(super) fn news(&mut self) -> Result<String, Blind> {
+        let now = std::fs::metadata(&self.path)?;
+        let is_same = self
+            .open
+            .as_ref()
+            .is_some_and(|(_, number, at)| *number == now.ino() && *at <= now.len());
+        if !is_same {
+            // Another file has its name, or it was cut: it is read from its beginning.
+            let is_first = self.open.is_none();
+            self.was_rotated |= !is_first;
+            let begin = if is_first { now.len() } else { 0 };
+            self.open = Some((File::open(&self.path)?, now.ino(), begin));
+            self.rest.clear();
+        }
+        let Some((file, _, at)) = &mut self.open else {
+            return Ok(String::new());
+        };
+        if now.len().saturating_sub(*at) > SECOND_LEN_MAX {
+            *at = now.len() - SECOND_LEN_MAX;
+            self.left_out = true;
+            self.rest.clear();
+        }
+        file.seek(SeekFrom::Start(*at))?;
+        let mut bytes = Vec::new();
+        *at += u64::try_from(file.take(SECOND_LEN_MAX).read_to_end(&mut bytes)?).unwrap_or(0);
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The lines that are whole with these news; what is not stays for the next.
+    pub(super) fn whole_lines(&mut self, news: &str) -> String {
+        let mut whole = std::mem::take(&mut self.rest);
+        whole.push_str(news);
+        let end = whole.rfind('\n').map_or(0, |at| at + 1);
+        self.rest = whole.split_off(end);
+        whole
+    }
+
+    /// Says what happened to the file.
+    pub(super) fn tell(&mut self, figures: &mut Figures<'_>) {
+        if std::mem::take(&mut self.was_rotated) {
+            figures.note(
+                "rotated",
+                "a log was rotated or cut during the run, and is followed on",
+            );
+        }
+        if std::mem::take(&mut self.left_out) {
+            figures.note(
+                "left out",
+                "more than 1 MiB a second was written to a log: the rest is left out",
+            );
+        }
+    }
+
+    /// What lets it be read.
+    pub(super) fn remedy(&self) -> String {
+        format!(
+            "run as a user who may read {}, such as root or one of the group `adm`",
+            self.path.display()
+        )
+    }
+}

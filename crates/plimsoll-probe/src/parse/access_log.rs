@@ -1,0 +1,167 @@
+//! Lines of nginx' access log, by the `log_format` that its configuration says.
+
+/// The format that nginx has when nothing else is said.
+pub const COMBINED: &str = "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \
+    \"$http_user_agent\"";
+/// Phases of a request, in the order of [`Line::times`].
+pub const PHASES: [&str; 4] = ["request", "connect", "header", "response"];
+/// The variables that tell them.
+const VARIABLES: [&str; 4] = [
+    "request_time",
+    "upstream_connect_time",
+    "upstream_header_time",
+    "upstream_response_time",
+];
+/// Longest format, bytes.
+const LEN_MAX: usize = 8192;
+
+/// What a line tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Status of the answer.
+    pub status: Option<u16>,
+    /// Times by phase, s. Of several upstreams, the longest.
+    pub times: [Option<f64>; 4],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Status,
+    Time(usize),
+    Other,
+}
+
+/// How lines are made: text, then what stands before the next text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Format {
+    begin: String,
+    /// Fields, each with the text behind it.
+    fields: Vec<(Field, String)>,
+}
+
+impl Format {
+    /// Of a format as nginx' configuration has it, its words joined.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let text = text.get(..LEN_MAX).unwrap_or(text);
+        let mut pieces = text.split('$');
+        let begin = pieces.next().unwrap_or_default().to_owned();
+        let mut fields: Vec<(Field, String)> = Vec::new();
+        for piece in pieces {
+            let (name, behind) = variable(piece);
+            let field = if name == "status" {
+                Field::Status
+            } else {
+                let time = VARIABLES.iter().position(|known| *known == name);
+                time.map_or(Field::Other, Field::Time)
+            };
+            match fields.last_mut() {
+                // Where no text is between two, nobody can tell them apart.
+                Some((last, between)) if between.is_empty() => {
+                    *last = Field::Other;
+                    behind.clone_into(between);
+                }
+                _ => fields.push((field, behind.to_owned())),
+            }
+        }
+        Self { begin, fields }
+    }
+
+    /// Whether lines tell how long anything took.
+    #[must_use]
+    pub fn has_times(&self) -> bool {
+        let mut fields = self.fields.iter();
+        fields.any(|(field, _)| matches!(field, Field::Time(_)))
+    }
+
+    /// What a line tells; `None` when it was written in another format.
+    #[must_use]
+    pub fn line(&self, line: &str) -> Option<Line> {
+        let mut rest = line.strip_prefix(self.begin.as_str())?;
+        let mut told = Line::default();
+        for (field, behind) in &self.fields {
+            let end = if behind.is_empty() {
+                rest.len()
+            } else {
+                rest.find(behind.as_str())?
+            };
+            let value = &rest[..end];
+            rest = &rest[end + behind.len()..];
+            match field {
+                Field::Status => told.status = value.parse().ok(),
+                Field::Time(phase) => {
+                    let longest = value.split([',', ':']).filter_map(seconds);
+                    told.times[*phase] = longest.reduce(f64::max);
+                }
+                Field::Other => {}
+            }
+        }
+        Some(told)
+    }
+}
+
+/// One time, s: `-` where there was none.
+fn seconds(text: &str) -> Option<f64> {
+    let seconds: f64 = text.trim().parse().ok()?;
+    (seconds.is_finite() && seconds >= 0.0).then_some(seconds)
+}
+
+/// A variable's name, and the text behind it: `name rest`, `{name}rest`.
+fn variable(piece: &str) -> (&str, &str) {
+    if let Some((name, behind)) = piece
+        .strip_prefix('{')
+        .and_then(|inside| inside.split_once('}'))
+    {
+        return (name, behind);
+    }
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    piece.split_at(piece.find(|c| !is_name(c)).unwrap_or(piece.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_as_the_format_says() {
+        let format = Format::new(
+            "$remote_addr [$time_local] \"$request\" ${status} $request_time c=$upstream_connect_time \
+             h=$upstream_header_time r=$upstream_response_time$pipe",
+        );
+        assert!(format.has_times());
+        let line = format.line(
+            "::1 [23/Nov/2026:10:00:00 +0000] \"GET /a HTTP/1.1\" 502 0.310 c=0.001, - h=-, 0.300 r=0.000 : 0.309.",
+        );
+        let right = Line {
+            status: Some(502),
+            times: [Some(0.31), Some(0.001), Some(0.3), None],
+        };
+        assert_eq!(line, Some(right));
+        assert_eq!(format.line("something else"), None);
+        let own = Format::new(COMBINED);
+        assert!(!own.has_times());
+        let line = "1.2.3.4 - - [x] \"GET / HTTP/1.1\" 200 612 \"-\" \"curl\"";
+        assert_eq!(own.line(line).unwrap().status, Some(200));
+    }
+
+    #[test]
+    fn json_is_a_format_like_any_other() {
+        let format =
+            Format::new("{\"time\":$request_time,\"up\":\"$upstream_header_time\",\"s\":$status}");
+        let told = format
+            .line("{\"time\":0.020,\"up\":\"-\",\"s\":404}")
+            .unwrap();
+        assert_eq!(told.times, [Some(0.02), None, None, None]);
+        assert_eq!(told.status, Some(404));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_too_strange(format in ".{0,80}", line in ".{0,200}") {
+            let _ = Format::new(&format).line(&line);
+            let _ = Format::new(&format!("$status{format}$request_time")).line(&line);
+        }
+    }
+}

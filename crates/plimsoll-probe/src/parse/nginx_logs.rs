@@ -1,0 +1,85 @@
+//! Access logs that nginx' configuration names, with their formats.
+
+use std::collections::BTreeMap;
+
+use super::access_log::COMBINED;
+use super::nginx_tree::{self, Directive, TextOf};
+
+/// An access log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// Its file.
+    pub path: String,
+    /// Its format.
+    pub format: String,
+}
+
+/// The access logs of a configuration that begins in `file`, each file once, in the order in which they stand there.
+pub fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Log> {
+    let tree = nginx_tree::read(file, text, text_of);
+    let mut formats = BTreeMap::from([("combined".to_owned(), COMBINED.to_owned())]);
+    let mut named = Vec::new();
+    look(&tree, &mut formats, &mut named);
+    let mut logs: Vec<Log> = Vec::new();
+    for (path, format) in named {
+        if logs.iter().all(|log| log.path != path)
+            && let Some(format) = formats.get(&format)
+        {
+            logs.push(Log {
+                path,
+                format: format.clone(),
+            });
+        }
+    }
+    logs
+}
+
+/// Formats may stand behind their use.
+fn look(
+    inside: &[Directive],
+    formats: &mut BTreeMap<String, String>,
+    named: &mut Vec<(String, String)>,
+) {
+    for directive in inside {
+        match (directive.name(), directive.words.get(1)) {
+            ("log_format", Some(name)) => {
+                let words = directive.words.iter().skip(2);
+                let format: String = words
+                    .filter(|word| !word.starts_with("escape="))
+                    .map(String::as_str)
+                    .collect();
+                formats.insert(name.clone(), format);
+            }
+            // Names may hold variables, and logs may go to syslog.
+            ("access_log", Some(path)) if path.starts_with('/') && !path.contains('$') => {
+                let format = directive.words.get(2).filter(|word| !word.contains('='));
+                let format = format.map_or("combined", String::as_str);
+                named.push((path.clone(), format.to_owned()));
+            }
+            _ => {}
+        }
+        look(&directive.inner, formats, named);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_and_their_formats() {
+        let text = "http { access_log /var/log/a.log times buffer=32k; access_log /var/log/c.log; server { access_log off;\n\
+            access_log /var/log/a.log; access_log syslog:server=x times; access_log /var/log/$host.log times;\n\
+            access_log /var/log/n.log none; } log_format times escape=json '$status ' '$request_time'; }";
+        let logs = access_logs("nginx.conf", text, &mut |_| Vec::new());
+        let shown: Vec<(&str, &str)> = logs
+            .iter()
+            .map(|log| (log.path.as_str(), log.format.as_str()))
+            .collect();
+        let right = [
+            ("/var/log/a.log", "$status $request_time"),
+            ("/var/log/c.log", COMBINED),
+        ];
+        assert_eq!(shown, right);
+    }
+}

@@ -1,0 +1,246 @@
+//! What the target's threads wait for: a look at each of them once a second. Of a thread that is in a call on a socket it is
+//! told who is at the other end, so that what a request waits for has a name even where nothing there is watched.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+
+use plimsoll_model::metric;
+
+use crate::clock;
+use crate::files::Files;
+use crate::meter::Meter;
+use crate::parse::syscall::{Wait, place, syscall};
+use crate::sockets::{Peer, Sockets};
+
+/// Processes and threads that are known; of more, the rest is not.
+const PROCESSES_MAX: usize = 256;
+const KNOWN_MAX: usize = 8192;
+/// Threads that are looked at in a second; of more, each second some others, which stand for all.
+const THREADS_MAX: usize = 256;
+/// Things waited for that are told apart.
+const NAMES_MAX: usize = 64;
+/// Peers that are remembered.
+const PEERS_MAX: usize = 4096;
+/// Between two looks at the table of sockets, ns.
+const TABLE_NS: u64 = 2_000_000_000;
+/// What is told where threads may not be seen.
+const DENIED: &str =
+    "what the target's threads wait for: run as root, or with the capability CAP_SYS_PTRACE";
+
+/// Looks at threads.
+#[derive(Debug, Default)]
+pub(crate) struct Waits {
+    /// The other ends of sockets, by the number of their file.
+    peers: HashMap<u64, Peer>,
+    next_table_ns: u64,
+    /// All that was waited for so far: what nobody waits for now is zero, and no gap.
+    names: BTreeSet<String>,
+    /// Looks so far.
+    looks: usize,
+}
+
+/// What was seen of one thread.
+enum Seen {
+    Named(&'static str),
+    Socket(u64),
+}
+
+impl Waits {
+    /// Counts the threads of the members by what they wait for.
+    pub(crate) fn read(
+        &mut self,
+        files: &mut Files,
+        meter: &mut Meter,
+        sockets: &mut Sockets,
+        members: &BTreeSet<u32>,
+    ) {
+        self.looks = self.looks.wrapping_add(1);
+        let (seen, each) = look(files, members, self.looks);
+        if seen.is_empty() {
+            return;
+        }
+        self.learn(files, sockets, &seen);
+        let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
+        for one in &seen {
+            let name = match one {
+                Seen::Named(name) => name,
+                Seen::Socket(inode) => match self.peers.get(inode) {
+                    Some(Peer::Server(name)) => name.as_str(),
+                    Some(Peer::Client) => "clients",
+                    None => "sockets",
+                },
+            };
+            *counts.entry(name).or_default() += 1;
+        }
+        // What most wait for comes first, so that it has a name whatever else is waited for.
+        let mut ranked: Vec<(&str, u32)> =
+            counts.iter().map(|(name, count)| (*name, *count)).collect();
+        ranked.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
+        for (name, _) in ranked {
+            if self.names.len() < NAMES_MAX && !self.names.contains(name) {
+                self.names.insert(name.to_owned());
+            }
+        }
+        for name in &self.names {
+            let labels = [("process", metric::TARGET), ("on", name.as_str())];
+            let count = counts.get(name.as_str()).copied().unwrap_or(0);
+            meter.gauge(metric::THREAD_WAITS, &labels, f64::from(count) * each);
+        }
+    }
+
+    /// Looks up the other ends of sockets that are new.
+    fn learn(&mut self, files: &mut Files, sockets: &mut Sockets, seen: &[Seen]) {
+        let unknown: BTreeSet<u64> = seen
+            .iter()
+            .filter_map(|one| match one {
+                Seen::Socket(inode) if !self.peers.contains_key(inode) => Some(*inode),
+                _ => None,
+            })
+            .collect();
+        let now_ns = clock::now_ns();
+        if unknown.is_empty() || now_ns < self.next_table_ns {
+            return;
+        }
+        self.next_table_ns = now_ns.saturating_add(TABLE_NS);
+        if self.peers.len() > PEERS_MAX {
+            self.peers.clear();
+        }
+        self.peers.extend(sockets.peers_of(files, &unknown));
+    }
+}
+
+/// What threads do, and for how many each of them stands.
+fn look(files: &mut Files, members: &BTreeSet<u32>, turn: usize) -> (Vec<Seen>, f64) {
+    let mut threads = Vec::new();
+    for &pid in members.iter().take(PROCESSES_MAX) {
+        let own = files.numbers_in(&format!("proc/{pid}/task"));
+        let own = own.unwrap_or_default().into_iter();
+        threads.extend(own.map(|thread| (pid, thread)));
+        if threads.len() >= KNOWN_MAX {
+            threads.truncate(KNOWN_MAX);
+            break;
+        }
+    }
+    // Neighbours were begun for the same: those that are looked at lie apart.
+    let apart = threads.len().div_ceil(THREADS_MAX).max(1);
+    let chosen = threads.iter().skip(turn % apart).step_by(apart);
+    let looked = chosen.clone().count().max(1);
+    let seen = chosen.filter_map(|&(pid, thread)| look_at(files, pid, thread));
+    (seen.collect(), threads.len() as f64 / looked as f64)
+}
+
+/// One thread; `None` where it has ended meanwhile, or may not be seen.
+fn look_at(files: &mut Files, pid: u32, thread: u32) -> Option<Seen> {
+    let folder = format!("proc/{pid}/task/{thread}");
+    let wait = match files.read(&format!("{folder}/syscall")) {
+        Ok(text) => syscall(text),
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+            files.note("threads", DENIED);
+            place(files.read(&format!("{folder}/wchan")).ok()?)?
+        }
+        Err(_) => return None,
+    };
+    let descriptor = match wait {
+        Wait::Descriptor(number) => Some(number),
+        Wait::DescriptorAt(address) => descriptor_at(files, pid, address),
+        _ => None,
+    };
+    if let Some(seen) = descriptor.and_then(|number| what_is(files, pid, number)) {
+        return Some(seen);
+    }
+    Some(Seen::Named(match wait {
+        Wait::Running => "running",
+        Wait::Lock => "lock",
+        Wait::Sleep => "sleep",
+        Wait::Events | Wait::DescriptorAt(_) => "events",
+        Wait::Accept => "accept",
+        Wait::Disk => "disk",
+        Wait::Child => "child",
+        Wait::Socket => "sockets",
+        Wait::Pipe => "pipe",
+        Wait::Descriptor(_) | Wait::Other => "other",
+    }))
+}
+
+/// The first number of a `struct pollfd` in the memory of a process.
+fn descriptor_at(files: &Files, pid: u32, address: u64) -> Option<u32> {
+    let memory = File::open(files.path(&format!("proc/{pid}/mem"))).ok()?;
+    let mut bytes = [0; 4];
+    memory.read_exact_at(&mut bytes, address).ok()?;
+    u32::try_from(i32::from_ne_bytes(bytes)).ok()
+}
+
+/// What a descriptor is: its link reads `socket:[5]`, `pipe:[6]`, `anon_inode:[eventpoll]` or a path.
+fn what_is(files: &Files, pid: u32, descriptor: u32) -> Option<Seen> {
+    let link = std::fs::read_link(files.path(&format!("proc/{pid}/fd/{descriptor}"))).ok()?;
+    let link = link.to_str()?;
+    if let Some(inode) = link.strip_prefix("socket:[") {
+        return Some(Seen::Socket(inode.trim_end_matches(']').parse().ok()?));
+    }
+    Some(Seen::Named(if link.starts_with("pipe:") {
+        "pipe"
+    } else if link.starts_with("anon_inode:") {
+        "events"
+    } else {
+        "disk"
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::os::unix::net::{UnixListener, UnixStream};
+
+    use super::*;
+
+    /// Threads of this process that wait, as they are seen: one for a server, one for a client, one for a lock.
+    #[test]
+    fn threads_wait_for_whom_they_wait() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap().to_string();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let local = UnixListener::bind(&path).unwrap();
+        let mut held = Vec::new();
+        for stream in [
+            Box::new(TcpStream::connect(server.local_addr().unwrap()).unwrap())
+                as Box<dyn std::io::Read + Send>,
+            Box::new(UnixStream::connect(&path).unwrap()),
+        ] {
+            let mut stream = stream;
+            std::thread::spawn(move || stream.read(&mut [0]));
+        }
+        held.push(server.accept().unwrap().0);
+        let mut asked = held[0].try_clone().unwrap();
+        std::thread::spawn(move || std::io::Read::read(&mut asked, &mut [0]));
+        let other_end = local.accept().unwrap();
+        let mut files = Files::new("/".into());
+        let mut sockets = Sockets::open(&mut files, "proc/thread-self/net".to_owned(), true);
+        let own = BTreeSet::from([std::process::id()]);
+        let path = path.display().to_string();
+        let wanted = [address.as_str(), path.as_str(), "clients", "running"];
+        // A thread that was just begun has not come as far as its call.
+        let mut waits = Waits::default();
+        let mut found = [false; 4];
+        let seen = (0..20_000).find_map(|_| {
+            let mut meter = Meter::default();
+            waits.read(&mut files, &mut meter, &mut sockets, &own);
+            let values = meter.finish(0).values;
+            let count = |on: &&str| {
+                let labels = [("process", metric::TARGET), ("on", *on)];
+                values
+                    .get(&metric::series(metric::THREAD_WAITS, &labels))
+                    .copied()
+            };
+            let counts: Vec<Option<f64>> = wanted.iter().map(count).collect();
+            for (at, count) in counts.iter().enumerate() {
+                // Of many threads not all are looked at in one second.
+                found[at] |= count.is_some_and(|count| count >= 1.0);
+            }
+            found.iter().all(|found| *found).then_some(counts)
+        });
+        assert!(seen.is_some(), "{:?}", files.notes());
+        drop((held, other_end));
+    }
+}

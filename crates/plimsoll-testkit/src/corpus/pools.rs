@@ -1,0 +1,133 @@
+//! Limits of pools that a program holds, and of what stands behind it.
+
+use super::{Planted, Scene};
+use crate::program::Nginx;
+use crate::program::databases::Postgres;
+use crate::program::pool::Hikari;
+use crate::program::runtimes::{PhpFpm, Puma, Script};
+
+pub(super) const PLANTED: &[Planted] = &[
+    Planted {
+        name: "Node: UV_THREADPOOL_SIZE 1 for passwords",
+        rules: &["J2"],
+        start: libuv,
+    },
+    Planted {
+        name: "Node: an http.Agent with maxSockets 2",
+        rules: &["J8"],
+        start: agent,
+    },
+    Planted {
+        name: "HikariCP: maximumPoolSize 2",
+        rules: &["J6"],
+        start: hikari,
+    },
+    Planted {
+        name: "HikariCP: a pool of 8 before rows that all update",
+        rules: &["P3"],
+        start: hikari_lock,
+    },
+    Planted {
+        name: "nginx: times of a server with 4 threads",
+        rules: &["R1", "X7"],
+        start: times,
+    },
+    Planted {
+        name: "healthy: HikariCP, PostgreSQL",
+        rules: &[],
+        start: healthy_hikari,
+    },
+    Planted {
+        name: "healthy: nginx with times, PHP-FPM with a slow log",
+        rules: &[],
+        start: healthy_logs,
+    },
+];
+
+const PASSWORDS: &str = "const c = require('crypto'); require('http').createServer((q, a) => c.pbkdf2('secret', 'salt', 30000, \
+    32, 'sha256', () => a.end('done'))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+const AGENT: &str = "const http = require('http'); const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });\n\
+    const behind = http.createServer((q, a) => setTimeout(() => a.end('done'), 50));\n\
+    behind.listen(0, '127.0.0.1', () => http.createServer((q, a) => http.get({ agent, port: behind.address().port },\n\
+    (r) => r.pipe(a))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready')));";
+
+/// The module that `plimsoll watch --node-module` prints: the test kit depends on nothing that it tests.
+const MODULE: &str = include_str!("../../../plimsoll-probe/src/eyes/node.cjs");
+
+/// Node with the module that shows it.
+fn node(variables: &str, application: &str, loads: [&'static str; 2]) -> Scene {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let [module, socket] = ["eye.cjs", "eye.sock"].map(|name| folder.path().join(name));
+    crate::program::write(&module, MODULE);
+    let words = format!(
+        "env PLIMSOLL_NODE_SOCKET={} {variables} node --require {}",
+        socket.display(),
+        module.display()
+    );
+    let script = Script::start(&words, application);
+    let watch = format!("node: unix:{}\n", socket.display());
+    let url = format!("http://{}/", script.address);
+    Scene::new(url, watch, loads)
+        .holding(script)
+        .holding(folder)
+}
+
+fn libuv() -> Scene {
+    node("UV_THREADPOOL_SIZE=1", PASSWORDS, ["5/s:4s", "400/s:8s"])
+}
+
+fn agent() -> Scene {
+    node("", AGENT, ["5/s:4s", "120/s:8s"])
+}
+
+fn pool(connections: u32, statement: &str, loads: [&'static str; 2]) -> Scene {
+    let database = Postgres::start("");
+    database.say(
+        "CREATE TABLE counters (id int PRIMARY KEY, n int); INSERT INTO counters VALUES (1, 0)",
+    );
+    let shop = Hikari::start(&database, connections, statement);
+    let watch = format!("jvm: {}\npostgres: {}\n", shop.jolokia(), database.url());
+    let url = format!("http://{}/", shop.address);
+    Scene::new(url, watch, loads)
+        .holding(shop)
+        .holding(database)
+}
+
+fn hikari() -> Scene {
+    pool(2, "SELECT pg_sleep(0.05)", ["4/s:4s", "120/s:8s"])
+}
+
+fn hikari_lock() -> Scene {
+    let update = "UPDATE counters SET n = n + 1 WHERE id = 1; SELECT pg_sleep(0.05)";
+    pool(8, update, ["4/s:4s", "120/s:8s"])
+}
+
+fn healthy_hikari() -> Scene {
+    pool(10, "SELECT 1", ["5/s:4s", "60/s:8s"])
+}
+
+fn times() -> Scene {
+    let puma = Puma::sleeping(4, "0.1");
+    let locations = format!("location / {{ proxy_pass http://{}; }}", puma.address);
+    let nginx = Nginx::start_telling_times(&locations);
+    let watch = format!("nginx-access-log: {}\n", nginx.access_log().display());
+    let url = format!("http://{}/", nginx.address);
+    Scene::new(url, watch, ["8/s:4s", "120/s:8s"])
+        .holding(puma)
+        .holding(nginx)
+}
+
+fn healthy_logs() -> Scene {
+    let fpm = PhpFpm::start_logging(8, "usleep(20000); echo 'done';");
+    let nginx = Nginx::start_telling_times(&fpm.location());
+    let watch = format!(
+        "php-fpm: {}/status\nphp-fpm-slowlog: {}\nnginx-access-log: {}\n",
+        fpm.status,
+        fpm.slow_log().display(),
+        nginx.access_log().display()
+    );
+    let url = format!("http://{}/", nginx.address);
+    Scene::new(url, watch, ["5/s:4s", "40/s:8s"])
+        .holding(fpm)
+        .holding(nginx)
+}

@@ -1,0 +1,241 @@
+//! Limits of a service as a whole: replicas that differ, turns at a lock, jobs in between, handshakes, CPUs of a database.
+
+use super::{Planted, Scene};
+use crate::program::databases::{Mariadb, Postgres, carry_out};
+use crate::program::runtimes::{PhpFpm, Puma, Script};
+use crate::program::{Haproxy, Nginx, Redis};
+
+pub(super) const PLANTED: &[Planted] = &[
+    Planted {
+        name: "HAProxy: one of three replicas has 2 threads",
+        rules: &["H11"],
+        start: replicas,
+    },
+    Planted {
+        name: "HAProxy: a server that stops listening while it is busy",
+        rules: &["H2"],
+        start: refusing,
+    },
+    Planted {
+        name: "HAProxy: a TLS handshake with RSA 4096 for each request",
+        rules: &["C3", "H10", "N13"],
+        start: handshakes,
+    },
+    Planted {
+        name: "Node: a job every six seconds that holds the event loop",
+        rules: &["S6"],
+        start: job,
+    },
+    Planted {
+        name: "Python: one lock for all threads",
+        rules: &["C5"],
+        start: turns,
+    },
+    Planted {
+        name: "Redis: maxclients 8, one connection for each request",
+        rules: &["K4"],
+        start: redis_clients,
+    },
+    Planted {
+        name: "PostgreSQL: statements that compute",
+        rules: &["P2", "C1"],
+        start: postgres_computes,
+    },
+    Planted {
+        name: "MariaDB: statements that compute",
+        rules: &["Q2", "C1"],
+        start: mariadb_computes,
+    },
+    Planted {
+        name: "MariaDB: temporary tables on disk",
+        rules: &["Q5"],
+        start: mariadb_tables,
+    },
+    Planted {
+        name: "healthy: HAProxy with TLS, two replicas",
+        rules: &[],
+        start: healthy,
+    },
+];
+
+fn replicas() -> Scene {
+    let pumas = [24, 24, 2].map(|threads| Puma::sleeping(threads, "0.1"));
+    let servers: Vec<String> = pumas
+        .iter()
+        .zip(1..)
+        .map(|(puma, number)| format!("  server s{number} {}", puma.address))
+        .collect();
+    let haproxy = Haproxy::start("", &servers.join("\n"));
+    let watch = format!("haproxy: {}\n", haproxy.socket.display());
+    let url = format!("http://{}/", haproxy.address);
+    Scene::new(url, watch, ["9/s:4s", "100/s:8s"])
+        .holding(pumas)
+        .holding(haproxy)
+}
+
+/// Takes no connections for half a second when more than eight requests are there at once.
+const REFUSING: &str = "const port = +process.argv[2]; let active = 0, away = false; const server = require('http').createServer((q, a) => {\n\
+    active++; setTimeout(() => { active--; a.end('done'); }, 100);\n\
+    if (active > 8 && !away) { away = true; server.close();\n\
+    setTimeout(() => server.listen(port, '127.0.0.1', 511, () => { away = false; }), 500); } });\n\
+    server.listen(port, '127.0.0.1', 511, () => console.log('ready'));";
+
+fn refusing() -> Scene {
+    let script = Script::start("node", REFUSING);
+    let server = format!("  retries 0\n  server s1 {}", script.address);
+    let haproxy = Haproxy::start("option http-server-close", &server);
+    let watch = format!("haproxy: {}\n", haproxy.socket.display());
+    let url = format!("http://{}/", haproxy.address);
+    Scene::new(url, watch, ["5/s:4s", "150/s:8s"])
+        .holding(script)
+        .holding(haproxy)
+}
+
+/// HAProxy on one thread with a certificate of this kind, which a folder that is to be kept holds.
+fn with_tls(key: &str, servers: &str) -> (Haproxy, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let [key_file, pem] = ["key", "pem"].map(|name| folder.path().join(name).display().to_string());
+    let certificate = folder.path().join("certificate").display().to_string();
+    carry_out(&[
+        "openssl",
+        "req",
+        "-x509",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=localhost",
+        "-newkey",
+        key,
+        "-keyout",
+        &key_file,
+        "-out",
+        &certificate,
+    ]);
+    let parts = [&certificate, &key_file]
+        .map(|path| std::fs::read_to_string(path).expect("openssl wrote it"));
+    crate::program::write(std::path::Path::new(&pem), &parts.concat());
+    (Haproxy::start_with_tls(&pem, servers), folder)
+}
+
+fn handshakes() -> Scene {
+    let puma = Puma::sleeping(32, "0.001");
+    let (haproxy, folder) = with_tls("rsa:4096", &format!("  server s1 {}", puma.address));
+    let watch = format!("haproxy: {}\n", haproxy.socket.display());
+    let url = format!("https://{}/", haproxy.address);
+    let mut scene = Scene::new(url, watch, ["10/s:4s", "600/s:8s"])
+        .holding(puma)
+        .holding(haproxy)
+        .holding(folder);
+    scene.more = ["--insecure", "--no-keepalive"].map(str::to_owned).to_vec();
+    scene
+}
+
+fn healthy() -> Scene {
+    let pumas = [Puma::sleeping(16, "0.01"), Puma::sleeping(16, "0.01")];
+    let servers = pumas.each_ref().map(|puma| puma.address);
+    let servers = format!("  server s1 {}\n  server s2 {}", servers[0], servers[1]);
+    let (haproxy, folder) = with_tls("rsa:2048", &servers);
+    let watch = format!("haproxy: {}\n", haproxy.socket.display());
+    let url = format!("https://{}/", haproxy.address);
+    let mut scene = Scene::new(url, watch, ["5/s:4s", "40/s:8s"])
+        .holding(pumas)
+        .holding(haproxy)
+        .holding(folder);
+    scene.more = vec!["--insecure".to_owned()];
+    scene
+}
+
+/// What came in six seconds is added up at their end, 14 ms for each request.
+const JOB: &str = "let came = 0; setInterval(() => { const end = Date.now() + came * 14; came = 0; while (Date.now() < end); }, 6000);\n\
+    require('http').createServer((q, a) => { came++; a.end('done'); })\n\
+    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+
+fn job() -> Scene {
+    let script = Script::start("node", JOB);
+    let watch = format!("pid: {}\n", script.program.pid());
+    let url = format!("http://{}/", script.address);
+    Scene::new(url, watch, ["2/s:8s", "20/s:30s"]).holding(script)
+}
+
+/// Each request works for 20 ms, and only one of them at a time may.
+const TURNS: &str = "
+import sys, time, threading, http.server
+lock = threading.Lock()
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.0'
+    def do_GET(self):
+        with lock:
+            time.sleep(0.02)
+        self.send_response(200); self.send_header('content-length', '4'); self.end_headers(); self.wfile.write(b'done')
+    def log_message(self, *a): pass
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 511
+    daemon_threads = True
+    def handle_error(self, *a): pass
+server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
+print('ready', flush=True)
+server.serve_forever()
+";
+
+fn turns() -> Scene {
+    let script = Script::start("python3", TURNS);
+    let watch = format!("pid: {}\n", script.program.pid());
+    let url = format!("http://{}/", script.address);
+    Scene::new(url, watch, ["34/s:6s", "120/s:8s"]).holding(script)
+}
+
+fn redis_clients() -> Scene {
+    let redis = Redis::start("maxclients 8");
+    let script = format!(
+        "$s = @stream_socket_client('tcp://{}'); fwrite($s, \"PING\\r\\n\"); $a = fgets($s); if (strpos($a, 'PONG') === false) \
+         {{ http_response_code(500); echo 'refused'; exit; }} usleep(100000); echo 'done';",
+        redis.address
+    );
+    let fpm = PhpFpm::start(48, true, &script);
+    let nginx = Nginx::start(1024, false, &fpm.location());
+    let watch = format!("redis: {}\nphp-fpm: {}/status\n", redis.address, fpm.status);
+    let url = format!("http://{}/", nginx.address);
+    Scene::new(url, watch, ["5/s:4s", "150/s:8s"])
+        .holding(redis)
+        .holding(fpm)
+        .holding(nginx)
+}
+
+fn postgres_computes() -> Scene {
+    let database = Postgres::start("max_parallel_workers_per_gather = 0");
+    let statement = "SELECT sum(i * 7 % 13) FROM generate_series(1, 100000) i WHERE i <> RANDOM";
+    let puma = Puma::before_postgres(&database, 12, statement);
+    let watch = format!("postgres: {}\n", database.url());
+    Scene::new(puma.url(), watch, ["2/s:4s", "250/s:8s"])
+        .holding(puma)
+        .holding(database)
+}
+
+fn mariadb(lines: &str, statements: &str, statement: &str, loads: [&'static str; 2]) -> Scene {
+    let database = Mariadb::start(lines);
+    database.say(&format!(
+        "CREATE DATABASE test_shop; USE test_shop; {statements}"
+    ));
+    let puma = Puma::before_mariadb(&database, 12, statement);
+    let watch = format!(
+        "mariadb: {{ at: 'unix:{}', user: root }}\n",
+        database.socket.display()
+    );
+    Scene::new(puma.url(), watch, loads)
+        .holding(puma)
+        .holding(database)
+}
+
+fn mariadb_computes() -> Scene {
+    let statement = "SELECT BENCHMARK(40000, MD5(RANDOM))";
+    mariadb("", "", statement, ["2/s:4s", "250/s:8s"])
+}
+
+fn mariadb_tables() -> Scene {
+    let fill = "CREATE TABLE notes (id int PRIMARY KEY, note varchar(400)); INSERT INTO notes SELECT seq, CONCAT(REPEAT('x', 300), seq) \
+        FROM seq_1_to_4000";
+    let lines = "tmp_table_size = 16384\nmax_heap_table_size = 16384";
+    let statement = "SELECT count(*) FROM (SELECT note, count(*) FROM notes WHERE id <> RANDOM GROUP BY note ORDER BY NULL) AS each_note";
+    mariadb(lines, fill, statement, ["2/s:4s", "250/s:8s"])
+}

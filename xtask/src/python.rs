@@ -1,0 +1,38 @@
+//! Packages of `PyPI` as a lock file has them.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::Result;
+
+use crate::prepare;
+use crate::step::execute;
+
+/// Installs them into an environment of their own, unless that has been done since the lock file was written.
+pub(crate) fn install(lock: &Path, environment: &Path) -> Result<()> {
+    let done = environment.join("done");
+    let modified = |path: &Path| std::fs::metadata(path).and_then(|it| it.modified());
+    let (installed, locked) = (modified(&done), modified(lock));
+    if installed.is_ok_and(|installed| locked.is_ok_and(|locked| locked <= installed)) {
+        return Ok(());
+    }
+    let make = || {
+        let mut make = Command::new("python3");
+        make.args(["-m", "venv", "--clear"]).arg(environment);
+        execute(make.stdin(Stdio::null()))
+    };
+    if make().is_err() {
+        // Debian keeps the part of it that brings pip in a package of its own.
+        prepare::install(&["python3-venv"])?;
+        make()?;
+    }
+    let mut install = Command::new(environment.join("bin/pip"));
+    install
+        .args(["install", "--quiet", "--require-hashes"])
+        .args(["--only-binary", ":all:"])
+        .args(["--disable-pip-version-check", "--requirement"])
+        .arg(lock);
+    execute(install.stdin(Stdio::null()))?;
+    std::fs::write(done, "")?;
+    Ok(())
+}
