@@ -31,8 +31,24 @@ struct Content {
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// Holds the lock.
-    file: File,
+    _held: Held,
+}
+
+/// A file whose lock is held.
+#[derive(Debug)]
+struct Held(File);
+
+impl Held {
+    fn new(file: File) -> Result<Self, TryLockError> {
+        file.try_lock().map(|()| Self(file))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Said, because a process that is just being started may hold the same file for a moment.
+        let _ = self.0.unlock();
+    }
 }
 
 impl Journal {
@@ -42,19 +58,19 @@ impl Journal {
     /// When the file exists or cannot be written.
     pub fn write(path: &Path, change: &Change) -> io::Result<Self> {
         let mut open = OpenOptions::new();
-        let mut file = open.write(true).create_new(true).mode(0o600).open(path)?;
-        file.try_lock()?;
+        let held = Held::new(open.write(true).create_new(true).mode(0o600).open(path)?)?;
         let content = Content {
             format: FORMAT,
             change: change.clone(),
         };
+        let mut file = &held.0;
         file.write_all(serde_json::to_string_pretty(&content)?.as_bytes())?;
         file.sync_all()?;
         // Its name, too.
         File::open(folder_of(path))?.sync_all()?;
         Ok(Self {
             path: path.to_owned(),
-            file,
+            _held: held,
         })
     }
 
@@ -62,13 +78,6 @@ impl Journal {
     pub fn remove(self) {
         // One that stays is undone once more by the next start, which changes nothing.
         let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-impl Drop for Journal {
-    fn drop(&mut self) {
-        // Said, because a process that is just being started may hold the same file for a moment.
-        let _ = self.file.unlock();
     }
 }
 
@@ -137,12 +146,12 @@ fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Lef
         Ok(file) => file,
         Err(error) => return unknown(error.to_string()),
     };
-    match file.try_lock() {
-        Ok(()) => {}
+    let held = match Held::new(file) {
+        Ok(held) => held,
         Err(TryLockError::WouldBlock) => return None,
         Err(TryLockError::Error(error)) => return unknown(error.to_string()),
-    }
-    let text = match ours(&file).and_then(|()| io::read_to_string(&file)) {
+    };
+    let text = match ours(&held.0).and_then(|()| io::read_to_string(&held.0)) {
         Ok(text) => text,
         Err(error) => return unknown(error.to_string()),
     };
