@@ -38,6 +38,8 @@ impl Rise {
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     now_ns: u64,
+    /// The moment before this one.
+    before_ns: Option<u64>,
     values: BTreeMap<String, f64>,
     new_series: BTreeMap<String, SeriesInfo>,
     known: HashSet<String>,
@@ -49,6 +51,7 @@ pub(crate) struct Meter {
 impl Meter {
     /// Begins the readings of the moment `now_ns`.
     pub(crate) fn begin(&mut self, now_ns: u64) {
+        self.before_ns = (self.now_ns > 0).then_some(self.now_ns);
         self.now_ns = now_ns;
     }
 
@@ -69,6 +72,16 @@ impl Meter {
         if let Some(rise) = self.rise(&name, total) {
             self.put(metric, name, rise.per_second() * scale);
         }
+    }
+
+    /// A count that is kept here, not by who is watched: one that is new stood at zero at the moment before.
+    pub(crate) fn tally(&mut self, metric: &'static str, labels: &[(&str, &str)], total: u64) {
+        let name = metric::series(metric, labels);
+        if let Some(at_ns) = self.before_ns {
+            let none = Total { value: 0, at_ns };
+            self.totals.entry(name).or_insert(none);
+        }
+        self.counter(metric, labels, total, 1.0);
     }
 
     /// How much the counter `key` rose; `None` the first time, after a reset, and twice in the same moment.
@@ -165,5 +178,21 @@ mod tests {
         meter.begin(5_000_000_000);
         meter.counter(metric::LISTEN_DROPS, &[], 500, 1.0);
         assert!(meter.finish(3).values.is_empty() && meter.take_fallen().is_none());
+    }
+
+    #[test]
+    fn a_tally_is_whole_from_its_first_moment() {
+        let mut meter = Meter::default();
+        let labels = |of| [("class", "limited"), ("of", of)];
+        for (second, old, new) in [(1, 0, None), (2, 4, Some(6)), (3, 4, Some(9))] {
+            meter.begin(second * 1_000_000_000);
+            meter.tally(metric::LOG_FAILURES_OF, &labels("old"), old);
+            if let Some(new) = new {
+                meter.tally(metric::LOG_FAILURES_OF, &labels("new"), new);
+            }
+            let values: Vec<f64> = meter.finish(0).values.into_values().collect();
+            let wanted: &[f64] = [&[][..], &[6.0, 4.0], &[3.0, 0.0]][second as usize - 1];
+            assert_eq!(values, wanted, "in second {second}");
+        }
     }
 }

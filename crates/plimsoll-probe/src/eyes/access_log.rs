@@ -88,7 +88,7 @@ impl Source for AccessLog {
         for (status, total) in &self.errors {
             let status = status.to_string();
             let labels = [("status", status.as_str())];
-            figures.counter(metric::NGINX_ERRORS, &labels, Some(*total), 1.0);
+            figures.tally(metric::NGINX_ERRORS, &labels, *total);
         }
         Ok(())
     }

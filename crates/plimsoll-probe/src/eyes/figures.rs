@@ -84,6 +84,12 @@ impl Figures<'_> {
         }
     }
 
+    /// A count that the eye keeps itself, from nothing.
+    pub(crate) fn tally(&mut self, metric: &'static str, labels: &[(&str, &str)], total: u64) {
+        self.meter
+            .tally(metric, &with_place(self.at, labels), total);
+    }
+
     /// A setting that was found in a file.
     pub(crate) fn known(&mut self, setting: &Setting) {
         self.setting(

@@ -83,7 +83,7 @@ impl Source for Log {
                 .iter()
                 .filter(|(failure, _)| failure.class == class);
             let total = own.map(|(_, count)| *count).sum();
-            figures.counter(metric::LOG_FAILURES, &[("class", class)], Some(total), 1.0);
+            figures.tally(metric::LOG_FAILURES, &[("class", class)], total);
         }
         for (failure, total) in self
             .totals
@@ -94,7 +94,7 @@ impl Source for Log {
                 ("class", failure.class.as_str()),
                 ("of", failure.of.as_str()),
             ];
-            figures.counter(metric::LOG_FAILURES_OF, &of, Some(*total), 1.0);
+            figures.tally(metric::LOG_FAILURES_OF, &of, *total);
         }
         for setting in &self.settings {
             figures.known(setting);
