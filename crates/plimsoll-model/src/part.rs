@@ -93,6 +93,14 @@ impl PartKind {
             Self::Otlp => "the receiver of spans",
         }
     }
+
+    /// Whether it is a log, which tells nothing but what is written to it.
+    pub fn is_log(self) -> bool {
+        matches!(
+            self,
+            Self::NginxLog | Self::NginxAccessLog | Self::HaproxyLog | Self::PhpFpmSlowlog
+        )
+    }
 }
 
 /// Where a part is asked.

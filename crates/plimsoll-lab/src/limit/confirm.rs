@@ -6,7 +6,7 @@ use plimsoll_analysis::findings::{self, Relaxation};
 use plimsoll_analysis::intervention::{self, Repeats, is_worth_restoring};
 use plimsoll_model::finding::{Finding, Intervention, InterventionOutcome, Tier};
 use plimsoll_model::metric;
-use plimsoll_model::part::{Lever, Part, PartKind};
+use plimsoll_model::part::{Lever, Part};
 use plimsoll_model::reading::label;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::{Trial, TrialKind};
@@ -155,14 +155,7 @@ fn change_for(run: &Run, finding: &Finding, access: &Access) -> Result<Change, S
 fn is_at(part: &Part, at: &str) -> bool {
     let place = part.place.to_string();
     let series = metric::series(metric::SETTING, &[("at", &place)]);
-    let is_log = matches!(
-        part.kind,
-        PartKind::NginxLog
-            | PartKind::NginxAccessLog
-            | PartKind::HaproxyLog
-            | PartKind::PhpFpmSlowlog
-    );
-    !is_log && label(&series, "at") == Some(at)
+    !part.kind.is_log() && label(&series, "at") == Some(at)
 }
 
 /// One finding is tried.

@@ -188,14 +188,7 @@ pub(super) fn place(kind: PartKind, text: &str) -> Option<(PartPlace, Option<Log
 
 /// Whether a part is read from a file that it writes.
 fn has_file(kind: PartKind) -> bool {
-    let kinds = [
-        PartKind::NginxLog,
-        PartKind::NginxAccessLog,
-        PartKind::HaproxyLog,
-        PartKind::PhpFpmSlowlog,
-        PartKind::Jvm,
-    ];
-    kinds.contains(&kind)
+    kind.is_log() || kind == PartKind::Jvm
 }
 
 fn command(kind: PartKind, text: &str) -> Option<PartPlace> {
