@@ -184,14 +184,18 @@ mod tests {
     fn a_tally_is_whole_from_its_first_moment() {
         let mut meter = Meter::default();
         let labels = |of| [("class", "limited"), ("of", of)];
-        for (second, old, new) in [(1, 0, None), (2, 4, Some(6)), (3, 4, Some(9))] {
+        let seconds: [(u64, u64, Option<u64>, &[f64]); 3] = [
+            (1, 0, None, &[]),
+            (2, 4, Some(6), &[6.0, 4.0]),
+            (3, 4, Some(9), &[3.0, 0.0]),
+        ];
+        for (second, old, new, wanted) in seconds {
             meter.begin(second * 1_000_000_000);
             meter.tally(metric::LOG_FAILURES_OF, &labels("old"), old);
             if let Some(new) = new {
                 meter.tally(metric::LOG_FAILURES_OF, &labels("new"), new);
             }
             let values: Vec<f64> = meter.finish(0).values.into_values().collect();
-            let wanted: &[f64] = [&[][..], &[6.0, 4.0], &[3.0, 0.0]][second as usize - 1];
             assert_eq!(values, wanted, "in second {second}");
         }
     }

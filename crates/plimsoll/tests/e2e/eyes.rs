@@ -61,11 +61,17 @@ pub(crate) fn found(
     let mut text = String::new();
     let file = std::fs::File::open(log).unwrap();
     MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
-    let events = text
+    let events: Vec<Value> = text
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let mut findings = events.filter(|event| event["event"] == "findings_made");
-    let findings = findings.next().expect("the log holds findings");
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    if others_take_cpu(&events, load[0]) {
+        return None;
+    }
+    let findings = events
+        .iter()
+        .find(|event| event["event"] == "findings_made");
+    let findings = findings.expect("the log holds findings");
     // A generator that other work on this machine made late is a true finding, and not what is asked here.
     let findings = findings["data"].as_array().unwrap().iter();
     Some(
@@ -74,6 +80,31 @@ pub(crate) fn found(
             .cloned()
             .collect(),
     )
+}
+
+/// Share of the CPUs that is busy at the load that is carried, which takes next to none, if others have no work here.
+const CALM_MAX: f64 = 0.4;
+
+/// Whether other work had the CPUs during the first load: what is then named is named truly, and not what is asked here.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+fn others_take_cpu(events: &[Value], load: &str) -> bool {
+    let seconds = load.rsplit(':').next().unwrap().trim_end_matches('s');
+    let seconds: usize = seconds.parse().unwrap();
+    let readings = events
+        .iter()
+        .filter(|event| event["event"] == "readings_taken");
+    let busy = readings.filter_map(|event| event["data"]["values"]["plimsoll.cpu.busy"].as_f64());
+    let busy: Vec<f64> = busy.take(seconds).collect();
+    let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
+    if mean > CALM_MAX {
+        println!(
+            "NOT TRIED, this machine was disturbed: {mean:.2} of its CPUs were busy at the low load"
+        );
+    }
+    mean > CALM_MAX
 }
 
 /// The best finding is of this rule, and what it says.
