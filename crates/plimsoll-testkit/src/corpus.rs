@@ -4,11 +4,13 @@
 mod databases;
 mod engines;
 mod machine;
+mod overload;
 mod pools;
 mod proxies;
 mod servers;
 mod service;
 mod traces;
+mod writes;
 
 use std::any::Any;
 use std::fmt;
@@ -75,6 +77,8 @@ pub fn all() -> Vec<&'static Planted> {
         pools::PLANTED,
         service::PLANTED,
         traces::PLANTED,
+        overload::PLANTED,
+        writes::PLANTED,
     ];
     all.into_iter().flatten().collect()
 }

@@ -67,13 +67,17 @@ const STOCK: &str =
     "CREATE TABLE stock (id int PRIMARY KEY, n int); INSERT INTO stock VALUES (1, 1), (2, 2)";
 const OF_CUSTOMER: &str = "SELECT count(*) FROM orders WHERE customer = RANDOM";
 
-fn postgres(lines: &str, statements: &str) -> Postgres {
+pub(super) fn postgres(lines: &str, statements: &str) -> Postgres {
     let database = Postgres::start(lines);
     database.say(statements);
     database
 }
 
-fn before_postgres(database: Postgres, statement: &str, loads: [&'static str; 2]) -> Scene {
+pub(super) fn before_postgres(
+    database: Postgres,
+    statement: &str,
+    loads: [&'static str; 2],
+) -> Scene {
     let puma = Puma::before_postgres(&database, 12, statement);
     let watch = format!("postgres: {}\n", database.url());
     Scene::new(puma.url(), watch, loads)
@@ -139,7 +143,7 @@ fn postgres_deadlocks() -> Scene {
     )
 }
 
-fn mariadb(lines: &str, statements: &str) -> Mariadb {
+pub(super) fn mariadb(lines: &str, statements: &str) -> Mariadb {
     let database = Mariadb::start(lines);
     database.say(&format!(
         "CREATE DATABASE test_shop; USE test_shop; {statements}"
@@ -147,7 +151,11 @@ fn mariadb(lines: &str, statements: &str) -> Mariadb {
     database
 }
 
-fn before_mariadb(database: Mariadb, statement: &str, loads: [&'static str; 2]) -> Scene {
+pub(super) fn before_mariadb(
+    database: Mariadb,
+    statement: &str,
+    loads: [&'static str; 2],
+) -> Scene {
     let puma = Puma::before_mariadb(&database, 12, statement);
     let watch = format!(
         "mariadb: {{ at: 'unix:{}', user: root }}\n",

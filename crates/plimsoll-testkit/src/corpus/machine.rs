@@ -20,6 +20,16 @@ pub(super) const PLANTED: &[Planted] = &[
         start: python_thread,
     },
     Planted {
+        name: "Python: each request copies 64 MiB out of the kernel",
+        rules: &["C6"],
+        start: copies,
+    },
+    Planted {
+        name: "Python: 40 file descriptors",
+        rules: &["F1"],
+        start: descriptors,
+    },
+    Planted {
         name: "a backlog of 8 before an application that sleeps",
         rules: &["N1"],
         start: backlog,
@@ -44,6 +54,29 @@ server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
 print('ready', flush=True)
 server.serve_forever()
 ";
+/// What a request does, in a server of threads.
+pub(super) fn threads(begin: &str, work: &str) -> String {
+    format!(
+        "
+import resource, sys, time, http.server
+{begin}
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = 'HTTP/1.0'
+    def do_GET(self):
+        {work}
+        self.send_response(200); self.send_header('content-length', '4'); self.end_headers(); self.wfile.write(b'done')
+    def log_message(self, *a): pass
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 511
+    daemon_threads = True
+    def handle_error(self, *a): pass
+server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
+print('ready', flush=True)
+server.serve_forever()
+"
+    )
+}
+
 const BACKLOG: &str = "
 import sys, time, http.server
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -59,7 +92,7 @@ print('ready', flush=True)
 server.serve_forever()
 ";
 
-fn script(interpreter: &str, text: &str, loads: [&'static str; 2]) -> Scene {
+pub(super) fn script(interpreter: &str, text: &str, loads: [&'static str; 2]) -> Scene {
     let script = Script::start(interpreter, text);
     let watch = format!("pid: {}\n", script.program.pid());
     Scene::new(format!("http://{}/", script.address), watch, loads).holding(script)
@@ -75,6 +108,20 @@ fn node_hash() -> Scene {
 
 fn python_thread() -> Scene {
     script("python3", PYTHON_THREAD, ["5/s:4s", "200/s:8s"])
+}
+
+fn copies() -> Scene {
+    let work = "zero = open('/dev/zero', 'rb', 0); zero.readinto(bytearray(1 << 26)); zero.close()";
+    script("python3", &threads("", work), ["2/s:4s", "300/s:8s"])
+}
+
+fn descriptors() -> Scene {
+    let begin = "resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))";
+    script(
+        "python3",
+        &threads(begin, "time.sleep(0.3)"),
+        ["5/s:4s", "300/s:8s"],
+    )
 }
 
 fn backlog() -> Scene {

@@ -1,7 +1,8 @@
 //! Limits of a service as a whole: replicas that differ, turns at a lock, jobs in between, handshakes, CPUs of a database.
 
-use super::{Planted, Scene};
-use crate::program::databases::{Mariadb, Postgres, carry_out};
+use super::databases::{before_mariadb, before_postgres, mariadb, postgres};
+use super::{Planted, Scene, machine, overload};
+use crate::program::databases::carry_out;
 use crate::program::runtimes::{PhpFpm, Puma, Script};
 use crate::program::{Haproxy, Nginx, Redis};
 
@@ -73,22 +74,8 @@ fn replicas() -> Scene {
         .holding(haproxy)
 }
 
-/// Takes no connections for half a second when more than eight requests are there at once.
-const REFUSING: &str = "const port = +process.argv[2]; let active = 0, away = false; const server = require('http').createServer((q, a) => {\n\
-    active++; setTimeout(() => { active--; a.end('done'); }, 100);\n\
-    if (active > 8 && !away) { away = true; server.close();\n\
-    setTimeout(() => server.listen(port, '127.0.0.1', 511, () => { away = false; }), 500); } });\n\
-    server.listen(port, '127.0.0.1', 511, () => console.log('ready'));";
-
 fn refusing() -> Scene {
-    let script = Script::start("node", REFUSING);
-    let server = format!("  retries 0\n  server s1 {}", script.address);
-    let haproxy = Haproxy::start("option http-server-close", &server);
-    let watch = format!("haproxy: {}\n", haproxy.socket.display());
-    let url = format!("http://{}/", haproxy.address);
-    Scene::new(url, watch, ["5/s:4s", "150/s:8s"])
-        .holding(script)
-        .holding(haproxy)
+    overload::away(0)
 }
 
 /// HAProxy on one thread with a certificate of this kind, which a folder that is to be kept holds.
@@ -159,30 +146,11 @@ fn job() -> Scene {
 }
 
 /// Each request works for 20 ms, and only one of them at a time may.
-const TURNS: &str = "
-import sys, time, threading, http.server
-lock = threading.Lock()
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = 'HTTP/1.0'
-    def do_GET(self):
-        with lock:
-            time.sleep(0.02)
-        self.send_response(200); self.send_header('content-length', '4'); self.end_headers(); self.wfile.write(b'done')
-    def log_message(self, *a): pass
-class Server(http.server.ThreadingHTTPServer):
-    request_queue_size = 511
-    daemon_threads = True
-    def handle_error(self, *a): pass
-server = Server(('127.0.0.1', int(sys.argv[1])), Handler)
-print('ready', flush=True)
-server.serve_forever()
-";
-
 fn turns() -> Scene {
-    let script = Script::start("python3", TURNS);
-    let watch = format!("pid: {}\n", script.program.pid());
-    let url = format!("http://{}/", script.address);
-    Scene::new(url, watch, ["34/s:6s", "120/s:8s"]).holding(script)
+    let begin = "import threading\nlock = threading.Lock()";
+    let work = "with lock: time.sleep(0.02)";
+    let loads = ["34/s:6s", "120/s:8s"];
+    machine::script("python3", &machine::threads(begin, work), loads)
 }
 
 fn redis_clients() -> Scene {
@@ -203,33 +171,14 @@ fn redis_clients() -> Scene {
 }
 
 fn postgres_computes() -> Scene {
-    let database = Postgres::start("max_parallel_workers_per_gather = 0");
     let statement = "SELECT sum(i * 7 % 13) FROM generate_series(1, 100000) i WHERE i <> RANDOM";
-    let puma = Puma::before_postgres(&database, 12, statement);
-    let watch = format!("postgres: {}\n", database.url());
-    Scene::new(puma.url(), watch, ["2/s:4s", "250/s:8s"])
-        .holding(puma)
-        .holding(database)
-}
-
-fn mariadb(lines: &str, statements: &str, statement: &str, loads: [&'static str; 2]) -> Scene {
-    let database = Mariadb::start(lines);
-    database.say(&format!(
-        "CREATE DATABASE test_shop; USE test_shop; {statements}"
-    ));
-    let puma = Puma::before_mariadb(&database, 12, statement);
-    let watch = format!(
-        "mariadb: {{ at: 'unix:{}', user: root }}\n",
-        database.socket.display()
-    );
-    Scene::new(puma.url(), watch, loads)
-        .holding(puma)
-        .holding(database)
+    let database = postgres("max_parallel_workers_per_gather = 0", "");
+    before_postgres(database, statement, ["2/s:4s", "250/s:8s"])
 }
 
 fn mariadb_computes() -> Scene {
     let statement = "SELECT BENCHMARK(40000, MD5(RANDOM))";
-    mariadb("", "", statement, ["2/s:4s", "250/s:8s"])
+    before_mariadb(mariadb("", ""), statement, ["2/s:4s", "250/s:8s"])
 }
 
 fn mariadb_tables() -> Scene {
@@ -237,5 +186,5 @@ fn mariadb_tables() -> Scene {
         FROM seq_1_to_4000";
     let lines = "tmp_table_size = 16384\nmax_heap_table_size = 16384";
     let statement = "SELECT count(*) FROM (SELECT note, count(*) FROM notes WHERE id <> RANDOM GROUP BY note ORDER BY NULL) AS each_note";
-    mariadb(lines, fill, statement, ["2/s:4s", "250/s:8s"])
+    before_mariadb(mariadb(lines, fill), statement, ["2/s:4s", "250/s:8s"])
 }

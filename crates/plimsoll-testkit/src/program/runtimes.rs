@@ -28,10 +28,12 @@ const MARIADB: &str = "require 'mysql2'\nBEGIN_SESSION = -> { Mysql2::Client.new
     SAY = ->(c, s) { c.query(s); c.store_result while c.next_result }\n";
 const POSTGRES_REPEATED: &str = "require 'pg'\nBEGIN_SESSION = -> { PG.connect(ENV['DATABASE']) }\n\
     SAY = ->(c, s) { 60.times { c.exec(s) } }\n";
-/// Looks a key up among a thousand; what is missing is made, which takes its time, and kept.
+/// Looks a key up among so many; what is missing is made, which takes its time, and kept until its life is over, all at
+/// once. The statement tells which, of how many, s, and s.
 const MEMCACHED: &str = "require 'socket'\nBEGIN_SESSION = -> { TCPSocket.new(*ENV['DATABASE'].split(':')) }\n\
-    SAY = lambda do |c, s|\n  key = \"k#{s.to_i % 1000}\"\n  c.write(\"get #{key}\\r\\n\")\n\
-    if c.gets.start_with?('VALUE')\n    c.read(4002)\n    c.gets\n  else\n    sleep(0.05)\n\
+    SAY = lambda do |c, s|\n  id, keys, life, cost = s.split.map(&:to_f)\n\
+    key = \"k#{id.to_i % keys.to_i}:#{(Time.now.to_f / life).floor}\"\n  c.write(\"get #{key}\\r\\n\")\n\
+    if c.gets.start_with?('VALUE')\n    c.read(4002)\n    c.gets\n  else\n    sleep(cost)\n\
     c.write(\"set #{key} 0 0 4000\\r\\n#{'v' * 4000}\\r\\n\")\n    c.gets\n  end\nend\n";
 const NOTHING: &str = "BEGIN_SESSION = -> { nil }\nSAY = ->(_, s) { sleep(s.to_f) }\n";
 const APPLICATION: &str = "
@@ -84,7 +86,15 @@ impl Puma {
     /// The same before memcached, out of which it takes what it has made before.
     #[must_use]
     pub fn before_memcached(memcached: SocketAddr, threads: u32) -> Self {
-        Self::start(MEMCACHED, &memcached.to_string(), threads, "RANDOM")
+        let forever = "RANDOM 1000 1e12 0.05";
+        Self::start(MEMCACHED, &memcached.to_string(), threads, forever)
+    }
+
+    /// The same with forty things, all of which are made anew every so many seconds, in half a second each.
+    #[must_use]
+    pub fn before_memcached_for(memcached: SocketAddr, threads: u32, seconds: u32) -> Self {
+        let statement = format!("RANDOM 40 {seconds} 0.5");
+        Self::start(MEMCACHED, &memcached.to_string(), threads, &statement)
     }
 
     /// The same as somebody who is no administrator.
