@@ -18,7 +18,7 @@ const CPU_SHORT: f64 = 0.9;
 const SYSTEM_MAX: f64 = 0.5;
 /// Part of the busy CPU that must be the target's.
 const MOSTLY: f64 = 0.5;
-/// How many times more often threads of the target wait, for each answer, than at the load that passed.
+/// How many times more often threads of the target wait, for each request, than at the load that passed.
 const WAITS_GROWTH: f64 = 2.0;
 /// Threads that wait for a lock at once from which that is contention.
 const LOCKED_MIN: f64 = 4.0;
@@ -75,14 +75,15 @@ pub(super) fn stolen_words(case: &Case<'_>) -> Words {
     .doubtful_if(true)
 }
 
-/// Times a second that the target's threads left the CPU, by themselves or not, per answer.
+/// Times that the target's threads left the CPU, by themselves or not, for each request. Answers would not do: where they
+/// come too late to count, each seems to have taken more.
 fn switches(view: &View<'_>, kind: &str) -> Option<f64> {
     let series = of_target(
         metric::PROCESS_SWITCHES,
         &[("process.context_switch.type", kind)],
     );
-    let (answers, _) = rates(view)?;
-    Some(view.mean(&series)? / answers.max(1.0))
+    let (_, requests) = rates(view)?;
+    Some(view.mean(&series)? / requests.max(1.0))
 }
 
 /// Answers and arrivals per second.
@@ -123,7 +124,7 @@ pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
     told().into_iter().collect()
 }
 
-/// How many times as often the target's threads leave the CPU by themselves, for each answer, as at the load that passed.
+/// How many times as often the target's threads leave the CPU by themselves, for each request, as at the load that passed.
 fn waits_growth(over: &Stretch3<'_>) -> f64 {
     let waits = switches(&over.failing, "voluntary");
     let before = switches(&over.passing, "voluntary").filter(|&waits| waits > 0.0);
@@ -156,7 +157,7 @@ pub(super) fn contention_words(case: &Case<'_>) -> Words {
     let told = case.over.asked(
         (
             metric::PROCESS_SWITCHES,
-            "times that its threads went to wait, per answer",
+            "times that its threads went to wait, per request",
             "1",
         ),
         |view| switches(view, "voluntary"),
@@ -171,7 +172,7 @@ pub(super) fn contention_words(case: &Case<'_>) -> Words {
         )
     } else {
         format!(
-            "the target's {threads:.0} threads went to wait {each:.0} times for each answer, at least twice as often as at the load \
+            "the target's {threads:.0} threads went to wait {each:.0} times for each request, at least twice as often as at the load \
              that passed, while the CPUs were {busy:.0} % busy and no more was answered"
         )
     };

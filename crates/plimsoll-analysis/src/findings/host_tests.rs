@@ -335,7 +335,7 @@ fn threads_that_wait_for_each_other() {
     let scene = calm()
         .set(&switches("voluntary"), [400.0, 3200.0, 40_000.0])
         .failing_windows(more);
-    let says = "the target's 32 threads went to wait 40 times for each answer";
+    let says = "the target's 32 threads went to wait 20 times for each request";
     check(&scene, "C5", Certainty::Suspected, 0.4, says);
     let locked = target(metric::THREAD_WAITS, "on", "lock");
     let scene = calm().set(&locked, [0.0, 2.0, 28.0]).failing_windows(more);

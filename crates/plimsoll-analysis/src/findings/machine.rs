@@ -17,6 +17,12 @@ const CPU_STALL_MAX: f64 = 0.20;
 const THREAD_BUSY: f64 = 0.95;
 /// Mean busy share below which the machine has CPU to spare for other threads.
 const CPU_TO_SPARE: f64 = 0.70;
+/// How processes are called whose threads take turns at an interpreter (GIL, GVL).
+const ONE_AT_A_TIME: [&str; 7] = [
+    "celery", "gunicorn", "puma", "python", "ruby", "uvicorn", "uwsgi",
+];
+/// CPUs that all threads of such a process use when it has no more to give: one, and what they do beside the interpreter.
+const ONE_CPU: std::ops::RangeInclusive<f64> = 0.9..=1.3;
 /// Part of the busy CPU above which one user of it is the one to name.
 const MOSTLY: f64 = 0.5;
 
@@ -152,10 +158,68 @@ pub(super) fn thread(view: &View<'_>) -> Vec<Sign> {
     let share = view.share_of_seconds(|row| {
         Some(row.get(&busiest)? >= THREAD_BUSY && cpu_without_generator(row)? < CPU_TO_SPARE)
     });
-    sustained("", share).into_iter().collect()
+    let lone = sustained("", share);
+    if lone.as_ref().is_some_and(|sign| sign.present) {
+        return lone.into_iter().collect();
+    }
+    let locked = interpreters(view).into_iter().filter(|sign| sign.present);
+    let most = locked.max_by(|a, b| a.magnitude.total_cmp(&b.magnitude));
+    most.or(lone).into_iter().collect()
+}
+
+/// Processes of interpreters that let one of their threads compute at a time: together these use one CPU and no more,
+/// although none of them is busy for long.
+fn interpreters(view: &View<'_>) -> Vec<Sign> {
+    let Some(cpus) = view.mean(metric::CPU_COUNT) else {
+        return Vec::new();
+    };
+    let is_one = |series: &&str| {
+        let name = label(series, "comm").unwrap_or_default();
+        label(series, "process") == Some(metric::TARGET)
+            && label(series, "pid").is_some()
+            && ONE_AT_A_TIME.iter().any(|one| name.starts_with(one))
+    };
+    let all = view.series_of(metric::PROCESS_CPU).filter(is_one);
+    all.filter_map(|series| {
+        let share = view.share_of_seconds(|row| {
+            let used = row.get(series)? * cpus;
+            Some(ONE_CPU.contains(&used) && cpu_without_generator(row)? < CPU_TO_SPARE)
+        });
+        sustained(subject_of(series), share)
+    })
+    .collect()
+}
+
+/// The threads of an interpreter, which take turns.
+fn interpreter_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let field = |name| label(case.subject, name).unwrap_or("?");
+    let series = case.series(metric::PROCESS_CPU);
+    let cpus = view.mean(metric::CPU_COUNT).unwrap_or(1.0);
+    let name = format!("the interpreter of {} ({})", field("comm"), field("pid"));
+    let mut sentence = format!(
+        "all threads of {} ({}) together used {:.2} CPUs while all {cpus:.0} CPUs together were {:.0} % busy: its interpreter lets one \
+         thread compute at a time",
+        field("comm"),
+        field("pid"),
+        view.mean(&series).unwrap_or(0.0) * cpus,
+        view.mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
+    );
+    sentence.push_str(&python::clause(view));
+    Words::new(name, sentence)
+        .with(case.line(&series, "the process' share of all CPUs"))
+        .with(bounded(
+            case.line(metric::CPU_BUSY, "share of all CPUs that was busy"),
+            Some(CPU_TO_SPARE),
+        ))
+        .with(case.line(&of_target(metric::PROCESS_THREADS), "threads of the target"))
+        .advising("run more processes or workers, each with an interpreter of its own".to_owned())
 }
 
 pub(super) fn thread_words(case: &Case<'_>) -> Words {
+    if !case.subject.is_empty() {
+        return interpreter_words(case);
+    }
     let view = case.failing();
     let busiest = of_target(metric::THREAD_BUSIEST);
     // The series that name a thread: the one that was the busiest for longest.

@@ -343,6 +343,22 @@ fn c3_one_thread_that_is_always_busy() {
 }
 
 #[test]
+fn c3_threads_that_take_turns_at_an_interpreter() {
+    let named = |comm| {
+        let labels = [("process", metric::TARGET), ("pid", "77"), ("comm", comm)];
+        series(metric::PROCESS_CPU, &labels)
+    };
+    let scene = Scene::healthy().set(&named("python3"), [0.05, 0.2, 0.26]);
+    let says = "all threads of python3 (77) together used 1.04 CPUs while all 4 CPUs together were 50 % busy";
+    check(&scene, "C3", Certainty::Suspected, 0.6, says);
+    // Another runtime may just need as much, and one with libraries that compute beside it needs more.
+    for (comm, share) in [("java", 0.26), ("python3", 0.2), ("python3", 0.5)] {
+        let scene = Scene::healthy().set(&named(comm), [0.05, 0.1, share]);
+        assert_eq!(scene.find(), [], "{comm}, {share}");
+    }
+}
+
+#[test]
 fn m2_a_process_killed_for_want_of_memory() {
     // The machine's counter counts the kill of the cgroup too: one kill, one finding.
     let scene = Scene::healthy()
