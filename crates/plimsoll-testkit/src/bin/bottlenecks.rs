@@ -23,6 +23,9 @@ struct Arguments {
     /// Write the table here, in Markdown
     #[arg(long, value_name = "FILE")]
     table: Option<PathBuf>,
+    /// Keep the run file of each in this folder
+    #[arg(long, value_name = "FOLDER")]
+    keep: Option<PathBuf>,
 }
 
 /// What became of one planted limit.
@@ -48,7 +51,7 @@ fn main() -> ExitCode {
     };
     let mut outcomes = Vec::new();
     for planted in all().into_iter().filter(is_wanted) {
-        let outcome = try_one(planted, &arguments.plimsoll);
+        let outcome = try_one(planted, &arguments);
         say(&format!("{}\n", line(&outcome)));
         outcomes.push(outcome);
     }
@@ -76,12 +79,16 @@ fn say(text: &str) {
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
-fn try_one(planted: &'static Planted, plimsoll: &Path) -> Outcome {
+fn try_one(planted: &'static Planted, arguments: &Arguments) -> Outcome {
     let begin = now();
     let scene = (planted.start)();
     let folder = tempfile::tempdir().expect("there is room for a folder");
-    let (findings, disturbed) = findings(&scene, plimsoll, folder.path());
+    let (findings, disturbed) = findings(&scene, &arguments.plimsoll, folder.path());
     drop(scene);
+    if let Some(keep) = &arguments.keep {
+        let kept = keep.join(format!("{}.run", planted.name.replace('/', "-")));
+        std::fs::copy(run_file(folder.path()), kept).expect("there is room for a run file");
+    }
     let is_right = |finding: &Value| {
         let rule = finding["rule"].as_str().unwrap_or_default();
         planted.rules.contains(&rule)
@@ -138,15 +145,10 @@ fn findings(scene: &Scene, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool)
         )
     });
     let disturbed = !json["void"].is_null();
-    let files = std::fs::read_dir(folder.join("plimsoll"))
-        .into_iter()
-        .flatten();
-    let mut files = files.filter_map(|entry| Some(entry.ok()?.path()));
-    let log = files.find(|path| path.extension().is_some_and(|ending| ending == "run"));
     let mut text = String::new();
-    let file = log.and_then(|log| std::fs::File::open(log).ok());
-    let read = file.map(|file| MultiGzDecoder::new(file).read_to_string(&mut text));
-    assert!(read.is_some_and(|read| read.is_ok()), "the run left a log");
+    let file = std::fs::File::open(run_file(folder)).expect("the run's log may be read");
+    let read = MultiGzDecoder::new(file).read_to_string(&mut text);
+    assert!(read.is_ok(), "the run left a log");
     let events = text
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -155,6 +157,14 @@ fn findings(scene: &Scene, plimsoll: &Path, folder: &Path) -> (Vec<Value>, bool)
         .next()
         .and_then(|event| event["data"].as_array().cloned());
     (findings.unwrap_or_default(), disturbed)
+}
+
+/// The log of the run that was made in a folder.
+fn run_file(folder: &Path) -> PathBuf {
+    let files = std::fs::read_dir(folder.join("plimsoll")).into_iter();
+    let mut files = files.flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    let log = files.find(|path| path.extension().is_some_and(|ending| ending == "run"));
+    log.expect("the run left a log")
 }
 
 fn verdict(outcome: &Outcome) -> &'static str {

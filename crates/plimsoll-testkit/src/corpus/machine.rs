@@ -20,8 +20,13 @@ pub(super) const PLANTED: &[Planted] = &[
         start: python_thread,
     },
     Planted {
-        name: "Python: each request copies 64 MiB out of the kernel",
-        rules: &["C6"],
+        name: "Python: threads that compute take turns (GIL)",
+        rules: &["C3"],
+        start: python_threads,
+    },
+    Planted {
+        name: "Python: three processes that copy 64 MiB out of the kernel for each request",
+        rules: &["C6", "C1"],
         start: copies,
     },
     Planted {
@@ -110,9 +115,16 @@ fn python_thread() -> Scene {
     script("python3", PYTHON_THREAD, ["5/s:4s", "200/s:8s"])
 }
 
+fn python_threads() -> Scene {
+    let work = "sum(i * i for i in range(150000))";
+    script("python3", &threads("", work), ["5/s:4s", "130/s:8s"])
+}
+
 fn copies() -> Scene {
-    let work = "zero = open('/dev/zero', 'rb', 0); zero.readinto(bytearray(1 << 26)); zero.close()";
-    script("python3", &threads("", work), ["2/s:4s", "300/s:8s"])
+    let begin = "import os\nroom = bytearray(1 << 26)\nclass Copies(http.server.ThreadingHTTPServer):\n    def serve_forever(self):\n        \
+        os.fork() and os.fork(); super().serve_forever()\nhttp.server.ThreadingHTTPServer = Copies";
+    let work = "zero = open('/dev/zero', 'rb', 0); zero.readinto(room); zero.close()";
+    script("python3", &threads(begin, work), ["5/s:4s", "400/s:8s"])
 }
 
 fn descriptors() -> Scene {

@@ -1,24 +1,13 @@
-//! How a service as a whole fails: it does less than before, answers too late, tries again, fetches all at once, begins
-//! cold, or has one dear route.
+//! How a service as a whole fails: it tries again, fetches all at once, or begins cold.
 
 use super::{Planted, Scene};
 use crate::program::runtimes::{Puma, Script};
-use crate::program::{Haproxy, Memcached, write};
+use crate::program::{Haproxy, Memcached};
 
 pub(super) const PLANTED: &[Planted] = &[
     Planted {
-        name: "Node: each request waits longer the more there are",
-        rules: &["S1"],
-        start: collapse,
-    },
-    Planted {
-        name: "Puma: a queue that is longer than anybody waits",
-        rules: &["S3"],
-        start: late,
-    },
-    Planted {
         name: "HAProxy: three retries towards a server that is away now and then",
-        rules: &["S2"],
+        rules: &["S2", "H2"],
         start: retries,
     },
     Planted {
@@ -31,33 +20,7 @@ pub(super) const PLANTED: &[Planted] = &[
         rules: &["S7"],
         start: cold,
     },
-    Planted {
-        name: "Node: one route of ten waits for one of two places",
-        rules: &["S8"],
-        start: dear,
-    },
 ];
-
-/// A script that nobody looks into, and its process.
-fn alone(text: &str, loads: [&'static str; 2]) -> Scene {
-    let script = Script::start("node", text);
-    let watch = format!("pid: {}\n", script.program.pid());
-    Scene::new(format!("http://{}/", script.address), watch, loads).holding(script)
-}
-
-/// 20 ms for each request that is there: what is behind a lock that is passed around, or a cache that all empty.
-const COLLAPSE: &str = "let active = 0; require('http').createServer((q, a) => { active++; setTimeout(() => { active--; a.end('done'); }, 20 * active); })\n\
-    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
-
-fn collapse() -> Scene {
-    alone(COLLAPSE, ["15/s:5s", "150/s:10s"])
-}
-
-fn late() -> Scene {
-    let puma = Puma::sleeping(4, "0.1");
-    let watch = format!("pid: {}\n", puma.program.pid());
-    Scene::new(puma.url(), watch, ["30/s:5s", "46/s:14s"]).holding(puma)
-}
 
 /// Takes no connections for half a second when more than eight requests are there at once.
 const AWAY: &str = "const port = +process.argv[2]; let active = 0, away = false; const server = require('http').createServer((q, a) => {\n\
@@ -110,23 +73,4 @@ fn cold() -> Scene {
         .holding(puma)
         .holding(script)
         .holding(haproxy)
-}
-
-/// Reports are made two at a time, in 250 ms each.
-const DEAR: &str = "let free = 2; const waiting = []; const next = () => { if (free < 1 || !waiting.length) return; free--; const a = waiting.shift();\n\
-    setTimeout(() => { free++; a.end('report'); next(); }, 250); };\n\
-    require('http').createServer((q, a) => { if (q.url !== '/report') return a.end('page'); waiting.push(a); next(); })\n\
-    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
-
-fn dear() -> Scene {
-    let script = Script::start("node", DEAR);
-    let pages = (1..=9).map(|page| format!("/page/{page}"));
-    let urls: Vec<String> = pages.chain(["/report".to_owned()]).collect();
-    let path = script.program.path().join("urls");
-    write(&path, &urls.join("\n"));
-    let watch = format!("pid: {}\n", script.program.pid());
-    let url = format!("http://{}/", script.address);
-    let mut scene = Scene::new(url, watch, ["30/s:10s", "150/s:8s"]).holding(script);
-    scene.more = vec!["--urls".to_owned(), path.display().to_string()];
-    scene
 }
