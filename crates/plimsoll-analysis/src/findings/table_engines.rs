@@ -77,7 +77,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(engines::go_scheduler),
         words: engines::go_scheduler_words,
         remedy: "let GOMAXPROCS be as many as the CPUs or the quota that the program has",
-        explains: &["N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0"],
+        explains: &[
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "A0", "C3",
+        ],
     },
     Rule {
         id: "V1",

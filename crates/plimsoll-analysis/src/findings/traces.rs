@@ -60,6 +60,11 @@ pub(super) fn repeating_route(view: &View<'_>, statement: &str) -> Option<String
     Some(most.1)
 }
 
+/// Share of a route's time that goes to its databases: to their work, and to the wait for a session with them.
+fn for_database(route: &RouteUse) -> f64 {
+    share_of(route, "database") + share_of(route, "connecting")
+}
+
 /// N+1: requests of a route carry out one statement many times, and the database is what they wait for. Not asked where
 /// the database itself counts it.
 pub(super) fn repeated(view: &View<'_>) -> Vec<Sign> {
@@ -69,9 +74,8 @@ pub(super) fn repeated(view: &View<'_>) -> Vec<Sign> {
     let seconds = seconds(view);
     let signs = routes(view).into_iter().flat_map(move |route| {
         let busy = route.requests * route.each_ms / 1e3 / seconds * share_of(&route, "database");
-        let is_work = route.share >= COUNTS
-            && share_of(&route, "database") >= IN_DATABASE
-            && busy >= SESSIONS;
+        let is_work =
+            route.share >= COUNTS && for_database(&route) >= IN_DATABASE && busy >= SESSIONS;
         let labels = (route.at, route.service, route.route);
         let requests = route.requests;
         route.repeated.into_iter().map(move |one| {
@@ -105,13 +109,18 @@ pub(super) fn repeated_words(case: &Case<'_>) -> Words {
     };
     let times = calls(case.failing()).unwrap_or(0.0);
     let sentence = format!(
-        "each {} of {} carried out `{statement}` {times:.0} times, of {:.0} statements in all that have {:.0} forms; its databases \
+        "each {} of {} carried out `{statement}` {times:.0} times, of {:.0} statements in all that have {:.0} forms; its databases{} \
          took {:.0} % of its {:.0} ms",
         route.route,
         service(&route.service),
         route.queries,
         route.query_forms,
-        share_of(route, "database") * 100.0,
+        if share_of(route, "connecting") >= share_of(route, "database") {
+            ", and most of all the wait for a session with them,"
+        } else {
+            ""
+        },
+        for_database(route) * 100.0,
         route.each_ms
     );
     let series = case.series(metric::TRACE_REPEATED);
