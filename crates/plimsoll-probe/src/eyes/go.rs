@@ -17,6 +17,8 @@ use crate::parse::socket::LISTEN;
 use crate::parse::value_of;
 use crate::tree::holders_of;
 
+/// How many times as long as others it may take to answer.
+const SLOWER: u32 = 4;
 /// Of those that wait for a thread, the share that waited no longer than what is told.
 const DELAY_SHARE: f64 = 0.99;
 
@@ -115,6 +117,11 @@ impl Source for Go {
             self.started = started(link.place());
         }
         Ok(page)
+    }
+
+    /// Its page waits for a thread behind all goroutines that may run, just when that is to be seen.
+    fn slower(&self) -> u32 {
+        SLOWER
     }
 
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind> {
