@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
+use crate::bench::build;
 use crate::prepare;
 use crate::step::execute;
 use crate::workspace::{Workspace, cargo};
@@ -23,18 +24,7 @@ pub(crate) struct BottlenecksArguments {
 pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
     let workspace = Workspace::find()?;
     prepare::programs()?;
-    for package in ["plimsoll", "plimsoll-testkit"] {
-        let mut build = cargo();
-        build.args([
-            "build",
-            "--release",
-            "--locked",
-            "--quiet",
-            "--package",
-            package,
-        ]);
-        execute(build.current_dir(&workspace.root))?;
-    }
+    build(&workspace)?;
     let mut corpus = Command::new(workspace.release("plimsoll-bottlenecks"));
     corpus.arg("--plimsoll").arg(workspace.release("plimsoll"));
     if arguments.only.is_empty() {

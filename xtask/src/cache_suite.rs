@@ -21,7 +21,7 @@ use self::paper::Run;
 use self::subject::{Place, Subject};
 use self::verdict::{Kind, Verdict};
 use crate::bench;
-use crate::case::server::free_ports;
+use crate::port::free_ports;
 use crate::prepare::{Tool, see_to};
 use crate::workspace::Workspace;
 

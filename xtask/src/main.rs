@@ -17,6 +17,7 @@ mod clock;
 mod demo;
 mod fuzz;
 mod origin;
+mod port;
 mod prepare;
 mod python;
 mod reference;

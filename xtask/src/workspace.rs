@@ -58,8 +58,18 @@ impl Workspace {
     }
 }
 
-/// The cargo that runs us, or the one in the path.
+/// The cargo that runs us, or the one in the path. It is told nothing of this package: build scripts (ring's) that look at
+/// these variables would run again, and all that depends on them, each time another one asks for a build.
 pub(crate) fn cargo() -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    Command::new(cargo)
+    let mut command = Command::new(cargo);
+    for (name, _) in std::env::vars_os() {
+        let is_ours = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+        });
+        if is_ours {
+            command.env_remove(name);
+        }
+    }
+    command
 }

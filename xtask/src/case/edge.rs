@@ -6,7 +6,8 @@ use std::time::Duration;
 use anyhow::Result;
 
 use super::exchange::exchange;
-use super::server::{Recipe, Server, free_ports, pinned};
+use super::server::{Recipe, Server, pinned};
+use crate::port::free_ports;
 
 const START: Duration = Duration::from_secs(20);
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
-use super::server::{Recipe, Server, free_ports, is_root, pinned};
+use super::server::{Recipe, Server, is_root, pinned};
+use crate::port::free_ports;
 use crate::prepare;
 use crate::step::execute;
 

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -164,18 +164,6 @@ pub(crate) fn is_heard(port: u16) -> bool {
     TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], port))).is_ok()
 }
 
-/// Ports of the loopback address on which nobody listens now, each another one.
-pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
-    // All are held until the last is found.
-    let held: Vec<TcpListener> = (0..count)
-        .map(|_| TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))))
-        .collect::<std::io::Result<_>>()?;
-    Ok(held
-        .iter()
-        .map(|listener| Ok(listener.local_addr()?.port()))
-        .collect::<std::io::Result<_>>()?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,13 +223,5 @@ mod tests {
             error.to_string(),
             "shell was not ready within 0 s: it said nothing"
         );
-    }
-
-    #[test]
-    fn ports_differ() {
-        let mut ports = free_ports(8).unwrap();
-        ports.sort_unstable();
-        ports.dedup();
-        assert_eq!(ports.len(), 8);
     }
 }

@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result};
 
 use super::subject::Programs;
 use crate::bench::Ground;
-use crate::bench::server::{Server, free_port};
+use crate::bench::server::Server;
 use crate::origin::Origin as Application;
+use crate::port::free_port;
 
 /// Requests that the application may serve at once.
 const AT_ONCE: &str = "512";

@@ -10,7 +10,8 @@ use tempfile::TempDir;
 use super::process;
 use crate::bench::Ground;
 use crate::bench::page::version;
-use crate::case::server::{Recipe, Server, free_ports, is_heard};
+use crate::case::server::{Recipe, Server, is_heard};
+use crate::port::free_ports;
 use crate::prepare::{Tool, see_to};
 use crate::workspace::Workspace;
 

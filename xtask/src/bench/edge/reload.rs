@@ -11,8 +11,9 @@ use tungstenite::{Message, WebSocket};
 
 use super::subject::Programs;
 use crate::bench::Ground;
-use crate::bench::server::{Server, free_port, kilobyte};
+use crate::bench::server::{Server, kilobyte};
 use crate::child::{POLL, pinned, weigh};
+use crate::port::free_port;
 use crate::step::execute;
 
 pub(super) const RELOADS: u32 = 20;

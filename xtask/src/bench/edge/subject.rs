@@ -9,7 +9,8 @@ use anyhow::Result;
 use tempfile::TempDir;
 
 use crate::bench::page::version;
-use crate::bench::server::{Server, free_port};
+use crate::bench::server::Server;
+use crate::port::free_port;
 use crate::prepare;
 use crate::step::execute;
 use crate::workspace::Workspace;

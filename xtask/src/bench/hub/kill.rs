@@ -12,8 +12,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::order::post;
 use super::subject::{Programs, Running, edge, serve};
 use crate::bench::Ground;
-use crate::case::server::free_ports;
 use crate::clock::{Stopwatch, pause};
+use crate::port::free_ports;
 
 /// Readers, half of them at each edge.
 pub(super) const READERS: usize = 1_000;

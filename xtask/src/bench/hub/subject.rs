@@ -12,7 +12,8 @@ use crate::bench::cache::process;
 use crate::bench::load::tool::debian_version;
 use crate::bench::page::version;
 use crate::case;
-use crate::case::server::{Recipe, Server, free_ports, is_heard, pinned};
+use crate::case::server::{Recipe, Server, is_heard, pinned};
+use crate::port::free_ports;
 use crate::prepare;
 use crate::workspace::Workspace;
 

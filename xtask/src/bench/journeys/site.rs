@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 
-use crate::bench::server::{Server, free_port};
+use crate::bench::server::Server;
+use crate::port::free_port;
 use crate::step::execute;
 
 /// Length of `token=…&answer=ship` with a token of 32 digits.

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 
 use super::install::Installed;
-use crate::case::server::free_ports;
+use crate::port::free_ports;
 
 /// How long each would stay; it is ended before.
 const STAY_S: u32 = 600;

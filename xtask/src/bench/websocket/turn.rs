@@ -14,8 +14,9 @@ use crate::bench::cache::process;
 use crate::bench::hub::order::{get, message, post};
 use crate::bench::hub::subject::{run_time, serve};
 use crate::bench::page::shown;
-use crate::case::server::{Recipe, Server, free_ports, pinned};
+use crate::case::server::{Recipe, Server, pinned};
 use crate::clock::{Stopwatch, pause};
+use crate::port::free_ports;
 
 /// WebSockets of the run whose memory is taken off.
 const FEW: u32 = 100;

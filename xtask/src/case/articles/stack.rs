@@ -12,7 +12,8 @@ use crate::case::edge::Edge;
 use crate::case::exchange::exchange;
 use crate::case::ground::Ground;
 use crate::case::postgres::{Postgres, Rows};
-use crate::case::server::{Recipe, Server, free_ports, pinned};
+use crate::case::server::{Recipe, Server, pinned};
+use crate::port::free_ports;
 use crate::step::execute;
 
 const START: Duration = Duration::from_secs(30);

@@ -9,7 +9,8 @@ use crate::case::edge::Edge;
 use crate::case::exchange::exchange;
 use crate::case::ground::Ground;
 use crate::case::postgres::{Postgres, Rows};
-use crate::case::server::{Recipe, Server, free_ports, pinned};
+use crate::case::server::{Recipe, Server, pinned};
+use crate::port::free_ports;
 
 const START: Duration = Duration::from_mins(1);
 

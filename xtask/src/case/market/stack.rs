@@ -9,7 +9,8 @@ use super::region::{NEAR, REGIONS};
 use super::stores::{Database, redis};
 use crate::case::exchange::exchange;
 use crate::case::ground::Ground;
-use crate::case::server::{Recipe, Server, free_ports, is_heard, is_root, pinned};
+use crate::case::server::{Recipe, Server, is_heard, is_root, pinned};
+use crate::port::free_ports;
 
 const START: Duration = Duration::from_mins(1);
 

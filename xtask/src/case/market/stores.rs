@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::case::server::{
-    Recipe, Server, free_ports, is_heard, is_root, path_with_servers, pinned,
-};
+use crate::case::server::{Recipe, Server, is_heard, is_root, path_with_servers, pinned};
 use crate::clock::{Stopwatch, pause};
+use crate::port::free_ports;
 use crate::step::execute;
 
 /// The user of Debian's package; MariaDB refuses to be root.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use anyhow::Result;
 
 use crate::case::exchange::exchange;
-use crate::case::server::{Recipe, Server, free_ports};
+use crate::case::server::{Recipe, Server};
+use crate::port::free_ports;
 
 const START: Duration = Duration::from_secs(20);
 

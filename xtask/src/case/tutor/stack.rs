@@ -9,7 +9,8 @@ use super::database::{Database, open_to_all};
 use super::fault::Fault;
 use super::proxy::Proxy;
 use crate::case::exchange::exchange;
-use crate::case::server::{Recipe, Server, free_ports};
+use crate::case::server::{Recipe, Server};
+use crate::port::free_ports;
 
 const START: Duration = Duration::from_secs(20);
 
