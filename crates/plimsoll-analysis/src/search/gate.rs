@@ -94,7 +94,7 @@ impl Gate {
             Reach::Beyond => {
                 return GateStep::Void(VoidReason::SelfTest {
                     reached: self.known.ceiling.reached,
-                    needed: 2.0 * self.rate,
+                    needed: 2.0 * self.known.hoped(self.rate),
                 });
             }
         };

@@ -20,6 +20,8 @@ const SHORT_POWER: f64 = 0.5;
 /// Share of the likelihood that the ratio of bad requests keeps: its gamma law is a picture of a queue, not a queue,
 /// and an interval must not be narrower than what that picture knows.
 const GRADED_POWER: f64 = 0.8;
+/// Requests per second that a user is not expected to exceed before one was seen.
+const HOPED_PER_USER: f64 = 1.0;
 /// The anchors' rate as a share of the line.
 const ANCHOR_SHARE: f64 = 0.6;
 
@@ -190,9 +192,20 @@ impl Known {
         self.policy.full_measure_s(rate * self.per_unit(), base_s)
     }
 
+    /// Requests per second of a load. What a user asks for is not known before one was seen: the time of an answer bounds it.
+    pub(super) fn hoped(&self, rate: f64) -> f64 {
+        let is_unseen = self.alone.is_none() && self.policy.unit() == LoadUnit::Users;
+        let most = if is_unseen {
+            HOPED_PER_USER
+        } else {
+            f64::INFINITY
+        };
+        rate * self.per_unit().min(most)
+    }
+
     /// Whether the generator can offer a load.
     pub(super) fn reach(&self, rate: f64) -> Reach {
-        self.ceiling.reach(rate * self.per_unit())
+        self.ceiling.reach(self.hoped(rate))
     }
 
     /// Highest load that the generator may offer so far.

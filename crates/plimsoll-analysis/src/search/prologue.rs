@@ -17,8 +17,6 @@ const SINGLE_S: u32 = 3;
 const SINGLE_S_MAX: u32 = 30;
 /// Rate hoped for when nothing is said, 1/s.
 const HOPED: f64 = 100.0;
-/// Requests per second that a user is not expected to exceed before one was seen.
-const HOPED_PER_UNIT: f64 = 1.0;
 /// Variation of equal trials that makes a machine noisy.
 const NOISY: f64 = 0.05;
 /// The first rate as a share of what one client alone makes in a closed loop.
@@ -39,11 +37,10 @@ pub(super) struct SelfTest;
 
 impl SelfTest {
     pub(super) fn next(known: &Known) -> Ask {
-        // What a unit of load asks for is not known yet, but it will not be more than this.
         let hoped = known
             .policy
             .first_rate
-            .map_or(HOPED, |rate| rate * known.per_unit().min(HOPED_PER_UNIT));
+            .map_or(HOPED, |rate| known.hoped(rate));
         match known.ceiling.reach(hoped) {
             Reach::Proven => Ask::Enter(Phase::Single(Single::default())),
             Reach::Ask(rate) => Ask::Trial(self_test(known, rate)),

@@ -1,7 +1,10 @@
 //! The gate of CI.
 
+use plimsoll_model::plan::LoadUnit;
+
 use super::*;
 use crate::search::gate::{Gate, GateStep};
+use crate::search::users::Population;
 
 /// Runs a gate on a target with this line.
 fn gate(rate: f64, mut answer: impl FnMut(&TrialSpec, u32) -> Trial) -> GateStep {
@@ -68,4 +71,22 @@ fn the_gate_stays_undecided_and_says_void() {
         )
     });
     assert_eq!(step, GateStep::Void(steal));
+}
+
+#[test]
+fn users_who_do_not_think_ask_for_no_impossible_generator() {
+    let policy = Policy {
+        population: Some(Population {
+            unit: LoadUnit::Users,
+            requests: 1.0,
+            think_s: 0.0,
+            pace: 10.0,
+        }),
+        ..Policy::standard(objective())
+    };
+    let mut gate = Gate::new(2.0, policy);
+    let GateStep::Trial(spec) = gate.next_step() else {
+        panic!("it begins with a trial");
+    };
+    assert_eq!((spec.kind, spec.rate), (TrialKind::SelfTest, 4000.0));
 }
