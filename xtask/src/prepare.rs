@@ -22,7 +22,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 40] = [
+const TOOLS: [Tool; 41] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -94,6 +94,10 @@ const TOOLS: [Tool; 40] = [
     Tool {
         program: "ip",
         package: "iproute2",
+    },
+    Tool {
+        program: "nft",
+        package: "nftables",
     },
     Tool {
         program: "ps",

@@ -20,8 +20,8 @@ const REAL: [&str; 3] = [
 /// Before this line of a file there are no tests.
 const TESTS: &str = "#[cfg(test)]";
 
-/// The method's rules: id and limit; `V1` and the last are ours.
-const METHOD: [(&str, &str); 108] = [
+/// The method's rules: id and limit; `V1`, `J11` and the last are ours.
+const METHOD: [(&str, &str); 109] = [
     ("G1", "load generator CPU"),
     ("G2", "generator ephemeral ports"),
     ("G3", "generator fd limit"),
@@ -93,6 +93,7 @@ const METHOD: [(&str, &str); 108] = [
     ("J8", "client pool per host"),
     ("J9", "named dependency"),
     ("J10", "dependency's rate limit"),
+    ("J11", "no pool: a session of the database for each request"),
     ("R1", "Puma threads and workers"),
     ("R2", "Python workers"),
     ("R3", "`pm.max_children`"),
@@ -301,7 +302,7 @@ mod tests {
         )];
         let page = page(&sources, &real).unwrap();
         for line in [
-            "4 of 108 rules are built: 2 are tried on a real program that is brought to that limit, 1 on series",
+            "4 of 109 rules are built: 2 are tried on a real program that is brought to that limit, 1 on series",
             "| H1 | HAProxy server `maxconn` / `timeout queue` | yes | real program |",
             "| P9 | sort/hash spill (`work_mem`) | yes | real program |",
             "| P2 | PostgreSQL CPU | yes | nothing by name |",

@@ -162,6 +162,8 @@ pub const LISTEN_BACKLOG: &str = "plimsoll.listen.backlog";
 pub const PORTS_USED: &str = "plimsoll.ports.used";
 /// Of these, in `TIME_WAIT`.
 pub const PORTS_TIME_WAIT: &str = "plimsoll.ports.time_wait";
+/// Bytes that the target's ends of connections have to send, or have sent and nobody has acknowledged.
+pub const TCP_UNSENT: &str = "plimsoll.tcp.unsent";
 /// Local ports that the system hands out for each destination.
 pub const PORTS_LIMIT: &str = "plimsoll.ports.limit";
 

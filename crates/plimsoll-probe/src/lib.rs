@@ -19,6 +19,7 @@ mod group;
 mod host;
 mod kernel;
 mod meter;
+mod names;
 pub mod parse;
 pub mod probe;
 pub mod series;

@@ -119,6 +119,7 @@ const ALL: &[Definition] = table! {
     Gauge LISTEN_BACKLOG ["listener", "process"] "{connection}" "sock_diag; somaxconn without it" "length at which that accept queue is full";
     Gauge PORTS_USED ["destination", "process"] "{port}" "sock_diag or /proc/net/tcp" "local ports in use towards a destination, TIME_WAIT included; the highest of all local addresses";
     Gauge PORTS_TIME_WAIT ["destination", "process"] "{port}" "sock_diag or /proc/net/tcp" "of these, in TIME_WAIT";
+    Gauge TCP_UNSENT [] "By" "sock_diag or /proc/net/tcp" "bytes that the target's connections have to send, or have sent and nobody has acknowledged";
     Gauge PORTS_LIMIT [] "{port}" "/proc/sys/net/ipv4/ip_local_port_range" "local ports the system hands out for one destination";
 
     Gauge FILES_OPEN [] "{file_descriptor}" "/proc/sys/fs/file-nr" "open files of the machine";
@@ -210,6 +211,8 @@ const ALL: &[Definition] = table! {
     Delta MEMCACHED_MISSES ["at"] "{lookup}" "memcached stats get_misses" "look-ups that did not find their item";
 
     Gauge DATABASE_SIZE ["at"] "By" "pg_database_size(); INNODB_SYS_TABLESPACES" "data and indexes that a database holds, as it said once";
+    Delta DATABASE_SESSIONS_BEGUN ["at"] "{session}" "pg_stat_database sessions, from version 14; Connections" "sessions that clients began";
+    Gauge DATABASE_SESSION_START ["at"] "s" "the probe's own log-in" "how long a session takes to begin: the shortest of the probe's own";
     Gauge POSTGRES_SESSIONS ["at", "state"] "{session}" "pg_stat_activity" "sessions of clients by state: active, idle, idle in transaction; all, with the probe's own";
     Gauge POSTGRES_REFUSED ["at"] "1" "SQLSTATE 53300" "1 when the probe was turned away because as many sessions were there as there may be";
     Gauge POSTGRES_ACTIVE ["at", "wait", "event"] "{session}" "pg_stat_activity wait_event_type, wait_event" "active sessions by what they wait for: none, lock, lwlock, io, client; or by a single event";
@@ -334,7 +337,8 @@ const ALL: &[Definition] = table! {
     Delta VARNISH_AT_LIMIT ["at"] "{occurrence}" "varnishstat MAIN.threads_limited" "times that more threads were wanted than there may be";
     Delta VARNISH_DROPPED ["at"] "{request}" "varnishstat MAIN.sess_dropped, MAIN.req_dropped" "connections and requests that were dropped because the queue was full";
     Delta VARNISH_REQUESTS ["at"] "{request}" "varnishstat MAIN.client_req" "requests";
-    Delta VARNISH_LOOKUPS ["at", "result"] "{lookup}" "varnishstat MAIN.cache_hit, MAIN.cache_miss" "look-ups in the cache by result: hit, miss";
+    Delta VARNISH_HITS ["at"] "{lookup}" "varnishstat MAIN.cache_hit" "look-ups in the cache that found something";
+    Delta VARNISH_MISSES ["at"] "{lookup}" "varnishstat MAIN.cache_miss" "look-ups in the cache that found nothing";
     Delta VARNISH_NUKED ["at"] "{object}" "varnishstat MAIN.n_lru_nuked" "objects that were thrown away to make room";
 
     Delta TRACE_SPANS ["at"] "{span}" "spans over OTLP" "spans that came";

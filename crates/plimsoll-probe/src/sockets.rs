@@ -91,6 +91,9 @@ struct Ports {
 struct Survey {
     states: [u64; STATES.len()],
     listening: Vec<u16>,
+    /// Where the target listens, and bytes that its ends of connections have sent and nobody has acknowledged.
+    target_doors: Vec<SocketAddr>,
+    unsent_bytes: u64,
     destinations: HashMap<(IpAddr, SocketAddr), Ports>,
 }
 
@@ -139,7 +142,7 @@ impl Sockets {
         let now_ns = clock::now_ns();
         if now_ns >= self.next_survey_ns {
             let before_ns = clock::thread_cpu_ns();
-            self.survey(files, meter, target, &listeners);
+            self.survey(files, meter, (door, target), &listeners);
             let cost_ns = clock::thread_cpu_ns().saturating_sub(before_ns);
             let pause_ns = (cost_ns / SURVEY_CPU_NS).saturating_mul(1_000_000_000);
             self.next_survey_ns = now_ns.saturating_add(pause_ns.min(SURVEY_PAUSE_MAX_NS));
@@ -272,7 +275,7 @@ impl Sockets {
         &mut self,
         files: &mut Files,
         meter: &mut Meter,
-        target: Option<SocketAddr>,
+        (door, target): (&Door, Option<SocketAddr>),
         listeners: &[Socket],
     ) {
         if self.ports.is_none() {
@@ -285,6 +288,7 @@ impl Sockets {
         let ports = self.ports.unwrap_or((32_768, 60_999));
         let mut survey = Survey {
             listening: listeners.iter().map(|socket| socket.local.port()).collect(),
+            target_doors: doors(door, listeners),
             ..Survey::default()
         };
         self.list(files, Which::All, |socket| survey.add(socket, ports));
@@ -300,6 +304,9 @@ impl Sockets {
                 same as f64,
             );
         }
+        if !survey.target_doors.is_empty() {
+            meter.gauge(metric::TCP_UNSENT, &[], survey.unsent_bytes as f64);
+        }
         if let Some((first, last)) = self.ports {
             let ports = u32::from(last) - u32::from(first) + 1;
             meter.gauge(metric::PORTS_LIMIT, &[], f64::from(ports));
@@ -308,10 +315,25 @@ impl Sockets {
     }
 }
 
+/// Where the target listens, of these.
+fn doors(door: &Door, listeners: &[Socket]) -> Vec<SocketAddr> {
+    let all = listeners.iter().map(|listener| listener.local);
+    let mut own: Vec<SocketAddr> = all.filter(|local| door.is_served_by(*local)).collect();
+    own.dedup();
+    own
+}
+
 impl Survey {
     fn add(&mut self, socket: Socket, ports: (u16, u16)) {
         if let Some(count) = self.states.get_mut(usize::from(socket.state)) {
             *count += 1;
+        }
+        let is_of_target = |door: &SocketAddr| {
+            door.port() == socket.local.port()
+                && (door.ip().is_unspecified() || door.ip() == socket.local.ip())
+        };
+        if socket.state != LISTEN && self.target_doors.iter().any(is_of_target) {
+            self.unsent_bytes += u64::from(socket.send_queue);
         }
         let port = socket.local.port();
         // The server's end of a connection is not an outgoing port.

@@ -10,6 +10,7 @@ use plimsoll_model::metric;
 use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
+use crate::names::Names;
 use crate::parse::syscall::{Wait, place, syscall};
 use crate::sockets::{Peer, Sockets};
 
@@ -29,13 +30,13 @@ const DENIED: &str =
     "what the target's threads wait for: run as root, or with the capability CAP_SYS_PTRACE";
 
 /// Looks at threads.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Waits {
     /// The other ends of sockets, by the number of their file.
     peers: HashMap<u64, Peer>,
     next_table_ns: u64,
     /// All that was waited for so far: what nobody waits for now is zero, and no gap.
-    names: BTreeSet<String>,
+    names: Names,
     /// Looks so far.
     looks: usize,
 }
@@ -44,6 +45,17 @@ pub(crate) struct Waits {
 enum Seen {
     Named(&'static str),
     Socket(u64),
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self {
+            peers: HashMap::new(),
+            next_table_ns: 0,
+            names: Names::up_to(NAMES_MAX),
+            looks: 0,
+        }
+    }
 }
 
 impl Waits {
@@ -78,13 +90,11 @@ impl Waits {
             counts.iter().map(|(name, count)| (*name, *count)).collect();
         ranked.sort_by_key(|&(name, count)| (std::cmp::Reverse(count), name));
         for (name, _) in ranked {
-            if self.names.len() < NAMES_MAX && !self.names.contains(name) {
-                self.names.insert(name.to_owned());
-            }
+            self.names.see(name);
         }
-        for name in &self.names {
-            let labels = [("process", metric::TARGET), ("on", name.as_str())];
-            let count = counts.get(name.as_str()).copied().unwrap_or(0);
+        for name in self.names.iter() {
+            let labels = [("process", metric::TARGET), ("on", name)];
+            let count = counts.get(name).copied().unwrap_or(0);
             meter.gauge(metric::THREAD_WAITS, &labels, f64::from(count) * each);
         }
     }

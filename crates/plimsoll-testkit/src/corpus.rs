@@ -3,6 +3,7 @@
 
 mod databases;
 mod engines;
+mod host;
 mod machine;
 mod overload;
 mod pools;
@@ -79,6 +80,7 @@ pub fn all() -> Vec<&'static Planted> {
         traces::PLANTED,
         overload::PLANTED,
         writes::PLANTED,
+        host::PLANTED,
     ];
     all.into_iter().flatten().collect()
 }

@@ -5,6 +5,7 @@ pub mod browser;
 pub mod corpus;
 pub mod countries;
 pub mod link;
+pub mod machine;
 pub mod origin;
 pub mod port;
 pub mod program;

@@ -3,7 +3,7 @@
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, series};
 
-use super::parts_tests::{AT, at, found_in, setting};
+use super::parts_tests::{AT, at, found_in, only, setting};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -57,17 +57,7 @@ fn healthy() -> Vec<(String, f64)> {
 
 #[track_caller]
 fn one(failing: &[(String, f64)], rule: &str, says: [&str; 3]) -> Finding {
-    let found = found_in(&healthy(), failing);
-    let ids: Vec<&str> = found.iter().map(|one| one.rule.as_str()).collect();
-    assert_eq!(ids, [rule], "{found:#?}");
-    let one = found.into_iter().next().unwrap();
-    for (text, says) in [&one.limit, &one.sentence, &one.remedy]
-        .into_iter()
-        .zip(says)
-    {
-        assert!(text.contains(says), "`{says}` is not in `{text}`");
-    }
-    one
+    only(found_in(&healthy(), failing), rule, says)
 }
 
 #[test]

@@ -4,9 +4,10 @@ use plimsoll_model::metric;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
+use super::machine::cpu_without_generator;
 use super::measure::sustained;
 use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Row, Stretch3, View, bounded};
+use super::stretch::{Stretch3, View, bounded};
 
 /// Share of the CPUs' time that a hypervisor may take.
 const STEAL_MAX: f64 = 0.05;
@@ -94,11 +95,6 @@ fn rates(view: &View<'_>) -> Option<(f64, f64)> {
     Some((answers, offered))
 }
 
-fn without_generator(row: Row<'_>) -> Option<f64> {
-    let generator = metric::series(metric::PROCESS_CPU, &[("process", metric::GENERATOR)]);
-    Some((row.get(metric::CPU_BUSY)? - row.get(&generator).unwrap_or(0.0)).max(0.0))
-}
-
 /// C5: more is asked for and not more answered, the CPUs are idle, and threads wait for something much more often.
 pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
     let (failing, passing) = (&over.failing, &over.passing);
@@ -107,7 +103,7 @@ pub(super) fn contention(over: &Stretch3<'_>) -> Vec<Sign> {
         let (answers_before, offered_before) = rates(passing)?;
         let pushed = switches(failing, "involuntary").unwrap_or(0.0);
         let idle = failing
-            .share_of_seconds(|row| Some(without_generator(row)? < CPU_TO_SPARE))
+            .share_of_seconds(|row| Some(cpu_without_generator(row)? < CPU_TO_SPARE))
             .is_some_and(|share| share > 1.0 - super::measure::SUSTAINED);
         let threads = failing.mean(&of_target(metric::PROCESS_THREADS, &[]))?;
         let is_flat = offered >= FLAT * offered_before && answers <= FLAT * answers_before;

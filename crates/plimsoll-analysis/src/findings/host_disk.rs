@@ -118,7 +118,7 @@ fn rates_of_disk(view: &View<'_>, device: &str) -> [Vec<f64>; 2] {
 }
 
 /// The rate at which a series stands still.
-fn cap(rates: &[f64]) -> Option<f64> {
+pub(super) fn cap(rates: &[f64]) -> Option<f64> {
     let top = rates.iter().copied().reduce(f64::max)?;
     let close = rates
         .iter()

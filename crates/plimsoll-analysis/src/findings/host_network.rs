@@ -3,6 +3,8 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::host_disk::cap;
+use super::host_memory::mebibytes;
 use super::measure::{before, subject_of, sustained};
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{Stretch3, View, bounded};
@@ -20,6 +22,10 @@ const DROPPED_MAX: f64 = 1e-4;
 const SOFTIRQ_BUSY: f64 = 0.9;
 /// Mean busy share below which the machine has CPU to spare.
 const CPU_TO_SPARE: f64 = 0.7;
+
+/// Bytes that wait to be sent from which a link is slower than who sends, and the share of the seconds in which they must.
+const UNSENT_MIN: f64 = 262_144.0;
+const UNSENT_SECONDS: f64 = 0.8;
 
 fn per_second(view: &View<'_>, metric: &str) -> f64 {
     view.mean(metric).unwrap_or(0.0)
@@ -326,16 +332,35 @@ pub(super) fn interrupts_words(case: &Case<'_>) -> Words {
     ))
 }
 
-/// N9: a link that carries what it can.
+/// N9: a link that carries what it can, or what somebody lets it.
 pub(super) fn bandwidth(view: &View<'_>) -> Vec<Sign> {
-    let traffic = view.series_of(metric::NETWORK_IO);
-    traffic
-        .filter_map(|series| {
-            let speed = view.max(&speed_of(series)).filter(|&speed| speed > 0.0)?;
-            let share = view.share_of_seconds(|row| Some(row.get(series)? > NEARLY_FULL * speed));
-            sustained(subject_of(series), share)
-        })
-        .collect()
+    let traffic: Vec<&str> = view.series_of(metric::NETWORK_IO).collect();
+    let full = traffic.iter().filter_map(|series| {
+        let speed = view.max(&speed_of(series)).filter(|&speed| speed > 0.0)?;
+        let share = view.share_of_seconds(|row| Some(row.get(series)? > NEARLY_FULL * speed));
+        sustained(subject_of(series), share)
+    });
+    let mut signs: Vec<Sign> = full.collect();
+    signs.extend(held_back(view, &traffic));
+    signs
+}
+
+/// The link that carries most, where it carries exactly as much each second while answers wait to be sent: shaped, or
+/// capped by a provider.
+fn held_back(view: &View<'_>, traffic: &[&str]) -> Option<Sign> {
+    let sent = traffic
+        .iter()
+        .filter(|series| label(series, "network.io.direction") == Some("transmit"));
+    let busiest = sent.max_by(|a, b| per_second(view, a).total_cmp(&per_second(view, b)))?;
+    let waiting = view.share_of_seconds(|row| Some(row.get(metric::TCP_UNSENT)? > UNSENT_MIN))?;
+    let present = waiting >= UNSENT_SECONDS && held_at(view, busiest).is_some();
+    Some(Sign::of(subject_of(busiest), waiting, present))
+}
+
+/// Bytes per second that a link stands at.
+fn held_at(view: &View<'_>, traffic: &str) -> Option<f64> {
+    let seconds = view.points(traffic).into_iter();
+    cap(&seconds.map(|point| point.1).collect::<Vec<f64>>())
 }
 
 fn speed_of(series: &str) -> String {
@@ -352,21 +377,33 @@ pub(super) fn bandwidth_words(case: &Case<'_>) -> Words {
         _ => "sent",
     };
     let io = case.series(metric::NETWORK_IO);
-    let speed = view.max(&speed_of(&io)).unwrap_or(0.0);
+    let speed = view.max(&speed_of(&io)).filter(|&speed| speed > 0.0);
     let megabits = |bytes: f64| bytes * 8.0 / 1e6;
-    Words::new(
-        format!("bandwidth of {interface}"),
-        format!(
-            "{interface} {does} {:.0} Mbit/s and can carry {:.0}",
-            megabits(per_second(view, &io)),
+    let rate = megabits(per_second(view, &io));
+    let sentence = match (speed, held_at(view, &io)) {
+        (Some(speed), _) if per_second(view, &io) > NEARLY_FULL * speed => format!(
+            "{interface} {does} {rate:.0} Mbit/s and can carry {:.0}",
             megabits(speed)
         ),
-    )
-    .with(bounded(
-        case.line(&io, "bytes per second"),
-        Some(speed * NEARLY_FULL),
-    ))
-    .with(case.line(&case.series(metric::NETWORK_PACKETS), "packets per second"))
+        _ => format!(
+            "{interface} {does} {rate:.0} Mbit/s and never more, as if somebody held it there, while {:.1} MiB of answers waited \
+             to be sent",
+            mebibytes(per_second(view, metric::TCP_UNSENT))
+        ),
+    };
+    Words::new(format!("bandwidth of {interface}"), sentence)
+        .with(bounded(
+            case.line(&io, "bytes per second"),
+            speed.map(|speed| speed * NEARLY_FULL),
+        ))
+        .with(bounded(
+            case.line(
+                metric::TCP_UNSENT,
+                "bytes that wait to be sent, or to be acknowledged",
+            ),
+            Some(UNSENT_MIN),
+        ))
+        .with(case.line(&case.series(metric::NETWORK_PACKETS), "packets per second"))
 }
 
 /// N10.

@@ -265,6 +265,16 @@ fn a_link_that_is_full() {
 }
 
 #[test]
+fn a_link_that_somebody_holds() {
+    let no_speed = calm().set(&link(metric::NETWORK_SPEED, ""), [0.0; 3]);
+    let flat = no_speed.set(&link(metric::NETWORK_IO, "transmit"), [1e6, 2.5e6, 2.5e6]);
+    assert_eq!(flat.find(), [], "nothing waits to be sent");
+    let held = flat.set(metric::TCP_UNSENT, [0.0, 1e5, 4e6]);
+    let says = "eth0 sent 20 Mbit/s and never more, as if somebody held it there, while 3.8 MiB of answers waited to be sent";
+    check(&held, "N9", Certainty::Suspected, 0.6, says);
+}
+
+#[test]
 fn tables_and_memory_of_tcp() {
     let memory = calm()
         .set(metric::TCP_MEMORY_ABORTS, [0.0, 0.0, 0.5])

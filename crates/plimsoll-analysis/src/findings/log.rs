@@ -6,6 +6,7 @@ use plimsoll_model::reading::label;
 use super::measure::subject_of;
 use super::proxy::place;
 use super::rule::{Case, Sign, Words, say};
+use super::statements::most_of;
 use super::stretch::{View, bounded};
 
 /// Failures of one of these classes were written.
@@ -34,10 +35,7 @@ pub(super) fn told(case: &Case<'_>, what: &str) -> String {
     let of = view
         .series_of(metric::LOG_FAILURES_OF)
         .filter(|series| place(series) == at && label(series, "class") == class);
-    let most = of
-        .filter_map(|series| Some((label(series, "of")?, view.mean(series)?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1));
-    if let Some((of, count)) = most.filter(|(_, count)| *count > 0.0) {
+    if let Some((of, count)) = most_of(view, of, "of") {
         let share = (count * 6000.0 / per_minute).min(100.0);
         say(
             &mut sentence,

@@ -147,7 +147,7 @@ pub(super) fn quota_words(case: &Case<'_>) -> Words {
 
 /// CPU in use that is not the generator's: on a shared machine the generator must not hide that the target leaves
 /// CPUs idle.
-fn cpu_without_generator(row: Row<'_>) -> Option<f64> {
+pub(super) fn cpu_without_generator(row: Row<'_>) -> Option<f64> {
     let generator = row.get(&of_generator(metric::PROCESS_CPU)).unwrap_or(0.0);
     Some((row.get(metric::CPU_BUSY)? - generator).max(0.0))
 }

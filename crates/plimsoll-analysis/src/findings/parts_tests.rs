@@ -83,6 +83,21 @@ pub(super) fn found_in(healthy: &[(String, f64)], failing: &[(String, f64)]) -> 
     found_over(healthy, |_| failing.to_vec())
 }
 
+/// The only finding, with words of its limit, its sentence and its remedy.
+#[track_caller]
+pub(super) fn only(found: Vec<Finding>, rule: &str, says: [&str; 3]) -> Finding {
+    let ids: Vec<&str> = found.iter().map(|one| one.rule.as_str()).collect();
+    assert_eq!(ids, [rule], "{found:#?}");
+    let one = found.into_iter().next().unwrap();
+    for (text, says) in [&one.limit, &one.sentence, &one.remedy]
+        .into_iter()
+        .zip(says)
+    {
+        assert!(text.contains(says), "`{says}` is not in `{text}`");
+    }
+    one
+}
+
 /// The same where these series were not read while it failed.
 pub(super) fn found_over_gaps(
     healthy: &[(String, f64)],

@@ -15,6 +15,12 @@ const LOOP_BUSY: f64 = 0.95;
 /// Threads by which .NET's pool grows within a stretch where it is starved: it adds one or two a second.
 const CLIMB_MIN: f64 = 2.0;
 
+/// Sessions that begin per second, in how many of the requests that were answered, and which share of all CPUs that takes, from
+/// which a pool is missing.
+const BEGUN_MIN: f64 = 5.0;
+const BEGUN_SHARE: f64 = 0.5;
+const BEGUN_COST: f64 = 0.25;
+
 fn of(metric: &str, subject: &str) -> String {
     metric::series(metric, &[("at", place(subject))])
 }
@@ -51,6 +57,57 @@ fn waited_for(view: &View<'_>, to: &str) -> Vec<Sign> {
 /// J6: all connections of a pool to a database are used, and requests wait for one.
 pub(super) fn to_database(view: &View<'_>) -> Vec<Sign> {
     waited_for(view, TO_DATABASE)
+}
+
+/// Sessions that begin in each request that was answered, and the share of all CPUs that it takes to begin them, as far as the
+/// eye's own tells.
+fn begun(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
+    let begun = view.mean(series)?;
+    let answered = view.sum(|window| window.response.count())? as f64 / view.windows().len() as f64;
+    let each_s = view.min(&beside(metric::DATABASE_SESSION_START, subject_of(series)))?;
+    let cpus = view.max(metric::CPU_COUNT)?;
+    Some((begun / answered.max(1.0), begun * each_s / cpus.max(1.0)))
+}
+
+/// J11: requests begin sessions of a database of their own, and that alone takes much of the CPUs.
+pub(super) fn begun_per_request(view: &View<'_>) -> Vec<Sign> {
+    let all = view.series_of(metric::DATABASE_SESSIONS_BEGUN);
+    let signs = all.filter_map(|series| {
+        let (per_request, cost) = begun(view, series)?;
+        let is_often = view.mean(series)? >= BEGUN_MIN && per_request >= BEGUN_SHARE;
+        let present = is_often && cost >= BEGUN_COST && view.target_is_local();
+        Some(Sign::of(subject_of(series), cost, present))
+    });
+    signs.collect()
+}
+
+pub(super) fn begun_per_request_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let series = case.series(metric::DATABASE_SESSIONS_BEGUN);
+    let cost = begun(view, &series).map_or(0.0, |told| told.1);
+    let at = place(case.subject);
+    let start = case.series(metric::DATABASE_SESSION_START);
+    let told = case
+        .over
+        .asked((&series, "sessions begun by each request", "1"), |view| {
+            Some(begun(view, &series)?.0)
+        });
+    // Under the failing load some sessions were begun for requests that were never answered.
+    let per_request = told.passing.or(told.base).or(told.failing);
+    Words::new(
+        format!("sessions of the database {at}, which each request begins anew"),
+        format!(
+            "each request began {:.1} sessions of {at}, {:.0} a second in all; {:.1} ms to begin one make {:.0} % of all CPUs, \
+             before any statement is carried out",
+            per_request.unwrap_or(0.0),
+            view.mean(&series).unwrap_or(0.0),
+            view.min(&start).unwrap_or(0.0) * 1e3,
+            cost * 100.0
+        ),
+    )
+    .with(bounded(told, Some(BEGUN_SHARE)))
+    .with(case.line(&series, "sessions begun, per second"))
+    .with(case.line(&start, "time to begin one"))
 }
 
 /// J8: all connections of an HTTP client's pool are used, and requests wait for one.

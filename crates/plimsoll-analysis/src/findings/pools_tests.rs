@@ -4,7 +4,7 @@
 use plimsoll_model::finding::{Certainty, Finding, Tier};
 use plimsoll_model::metric::{self, TO_DATABASE, TO_HTTP, series};
 
-use super::parts_tests::{AT, at, found_in, found_over};
+use super::parts_tests::{AT, at, found_in, found_over, only};
 
 fn pool(metric: &str, to: &str, name: &str) -> String {
     series(metric, &[("at", AT), ("to", to), ("pool", name)])
@@ -40,15 +40,7 @@ fn healthy() -> Vec<(String, f64)> {
 
 #[track_caller]
 fn one(found: Vec<Finding>, rule: &str, says: [&str; 3]) -> Finding {
-    let ids: Vec<&str> = found.iter().map(|one| one.rule.as_str()).collect();
-    assert_eq!(ids, [rule], "{found:#?}");
-    let one = found.into_iter().next().unwrap();
-    for (text, says) in [&one.limit, &one.sentence, &one.remedy]
-        .into_iter()
-        .zip(says)
-    {
-        assert!(text.contains(says), "`{says}` is not in `{text}`");
-    }
+    let one = only(found, rule, says);
     assert!(!one.evidence.is_empty());
     one
 }

@@ -6,6 +6,7 @@ use plimsoll_model::reading::label;
 use super::measure::{SUSTAINED, subject_of};
 use super::proxy::{place, written};
 use super::rule::{Case, Sign, Words, say};
+use super::statements::most_of;
 use super::stretch::{Row, View, bounded};
 
 /// Share of the time from which an event loop has nothing to spare.
@@ -105,9 +106,7 @@ fn slowest_call<'a>(view: &View<'a>) -> Option<(&'a str, f64)> {
     let own = view
         .series_of(metric::LOG_FAILURES_OF)
         .filter(|series| label(series, "class") == Some(SLOW));
-    own.filter_map(|series| Some((label(series, "of")?, view.mean(series)?)))
-        .filter(|(_, count)| *count > 0.0)
-        .max_by(|a, b| a.1.total_cmp(&b.1))
+    most_of(view, own, "of")
 }
 
 /// R4: requests took longer than `request_slowlog_timeout`, as PHP-FPM counts them; or, where it is not asked, as its log

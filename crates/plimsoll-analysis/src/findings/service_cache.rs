@@ -4,7 +4,7 @@ use plimsoll_model::{labels, metric};
 
 use super::measure::{before, subject_of};
 use super::proxy::place;
-use super::rule::{Case, Sign, Words};
+use super::rule::{Case, Sign, Words, say};
 use super::stretch::{Stretch3, View, bounded};
 use crate::stats::order::median;
 
@@ -12,6 +12,9 @@ use crate::stats::order::median;
 const HIT_RATIO_FALL: f64 = 0.05;
 /// Look-ups per second from which a ratio tells something.
 const LOOKUPS_MIN: f64 = 10.0;
+/// Copies thrown away per second, and the share of look-ups that find nothing all the same, from which a cache is too small.
+const THROWN_MIN: f64 = 1.0;
+const MISSES_MIN: f64 = 0.1;
 /// How many times the middle, and how many at least, are misses that come all at once.
 const BURST: f64 = 5.0;
 const BURST_MIN: f64 = 20.0;
@@ -22,13 +25,14 @@ const BURSTS_MAX: f64 = 0.3;
 const SLOWER: f64 = 1.5;
 
 /// A cache: its hits, its misses, and what people call it.
-const CACHES: [(&str, &str, &str); 3] = [
+const CACHES: [(&str, &str, &str); 4] = [
     (metric::REDIS_HITS, metric::REDIS_MISSES, "Redis"),
     (
         metric::MEMCACHED_HITS,
         metric::MEMCACHED_MISSES,
         "memcached",
     ),
+    (metric::VARNISH_HITS, metric::VARNISH_MISSES, "Varnish"),
     (
         metric::EDGE_CACHE_HITS,
         metric::EDGE_CACHE_MISSES,
@@ -45,7 +49,9 @@ fn cache_of(misses: &str) -> Option<(&'static str, &'static str, &'static str)> 
 fn name_of(misses: &str) -> String {
     let name = cache_of(misses).map_or("a cache", |cache| cache.2);
     match place(misses) {
+        // Varnish is known by a command, which nobody calls it by.
         "?" => name.to_owned(),
+        _ if labels::metric(misses) == metric::VARNISH_MISSES => name.to_owned(),
         at => format!("{name} ({at})"),
     }
 }
@@ -121,13 +127,23 @@ fn ratio(view: &View<'_>, misses: &str) -> Option<f64> {
     (hits + misses >= LOOKUPS_MIN).then(|| hits / (hits + misses))
 }
 
-/// S5: look-ups find less than they did at low load.
+/// Copies that Varnish threw away to make room, per second. What Redis and memcached throw away are rules of their own.
+fn thrown_away(view: &View<'_>, misses: &str) -> f64 {
+    let series = format!("{}{}", metric::VARNISH_NUKED, subject_of(misses));
+    let is_varnish = labels::metric(misses) == metric::VARNISH_MISSES;
+    let thrown = is_varnish.then(|| view.mean(&series)).flatten();
+    thrown.unwrap_or(0.0)
+}
+
+/// S5: look-ups find less than they did at low load, or the cache has no room for what it is asked for.
 pub(super) fn missing(over: &Stretch3<'_>) -> Vec<Sign> {
     let all = all_misses(&over.failing).into_iter();
     all.filter_map(|misses| {
         let now = ratio(&over.failing, misses)?;
-        let was = before(over, |view| ratio(view, misses))?;
-        Some(Sign::of(misses, was - now, now < was - HIT_RATIO_FALL))
+        let was = before(over, |view| ratio(view, misses)).unwrap_or(now);
+        let is_full = thrown_away(&over.failing, misses) >= THROWN_MIN && now < 1.0 - MISSES_MIN;
+        let present = is_full || now < was - HIT_RATIO_FALL;
+        Some(Sign::of(misses, (was - now).max(1.0 - now), present))
     })
     .collect()
 }
@@ -140,15 +156,31 @@ pub(super) fn missing_words(case: &Case<'_>) -> Words {
         (misses, "share of look-ups that found something", "1"),
         |view| ratio(view, misses),
     );
-    let sentence = format!(
-        "{:.0} % of the look-ups in {name} found what they asked for, and {:.0} % did at a lower load",
+    let thrown = thrown_away(case.failing(), misses);
+    let mut sentence = format!(
+        "{:.0} % of the look-ups in {name} found what they asked for",
         told.failing.unwrap_or(0.0) * 100.0,
-        was.unwrap_or(0.0) * 100.0
     );
+    if let Some(was) = was.filter(|&was| told.failing.is_some_and(|now| now < was)) {
+        say(
+            &mut sentence,
+            format_args!(", and {:.0} % did at a lower load", was * 100.0),
+        );
+    }
+    if thrown >= THROWN_MIN {
+        say(
+            &mut sentence,
+            format_args!("; it threw away {thrown:.0} copies a second because its memory is full"),
+        );
+    }
     let bound = was.map(|was| was - HIT_RATIO_FALL);
     Words::new(format!("what {name} holds"), sentence)
         .with(bounded(told, bound))
         .with(case.line(misses, "look-ups that found nothing, per second"))
+        .with(case.line(
+            &format!("{}{}", metric::VARNISH_NUKED, subject_of(misses)),
+            "copies that left Varnish's cache for want of room, per second",
+        ))
         .with(case.line(
             metric::EDGE_CACHE_EVICTIONS,
             "copies that left the edge's cache for want of room, per second",

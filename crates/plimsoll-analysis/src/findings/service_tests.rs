@@ -210,6 +210,61 @@ fn copies_that_end_all_at_once() {
 }
 
 #[test]
+fn a_cache_without_room() {
+    let varnish = |thrown: f64| {
+        Run::new(
+            |_, window| answered(window, 120, 100, 30),
+            move |failing, _| {
+                vec![
+                    (at(metric::VARNISH_HITS), 80.0),
+                    (at(metric::VARNISH_MISSES), 20.0),
+                    (
+                        at(metric::VARNISH_NUKED),
+                        if failing { thrown } else { 0.0 },
+                    ),
+                ]
+            },
+        )
+    };
+    one(
+        &varnish(20.0),
+        "S5",
+        &[
+            "80 % of the look-ups in Varnish found what they asked for; it threw away 20 copies a second",
+        ],
+    );
+    assert_eq!(varnish(0.0).find(), []);
+}
+
+#[test]
+fn sessions_begun_in_each_request() {
+    let beginning = |count: f64, each_s: f64| {
+        Run::new(
+            |_, window| answered(window, 120, 100, 30),
+            move |failing, _| {
+                vec![
+                    (metric::CPU_COUNT.to_owned(), 2.0),
+                    (at(metric::DATABASE_SESSION_START), each_s),
+                    (
+                        at(metric::DATABASE_SESSIONS_BEGUN),
+                        if failing { count } else { 100.0 },
+                    ),
+                ]
+            },
+        )
+    };
+    one(
+        &beginning(120.0, 0.006),
+        "J11",
+        &[
+            "each request began 1.0 sessions of 10.0.0.7:1, 120 a second in all; 6.0 ms to begin one make 36 % of all CPUs",
+        ],
+    );
+    assert_eq!(beginning(120.0, 0.0003).find(), [], "they cost little");
+    assert_eq!(beginning(40.0, 0.03).find(), [], "most requests have one");
+}
+
+#[test]
 fn a_cache_that_finds_less() {
     let run = Run::new(
         |_, window| answered(window, 120, 100, 30),

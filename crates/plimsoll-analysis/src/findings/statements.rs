@@ -25,6 +25,18 @@ pub(super) fn most<'a>(
     found
 }
 
+/// The value of a label that these series have most of, on average, and how much; none where all are zero.
+pub(super) fn most_of<'a>(
+    view: &View<'a>,
+    series: impl Iterator<Item = &'a str>,
+    name: &str,
+) -> Option<(&'a str, f64)> {
+    series
+        .filter_map(|series| Some((label(series, name)?, view.mean(series)?)))
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .filter(|(_, mean)| *mean > 0.0)
+}
+
 /// What was counted of a statement in a stretch, per second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counted<'a> {

@@ -328,9 +328,10 @@ pub(super) fn redis_slow(over: &Stretch3<'_>) -> Vec<Sign> {
         // Of a thread that is used up, few looks tell, and those from its beginning.
         let thread = metric::series(metric::REDIS_MAIN_THREAD, &[("at", place(subject))]);
         let is_used = over.failing.mean(&thread).is_some_and(|used| used > MOSTLY);
-        let grew =
-            share >= GROWN * low || share > MOSTLY || is_used && is_dearest(view, series, share);
-        let grew = is_below || grew;
+        let grew = is_below
+            || share >= GROWN * low
+            || share > MOSTLY
+            || is_used && is_dearest(view, series, share);
         Some(Sign::of(
             subject,
             share,

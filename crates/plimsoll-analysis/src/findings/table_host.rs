@@ -131,8 +131,9 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(host_network::bandwidth),
         words: host_network::bandwidth_words,
         remedy: "send less: compress answers (`gzip on` in nginx, `compression` in HAProxy), let caches and browsers keep them, \
-                 make pictures smaller; or take a faster link",
-        explains: &["N4"],
+                 make pictures smaller; or take a faster link, or a larger share of it (`tc qdisc show` tells what this \
+                 machine holds back; a provider's bounds stand with its instance types)",
+        explains: &["N3", "N4", "N5"],
     },
     Rule {
         id: "N10",

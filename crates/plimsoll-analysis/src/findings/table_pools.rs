@@ -4,6 +4,7 @@
 use plimsoll_model::finding::{Strength, Tier};
 
 use super::rule::{Rule, Symptom};
+use super::table_traces::BEFORE;
 use super::{pools, runtime, upstream};
 
 pub(super) const RULES: &[Rule] = &[
@@ -25,8 +26,19 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(pools::to_database),
         words: pools::to_database_words,
         remedy: "raise the pool's size",
+        explains: BEFORE,
+    },
+    Rule {
+        id: "J11",
+        strength: Strength::Decomposition,
+        tier: Tier::Store,
+        symptom: Symptom::Signs(pools::begun_per_request),
+        words: pools::begun_per_request_words,
+        remedy: "keep sessions: a pool in the application, persistent connections (`PDO::ATTR_PERSISTENT` in PHP, `CONN_MAX_AGE` \
+                 in Django), or a pooler before the database (pgbouncer, ProxySQL)",
         explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
+            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0", "P2",
+            "Q2", "C1", "C3",
         ],
     },
     Rule {
@@ -36,9 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         symptom: Symptom::Signs(pools::to_http),
         words: pools::to_http_words,
         remedy: "raise the pool's size",
-        explains: &[
-            "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
-        ],
+        explains: BEFORE,
     },
     Rule {
         id: "R4",

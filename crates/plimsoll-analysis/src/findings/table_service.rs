@@ -76,7 +76,7 @@ pub(super) const RULES: &[Rule] = &[
         words: service_cache::missing_words,
         remedy: "give the cache more room, leave out of its keys what does not change the answer (tracking parameters, order), and \
                  keep out what is asked for once",
-        explains: &[],
+        explains: &["V1"],
     },
     Rule {
         id: "S6",

@@ -6,7 +6,7 @@ use super::rule::{Rule, Symptom};
 use super::{traces, waits};
 
 /// What is full in front of a service that waits.
-const BEFORE: &[&str] = &[
+pub(super) const BEFORE: &[&str] = &[
     "N1", "X1", "X2", "H1", "H4", "H7", "H9", "X3", "X4", "R1", "R2", "R3", "A0",
 ];
 /// The same in front of a service that waits for another.

@@ -5,6 +5,7 @@ use plimsoll_model::histogram::Histogram;
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::statements::most_of;
 use super::stretch::View;
 use super::waits;
 
@@ -50,9 +51,7 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
         .map(|(what, count)| format!("{count:.1} {what}"))
         .collect();
     let goroutines = view.series_of(metric::GO_GOROUTINES_AT);
-    let goroutines = goroutines
-        .filter_map(|series| Some((label(series, "of")?, view.mean(series)?)))
-        .max_by(|a, b| a.1.total_cmp(&b.1));
+    let goroutines = most_of(view, goroutines, "of");
     let goroutines = goroutines.filter(|(_, count)| *count >= 1.0);
     let goroutines = goroutines.map_or(String::new(), |(of, count)| {
         format!("; {count:.0} goroutines were in {of}")

@@ -4,11 +4,11 @@ use plimsoll_lab::intervention::{Access, Change, Changed};
 use plimsoll_model::finding::{Certainty, Finding};
 use plimsoll_model::metric::{self, series};
 use plimsoll_probe::hands;
+use plimsoll_testkit::machine::cgroup::Cgroup;
+use plimsoll_testkit::machine::mounted::Mounted;
+use plimsoll_testkit::machine::namespace::Namespace;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::cgroup::Cgroup;
-use crate::mounted::Mounted;
-use crate::namespace::Namespace;
 use crate::scene::{Offered, Setup, Strained, play};
 use crate::strain;
 

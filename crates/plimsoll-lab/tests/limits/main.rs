@@ -8,10 +8,7 @@
 )]
 
 mod cases;
-mod cgroup;
 mod clock;
-mod mounted;
-mod namespace;
 mod scene;
 mod strain;
 

@@ -3,6 +3,10 @@
 
 /// Bytes of the data that a database holds, indexes included: of PostgreSQL's databases that may be entered, or of `InnoDB`'s files.
 pub const DATABASE_SIZE: &str = "plimsoll.database.size";
+/// Sessions that clients of a database began.
+pub const DATABASE_SESSIONS_BEGUN: &str = "plimsoll.database.sessions_begun";
+/// How long a session takes to begin, the log-in included: the shortest that the eye has seen of its own, s.
+pub const DATABASE_SESSION_START: &str = "plimsoll.database.session_start";
 /// Sessions of PostgreSQL's clients by `state` (active, idle, idle in transaction; all, with the eye's own).
 pub const POSTGRES_SESSIONS: &str = "plimsoll.postgresql.sessions";
 /// Whether PostgreSQL turned the eye away because as many sessions were there as there may be: 1 or 0.

@@ -40,7 +40,9 @@ pub const VARNISH_AT_LIMIT: &str = "plimsoll.varnish.threads_limited";
 pub const VARNISH_DROPPED: &str = "plimsoll.varnish.dropped";
 /// Requests to Varnish.
 pub const VARNISH_REQUESTS: &str = "plimsoll.varnish.requests";
-/// Look-ups in Varnish's cache by `result` (hit, miss).
-pub const VARNISH_LOOKUPS: &str = "plimsoll.varnish.lookups";
+/// Look-ups in Varnish's cache that found something.
+pub const VARNISH_HITS: &str = "plimsoll.varnish.hits";
+/// Look-ups in Varnish's cache that found nothing.
+pub const VARNISH_MISSES: &str = "plimsoll.varnish.misses";
 /// Objects that Varnish threw away to make room.
 pub const VARNISH_NUKED: &str = "plimsoll.varnish.nuked";

@@ -1,6 +1,5 @@
 //! A program in Go, by `expvar`, by a page in the format of Prometheus, or by the profile of its goroutines.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use plimsoll_model::metric;
@@ -11,6 +10,7 @@ use super::figures::Figures;
 use super::link::{Blind, Link, get_once, shortly};
 use crate::diag::Diag;
 use crate::files::Files;
+use crate::names::Names;
 use crate::parse::go::{Go as Told, go, goroutines, quantile};
 use crate::parse::process;
 use crate::parse::socket::LISTEN;
@@ -35,7 +35,7 @@ pub(crate) struct Go {
     before: Option<(f64, f64)>,
     delays: Vec<(f64, f64)>,
     /// Where goroutines were seen: where none is now is zero, and no gap.
-    places: BTreeSet<String>,
+    places: Names,
 }
 
 impl Go {
@@ -45,21 +45,19 @@ impl Go {
             was_looked_for: false,
             before: None,
             delays: Vec::new(),
-            places: BTreeSet::new(),
+            places: Names::up_to(PLACES_MAX),
         }
     }
 
     fn tell_goroutines(&mut self, all: u64, places: &[(String, u64)], figures: &mut Figures<'_>) {
         for (place, _) in places {
-            if self.places.len() < PLACES_MAX {
-                self.places.insert(place.clone());
-            }
+            self.places.see(place);
         }
         figures.level(metric::GO_GOROUTINES, &[], Some(all as f64));
-        for place in &self.places {
+        for place in self.places.iter() {
             let count = places.iter().find(|(seen, _)| seen == place);
             let count = count.map_or(0, |(_, count)| *count);
-            let labels = [("of", place.as_str())];
+            let labels = [("of", place)];
             figures.level(metric::GO_GOROUTINES_AT, &labels, Some(count as f64));
         }
     }

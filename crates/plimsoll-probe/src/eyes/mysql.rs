@@ -23,7 +23,7 @@ const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Uptime', 'Thre
     'Connection_errors_max_connections', 'Questions', 'Created_tmp_tables', 'Created_tmp_disk_tables', \
     'Sort_merge_passes', 'Sort_rows', 'Select_scan', 'Select_full_join', 'Handler_read_rnd_next', \
     'Innodb_row_lock_current_waits', 'Innodb_row_lock_time', 'Innodb_row_lock_waits', 'Innodb_buffer_pool_reads', \
-    'Innodb_buffer_pool_read_requests', 'Innodb_buffer_pool_wait_free', 'Innodb_log_waits', 'Innodb_deadlocks')";
+    'Innodb_buffer_pool_read_requests', 'Innodb_buffer_pool_wait_free', 'Innodb_log_waits', 'Innodb_deadlocks', 'Connections')";
 /// Settings with the files where they are written: MariaDB since 10.5.
 const WRITTEN: &str = "SELECT 'setting', VARIABLE_NAME, GLOBAL_VALUE, GLOBAL_VALUE_PATH FROM information_schema.SYSTEM_VARIABLES \
     WHERE VARIABLE_NAME IN (";
@@ -232,6 +232,8 @@ impl Source for Mysql {
         self.counted.tell(is_off, figures);
         let size = read.size.map(|bytes| bytes as f64);
         figures.level(metric::DATABASE_SIZE, &[], size);
+        let entered_s = self.session.entered_s;
+        figures.level(metric::DATABASE_SESSION_START, &[], entered_s);
         tell_figures(&read, figures);
         tell_statements(&read, figures);
         for setting in &read.settings {
@@ -293,6 +295,7 @@ fn tell_figures(read: &Status, figures: &mut Figures<'_>) {
         ),
         (metric::MYSQL_LOG_WAITS, "innodb_log_waits", 1.0),
         (metric::MYSQL_DEADLOCKS, "innodb_deadlocks", 1.0),
+        (metric::DATABASE_SESSIONS_BEGUN, "connections", 1.0),
     ] {
         figures.counter(name, &[], figure(field), scale);
     }

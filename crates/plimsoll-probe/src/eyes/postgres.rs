@@ -55,8 +55,9 @@ const SIZE: &str = "SELECT 'size', sum(pg_database_size(oid)) FROM pg_database W
     has_database_privilege(oid, 'CONNECT')";
 /// What must be left of a question's time for that.
 const SIZE_TIME_MIN: Duration = Duration::from_millis(400);
-/// The write-ahead log, from version 14.
-const WAL: &str = "SELECT 'total', 'wal', wal_bytes FROM pg_stat_wal;
+/// The write-ahead log, and sessions, from version 14.
+const SINCE_14: &str = "SELECT 'total', 'sessions', sum(sessions) FROM pg_stat_database;
+SELECT 'total', 'wal', wal_bytes FROM pg_stat_wal;
 SELECT 'total', 'wal full', wal_buffers_full FROM pg_stat_wal;";
 /// Checkpoints before version 17, and since.
 const CHECKPOINTS: [&str; 2] = [
@@ -198,9 +199,9 @@ impl Postgres {
             self.enter(link)?;
         }
         let version = self.session.version;
-        let wal = if version >= 14 { WAL } else { "" };
+        let since_14 = if version >= 14 { SINCE_14 } else { "" };
         let checkpoints = CHECKPOINTS[usize::from(version >= 17)];
-        let question = format!("{QUESTION}\n{wal}\n{checkpoints}");
+        let question = format!("{QUESTION}\n{since_14}\n{checkpoints}");
         let mut lines = String::new();
         self.session.ask(link, &question, &mut lines)?;
         if self.size.is_none() && link.has_time(SIZE_TIME_MIN) {
@@ -266,6 +267,7 @@ impl Source for Postgres {
             (metric::POSTGRES_BLOCKS_READ, "read"),
             (metric::POSTGRES_BLOCKS_HIT, "hit"),
             (metric::POSTGRES_TEMPORARY, "temp"),
+            (metric::DATABASE_SESSIONS_BEGUN, "sessions"),
             (metric::POSTGRES_DEADLOCKS, "deadlocks"),
             (metric::POSTGRES_COMMITS, "commit"),
             (metric::POSTGRES_ROLLBACKS, "rollback"),
@@ -276,6 +278,8 @@ impl Source for Postgres {
         ] {
             figures.counter(name, &[], read.totals.get(total).copied(), 1.0);
         }
+        let entered_s = self.session.entered_s;
+        figures.level(metric::DATABASE_SESSION_START, &[], entered_s);
         let size = read.size.map(|bytes| bytes as f64);
         figures.level(metric::DATABASE_SIZE, &[], size);
         for table in read.tables.iter().take(TOLD_MAX) {

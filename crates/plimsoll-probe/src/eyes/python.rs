@@ -1,7 +1,7 @@
 //! A program in Python, by looks at its stacks: py-spy reads them from outside. It holds the program for the milliseconds that
 //! this takes: what is read of one that runs on is often no stack that ever was.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use plimsoll_model::metric;
 use plimsoll_model::part::PartPlace;
@@ -10,6 +10,7 @@ use super::Source;
 use super::command::said;
 use super::figures::Figures;
 use super::link::{Blind, Link, shortly};
+use crate::names::Names;
 use crate::parse::python::stacks;
 
 /// Calls that are told apart.
@@ -23,7 +24,7 @@ pub(crate) struct Python {
     /// A look costs the CPU time of a start of py-spy: every other second there is none.
     is_resting: bool,
     /// Calls that were seen: who is in none of them now counts as zero, and as no gap.
-    calls: BTreeSet<String>,
+    calls: Names,
 }
 
 impl Python {
@@ -35,7 +36,7 @@ impl Python {
         Self {
             command: command.split_whitespace().map(str::to_owned).collect(),
             is_resting: false,
-            calls: BTreeSet::new(),
+            calls: Names::up_to(CALLS_MAX),
         }
     }
 }
@@ -60,9 +61,7 @@ impl Source for Python {
             *at_work.entry(call.call.as_str()).or_default() += 1;
         }
         for call in at_work.keys().filter(|call| !call.is_empty()) {
-            if self.calls.len() < CALLS_MAX && !self.calls.contains(*call) {
-                self.calls.insert((*call).to_owned());
-            }
+            self.calls.see(call);
         }
         let count = |is: fn(&crate::parse::python::Stack) -> bool| {
             let own = stacks.iter().filter(|stack| is(stack));
@@ -75,9 +74,9 @@ impl Source for Python {
         ] {
             figures.level(metric::PYTHON_THREADS, &[("state", state)], threads);
         }
-        for call in &self.calls {
-            let threads = at_work.get(call.as_str()).copied().unwrap_or(0);
-            let labels = [("of", call.as_str())];
+        for call in self.calls.iter() {
+            let threads = at_work.get(call).copied().unwrap_or(0);
+            let labels = [("of", call)];
             figures.level(metric::PYTHON_CALLS, &labels, Some(f64::from(threads)));
         }
         Ok(())

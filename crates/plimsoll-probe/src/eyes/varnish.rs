@@ -48,10 +48,8 @@ impl Source for Varnish {
         figures.counter(metric::VARNISH_DROPPED, &[], dropped, 1.0);
         figures.counter(metric::VARNISH_REQUESTS, &[], total("client_req"), 1.0);
         figures.counter(metric::VARNISH_NUKED, &[], total("n_lru_nuked"), 1.0);
-        for (result, name) in [("hit", "cache_hit"), ("miss", "cache_miss")] {
-            let labels = [("result", result)];
-            figures.counter(metric::VARNISH_LOOKUPS, &labels, total(name), 1.0);
-        }
+        figures.counter(metric::VARNISH_HITS, &[], total("cache_hit"), 1.0);
+        figures.counter(metric::VARNISH_MISSES, &[], total("cache_miss"), 1.0);
         figures.setting("thread_pools", "", "", level("pools"));
         for setting in &self.settings {
             figures.known(setting);

@@ -41,7 +41,11 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let mut arguments = Arguments::parse();
+    // It is started in other folders.
+    if let Ok(whole) = arguments.plimsoll.canonicalize() {
+        arguments.plimsoll = whole;
+    }
     let is_wanted = |planted: &&Planted| {
         arguments.only.is_empty()
             || arguments

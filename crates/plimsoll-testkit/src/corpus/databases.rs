@@ -193,7 +193,7 @@ fn mariadb_pool() -> Scene {
     before_mariadb(
         mariadb("innodb_buffer_pool_size = 6M", &fill),
         statement,
-        ["20/s:4s", "2500/s:8s"],
+        ["20/s:4s", "6000/s:8s"],
     )
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Planted, Scene};
 use crate::program::engines::{Go, Jvm, Uwsgi, Varnish};
-use crate::program::runtimes::Puma;
+use crate::program::runtimes::{Puma, Script};
 
 pub(super) const PLANTED: &[Planted] = &[
     Planted {
@@ -41,6 +41,11 @@ pub(super) const PLANTED: &[Planted] = &[
         start: varnish,
     },
     Planted {
+        name: "Varnish: 2 MB for copies of 4 MB",
+        rules: &["S5"],
+        start: varnish_memory,
+    },
+    Planted {
         name: "healthy: a JVM",
         rules: &[],
         start: healthy_jvm,
@@ -60,7 +65,7 @@ fn jvm(options: &[&str], threads: u32, work: &str, loads: [&'static str; 2]) -> 
 
 fn jvm_collector() -> Scene {
     let options = ["-Xmx64m", "-XX:+UseSerialGC"];
-    jvm(&options, 6, "collect 1024", ["4/s:4s", "500/s:8s"])
+    jvm(&options, 6, "collect 1024", ["4/s:4s", "1200/s:8s"])
 }
 
 fn jvm_leak() -> Scene {
@@ -103,6 +108,26 @@ fn varnish() -> Scene {
     Scene::new(url, watch, ["3/s:4s", "120/s:8s"])
         .holding(varnish)
         .holding(puma)
+}
+
+/// Answers 20 kB, one request after the other, each in 12 ms.
+const ONE_AFTER_ANOTHER: &str = "let turn = Promise.resolve(); require('http').createServer((q, a) => { turn = turn.then(() => new Promise(\n\
+    (next) => setTimeout(() => { a.setHeader('cache-control', 'max-age=600'); a.end('x'.repeat(20000)); next(); }, 12))); })\n\
+    .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+
+fn varnish_memory() -> Scene {
+    let script = Script::start("node", ONE_AFTER_ANOTHER);
+    let varnish = Varnish::caching("2m", script.address);
+    let urls: Vec<String> = (0..200).map(|page| format!("/pages/{page}")).collect();
+    let path = script.program.path().join("urls");
+    crate::program::write(&path, &urls.join("\n"));
+    let watch = format!("varnish: {}\n", varnish.command());
+    let url = format!("http://{}/", varnish.address);
+    let mut scene = Scene::new(url, watch, ["20/s:4s", "400/s:12s"])
+        .holding(varnish)
+        .holding(script);
+    scene.more = vec!["--urls".to_owned(), path.display().to_string()];
+    scene
 }
 
 fn healthy() -> Scene {

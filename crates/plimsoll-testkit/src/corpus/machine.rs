@@ -121,8 +121,8 @@ fn python_threads() -> Scene {
 }
 
 fn copies() -> Scene {
-    let begin = "import os\nroom = bytearray(1 << 26)\nclass Copies(http.server.ThreadingHTTPServer):\n    def serve_forever(self):\n        \
-        os.fork() and os.fork(); super().serve_forever()\nhttp.server.ThreadingHTTPServer = Copies";
+    let begin = "import ctypes, os\nroom = bytearray(1 << 26)\nclass Copies(http.server.ThreadingHTTPServer):\n    def serve_forever(self):\n        \
+        first = os.getpid(); os.fork() and os.fork(); os.getpid() == first or ctypes.CDLL(None).prctl(1, 9); super().serve_forever()\nhttp.server.ThreadingHTTPServer = Copies";
     let work = "zero = open('/dev/zero', 'rb', 0); zero.readinto(room); zero.close()";
     script("python3", &threads(begin, work), ["5/s:4s", "400/s:8s"])
 }

@@ -4,7 +4,7 @@ use super::{Planted, Scene};
 use crate::program::Nginx;
 use crate::program::databases::Postgres;
 use crate::program::pool::Hikari;
-use crate::program::runtimes::{PhpFpm, Puma, Script};
+use crate::program::runtimes::{AGENT, PASSWORDS, PhpFpm, Puma, Script};
 
 pub(super) const PLANTED: &[Planted] = &[
     Planted {
@@ -21,6 +21,11 @@ pub(super) const PLANTED: &[Planted] = &[
         name: "HikariCP: maximumPoolSize 2",
         rules: &["J6"],
         start: hikari,
+    },
+    Planted {
+        name: "Puma: a session of PostgreSQL begun in each request",
+        rules: &["J11"],
+        start: begun,
     },
     Planted {
         name: "HikariCP: a pool of 8 before rows that all update",
@@ -44,15 +49,17 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-const PASSWORDS: &str = "const c = require('crypto'); require('http').createServer((q, a) => c.pbkdf2('secret', 'salt', 30000, \
-    32, 'sha256', () => a.end('done'))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
-const AGENT: &str = "const http = require('http'); const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });\n\
-    const behind = http.createServer((q, a) => setTimeout(() => a.end('done'), 50));\n\
-    behind.listen(0, '127.0.0.1', () => http.createServer((q, a) => http.get({ agent, port: behind.address().port },\n\
-    (r) => r.pipe(a))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready')));";
-
 /// The module that `plimsoll watch --node-module` prints: the test kit depends on nothing that it tests.
 const MODULE: &str = include_str!("../../../plimsoll-probe/src/eyes/node.cjs");
+
+fn begun() -> Scene {
+    let database = Postgres::start("");
+    let puma = Puma::beginning_sessions(&database, 8, "SELECT 1");
+    let watch = format!("postgres: {}\n", database.url());
+    Scene::new(puma.url(), watch, ["5/s:4s", "600/s:8s"])
+        .holding(puma)
+        .holding(database)
+}
 
 /// Node with the module that shows it.
 fn node(variables: &str, application: &str, loads: [&'static str; 2]) -> Scene {

@@ -88,7 +88,7 @@ fn repeated() -> Scene {
         "SELECT n FROM items WHERE id = RANDOM % 1000",
     );
     let watch = format!("postgres: {}\n", database.url());
-    Scene::new(puma.url(), watch, ["3/s:4s", "200/s:8s"])
+    Scene::new(puma.url(), watch, ["3/s:4s", "600/s:8s"])
         .holding(puma)
         .holding(database)
 }

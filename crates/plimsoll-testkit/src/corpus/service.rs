@@ -3,7 +3,7 @@
 use super::databases::{before_mariadb, before_postgres, mariadb, postgres};
 use super::{Planted, Scene, machine, overload};
 use crate::program::databases::carry_out;
-use crate::program::runtimes::{PhpFpm, Puma, Script};
+use crate::program::runtimes::{PhpFpm, Puma};
 use crate::program::{Haproxy, Nginx, Redis};
 
 pub(super) const PLANTED: &[Planted] = &[
@@ -139,10 +139,7 @@ const JOB: &str = "let came = 0; setInterval(() => { const end = Date.now() + ca
     .listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
 
 fn job() -> Scene {
-    let script = Script::start("node", JOB);
-    let watch = format!("pid: {}\n", script.program.pid());
-    let url = format!("http://{}/", script.address);
-    Scene::new(url, watch, ["2/s:8s", "20/s:30s"]).holding(script)
+    machine::script("node", JOB, ["2/s:8s", "20/s:30s"])
 }
 
 /// Each request works for 20 ms, and only one of them at a time may.

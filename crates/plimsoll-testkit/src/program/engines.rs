@@ -150,12 +150,22 @@ pub struct Varnish {
 }
 
 impl Varnish {
-    /// Starts it with so many threads.
+    /// Starts it with so many threads; it keeps nothing.
     #[must_use]
     pub fn start(threads: u32, upstream: SocketAddr) -> Self {
+        Self::start_with(threads, "16m", upstream, "return (pass);")
+    }
+
+    /// Starts it with so much memory for copies, such as `2m`.
+    #[must_use]
+    pub fn caching(memory: &str, upstream: SocketAddr) -> Self {
+        Self::start_with(1000, memory, upstream, "return (hash);")
+    }
+
+    fn start_with(threads: u32, memory: &str, upstream: SocketAddr, receive: &str) -> Self {
         let (folder, address) = (folder(), port::unused());
         let text = format!(
-            "vcl 4.1;\nbackend default {{ .host = \"{}\"; .port = \"{}\"; }}\nsub vcl_recv {{ return (pass); }}\n",
+            "vcl 4.1;\nbackend default {{ .host = \"{}\"; .port = \"{}\"; }}\nsub vcl_recv {{ {receive} }}\n",
             upstream.ip(),
             upstream.port()
         );
@@ -165,6 +175,7 @@ impl Varnish {
         let own = folder.path().join("varnish").display().to_string();
         let (listen, vcl) = (address.to_string(), vcl.display().to_string());
         let most = format!("thread_pool_max={threads}");
+        let memory = format!("malloc,{memory}");
         let command = [
             "varnishd",
             "-F",
@@ -179,7 +190,7 @@ impl Varnish {
             "-T",
             "none",
             "-s",
-            "malloc,16m",
+            &memory,
             "-p",
             "thread_pools=1",
             "-p",

@@ -28,6 +28,8 @@ const MARIADB: &str = "require 'mysql2'\nBEGIN_SESSION = -> { Mysql2::Client.new
     SAY = ->(c, s) { c.query(s); c.store_result while c.next_result }\n";
 const POSTGRES_REPEATED: &str = "require 'pg'\nBEGIN_SESSION = -> { PG.connect(ENV['DATABASE']) }\n\
     SAY = ->(c, s) { 60.times { c.exec(s) } }\n";
+const POSTGRES_AFRESH: &str = "require 'pg'\nBEGIN_SESSION = -> { nil }\n\
+    SAY = lambda do |_, s|\n  c = PG.connect(ENV['DATABASE'])\n  c.exec(s)\n  c.close\nend\n";
 /// Looks a key up among so many; what is missing is made, which takes its time, and kept until its life is over, all at
 /// once. The statement tells which, of how many, s, and s.
 const MEMCACHED: &str = "require 'socket'\nBEGIN_SESSION = -> { TCPSocket.new(*ENV['DATABASE'].split(':')) }\n\
@@ -75,6 +77,12 @@ impl Puma {
     #[must_use]
     pub fn repeating(database: &Postgres, threads: u32, statement: &str) -> Self {
         Self::start(POSTGRES_REPEATED, &database.url(), threads, statement)
+    }
+
+    /// The same with a session begun for each request.
+    #[must_use]
+    pub fn beginning_sessions(database: &Postgres, threads: u32, statement: &str) -> Self {
+        Self::start(POSTGRES_AFRESH, &database.url(), threads, statement)
     }
 
     /// The same before whatever speaks PostgreSQL's protocol there.
@@ -250,6 +258,15 @@ pub struct Script {
     /// Where it listens.
     pub address: SocketAddr,
 }
+
+/// For Node: each request hashes a password on libuv's pool of threads.
+pub const PASSWORDS: &str = "const c = require('crypto'); require('http').createServer((q, a) => c.pbkdf2('secret', 'salt', 30000, \
+    32, 'sha256', () => a.end('done'))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
+/// For Node: each request asks a server behind, 50 ms, over an agent with two sockets.
+pub const AGENT: &str = "const http = require('http'); const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });\n\
+    const behind = http.createServer((q, a) => setTimeout(() => a.end('done'), 50));\n\
+    behind.listen(0, '127.0.0.1', () => http.createServer((q, a) => http.get({ agent, port: behind.address().port },\n\
+    (r) => r.pipe(a))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready')));";
 
 impl Script {
     /// Starts it by an interpreter and its arguments, with blanks between.

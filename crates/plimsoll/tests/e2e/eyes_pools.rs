@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::pool::Hikari;
-use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, Script};
+use plimsoll_testkit::program::runtimes::{AGENT, PASSWORDS, PhpFpm, Puma, Script};
 use plimsoll_testkit::program::{Nginx, Redis, Webdis};
 
 use crate::eyes::{best, found, says};
@@ -30,9 +30,7 @@ pub(crate) fn node(place: &Place, variables: &str, application: &str) -> (Script
 fn libuvs_pool_has_one_thread() {
     let _alone = alone();
     let place = Place::new();
-    let application = "const c = require('crypto'); require('http').createServer((q, a) => c.pbkdf2('secret', 'salt', 30000, \
-        32, 'sha256', () => a.end('done'))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
-    let (node, watch) = node(&place, "UV_THREADPOOL_SIZE=1", application);
+    let (node, watch) = node(&place, "UV_THREADPOOL_SIZE=1", PASSWORDS);
     let url = format!("http://{}/", node.address);
     let Some(found) = found(&place, &url, &watch, ["5/s:3s", "400/s:6s"], &[]) else {
         return;
@@ -54,11 +52,7 @@ fn libuvs_pool_has_one_thread() {
 fn an_http_agent_has_two_sockets() {
     let _alone = alone();
     let place = Place::new();
-    let application = "const http = require('http'); const agent = new http.Agent({ keepAlive: true, maxSockets: 2 });\n\
-        const behind = http.createServer((q, a) => setTimeout(() => a.end('done'), 50));\n\
-        behind.listen(0, '127.0.0.1', () => http.createServer((q, a) => http.get({ agent, port: behind.address().port },\n\
-        (r) => r.pipe(a))).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready')));";
-    let (node, watch) = node(&place, "", application);
+    let (node, watch) = node(&place, "", AGENT);
     let url = format!("http://{}/", node.address);
     let Some(found) = found(&place, &url, &watch, ["5/s:3s", "120/s:6s"], &[]) else {
         return;

@@ -5,6 +5,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 
 use super::super::fault::Fault;
 use super::super::link::{Blind, Link};
+use crate::clock;
 use crate::parse::mysql::{Greeting, error, greeting, row};
 
 /// Long passwords, protocol 4.1, transactions, proofs of 20 bytes, ways of proof by name.
@@ -22,6 +23,8 @@ const ROWS_MAX: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct Session {
     buffer: Vec<u8>,
+    /// How long it took to come in, at best, s.
+    pub(super) entered_s: Option<f64>,
     sequence: u8,
     /// The server's version.
     pub(super) version: String,
@@ -35,6 +38,7 @@ impl Session {
         user: &str,
         password: &str,
     ) -> Result<(), Fault> {
+        let begin_ns = clock::now_ns();
         self.buffer.clear();
         let first = self.packet(link)?;
         let hello = greeting(&first).ok_or_else(|| refusal(&first))?;
@@ -51,7 +55,9 @@ impl Session {
         body.extend(hello.plugin.bytes());
         body.push(0);
         self.send(link, &body)?;
-        self.prove(link, password, hello)
+        self.prove(link, password, hello)?;
+        self.entered_s = Some(clock::shortest_s(self.entered_s, begin_ns));
+        Ok(())
     }
 
     /// Goes on saying who asks until the server is content.

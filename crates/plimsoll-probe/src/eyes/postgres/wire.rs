@@ -5,6 +5,7 @@ use plimsoll_wire::postgres::{self, Entrance, Message, NoEntrance, Step, error_f
 
 use super::super::fault::Fault;
 use super::super::link::{Blind, Link};
+use crate::clock;
 use crate::parse::postgres::{columns, row};
 
 /// Longest message taken, bytes.
@@ -22,6 +23,8 @@ pub(super) struct Entry<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Session {
     buffer: Vec<u8>,
+    /// How long it took to come in, at best, s.
+    pub(super) entered_s: Option<f64>,
     /// The server's major version; 0 when it does not say.
     pub(super) version: u32,
 }
@@ -29,6 +32,13 @@ pub(super) struct Session {
 impl Session {
     /// Comes in, over a connection that was just opened.
     pub(super) fn enter(&mut self, link: &mut Link, entry: Entry<'_>) -> Result<(), Fault> {
+        let begin_ns = clock::now_ns();
+        self.prove(link, entry)?;
+        self.entered_s = Some(clock::shortest_s(self.entered_s, begin_ns));
+        Ok(())
+    }
+
+    fn prove(&mut self, link: &mut Link, entry: Entry<'_>) -> Result<(), Fault> {
         self.buffer.clear();
         link.send(&postgres::entry(entry.user, entry.database))?;
         let mut entrance = Entrance::new(entry.password, is_near(link.place()));

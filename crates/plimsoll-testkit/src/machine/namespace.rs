@@ -6,7 +6,9 @@ use std::process::Command;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-pub(crate) struct Namespace {
+/// A network namespace that the thread is in until this is dropped.
+#[derive(Debug)]
+pub struct Namespace {
     name: String,
     home: File,
 }
@@ -14,7 +16,11 @@ pub(crate) struct Namespace {
 impl Namespace {
     /// Enters a new namespace that hands out the local ports `first..=last`; `None`, said loudly, where that is not
     /// allowed. Threads and processes started from now on are inside too.
-    pub(crate) fn enter(first: u16, last: u16) -> Option<Self> {
+    ///
+    /// # Panics
+    /// When one was made and cannot be used.
+    #[must_use]
+    pub fn enter(first: u16, last: u16) -> Option<Self> {
         let name = format!("plimsoll-{}", std::process::id());
         if !ip(&["netns", "add", &name]) {
             println!(
@@ -34,15 +40,23 @@ impl Namespace {
         .expect("the range of a namespace of one's own may be set");
         Some(inside)
     }
-}
 
-impl Namespace {
     /// Lets its loopback carry so many kbit/s, and lose what comes faster; `None`, said loudly, where that cannot be.
-    pub(crate) fn with_narrow_loopback(self, kilobits: u32) -> Option<Self> {
-        let rate = format!("{kilobits}kbit");
+    #[must_use]
+    pub fn with_narrow_loopback(self, kilobits: u32) -> Option<Self> {
+        self.with_loopback_of(&[&format!("{kilobits}kbit"), "3000", "4000"])
+    }
+
+    /// Lets its loopback carry so many kbit/s, and makes what comes faster wait; `None`, said loudly, where that cannot be.
+    #[must_use]
+    pub fn with_slow_loopback(self, kilobits: u32) -> Option<Self> {
+        self.with_loopback_of(&[&format!("{kilobits}kbit"), "70000", "20000000"])
+    }
+
+    fn with_loopback_of(self, [rate, burst, limit]: &[&str; 3]) -> Option<Self> {
         let shaped = Command::new("tc")
-            .args(["qdisc", "add", "dev", "lo", "root", "tbf", "rate", &rate])
-            .args(["burst", "3000", "limit", "4000"])
+            .args(["qdisc", "add", "dev", "lo", "root", "tbf", "rate", rate])
+            .args(["burst", burst, "limit", limit])
             .status()
             .is_ok_and(|status| status.success());
         if !shaped {
@@ -51,6 +65,22 @@ impl Namespace {
             );
         }
         shaped.then_some(self)
+    }
+
+    /// Filters packets by these rules of nftables' chain `input`; `None`, said loudly, where that cannot be.
+    #[must_use]
+    pub fn with_filter(self, rules: &str) -> Option<Self> {
+        let table = format!(
+            "table ip plimsoll {{\nchain input {{\ntype filter hook input priority 0\n{rules}\n}}\n}}\n"
+        );
+        let is_set = Command::new("nft")
+            .arg(table)
+            .status()
+            .is_ok_and(|status| status.success());
+        if !is_set {
+            println!("NOT TRIED: packets cannot be filtered here; needs the command nft");
+        }
+        is_set.then_some(self)
     }
 }
 

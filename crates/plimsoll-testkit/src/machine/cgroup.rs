@@ -3,13 +3,37 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub(crate) struct Cgroup {
+/// A disk by its numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Disk {
+    major: u32,
+    minor: u32,
+}
+
+impl Disk {
+    /// The one on which a file lies; `None` where that is not on a disk. The numbers of a partition stand for its disk
+    /// where the kernel numbers them in steps of sixteen.
+    #[must_use]
+    pub fn of(path: &Path) -> Option<Self> {
+        let device = rustix::fs::stat(path).ok()?.st_dev;
+        let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+        (major > 0).then_some(Self {
+            major,
+            minor: minor & !15,
+        })
+    }
+}
+
+/// A cgroup. Processes inside must have ended before it is dropped.
+#[derive(Debug)]
+pub struct Cgroup {
     folder: PathBuf,
 }
 
 impl Cgroup {
     /// A cgroup that may use a fifth of a CPU; `None`, said loudly, where none can be made.
-    pub(crate) fn fifth_of_a_cpu() -> Option<Self> {
+    #[must_use]
+    pub fn fifth_of_a_cpu() -> Option<Self> {
         Self::make(
             "cpu",
             &[
@@ -20,18 +44,49 @@ impl Cgroup {
         )
     }
 
-    /// A cgroup with 48 MiB of memory; `None`, said loudly, where none can be made.
-    pub(crate) fn small_memory() -> Option<Self> {
+    /// A cgroup with 48 MiB of memory and no swap; `None`, said loudly, where none can be made.
+    #[must_use]
+    pub fn small_memory() -> Option<Self> {
         let limit = "50331648";
         Self::make(
             "memory",
-            &[("memory.limit_in_bytes", limit)],
+            &[("memory.limit_in_bytes", limit), ("memory.swappiness", "0")],
             &[("memory.max", limit), ("memory.swap.max", "0")],
         )
     }
 
+    /// The same where the rest goes to swap.
+    #[must_use]
+    pub fn small_memory_and_swap() -> Option<Self> {
+        let limit = "50331648";
+        let of_version_1 = [
+            ("memory.limit_in_bytes", limit),
+            ("memory.swappiness", "100"),
+        ];
+        Self::make("memory", &of_version_1, &[("memory.max", limit)])
+    }
+
+    /// A cgroup that may write so many bytes a second to a disk; `None`, said loudly, where none can be made. Version 1
+    /// holds back only who waits for what is written.
+    #[must_use]
+    pub fn slow_writes(disk: Disk, bytes_per_second: u64) -> Option<Self> {
+        let Disk { major, minor } = disk;
+        Self::make(
+            "blkio",
+            &[(
+                "blkio.throttle.write_bps_device",
+                &format!("{major}:{minor} {bytes_per_second}"),
+            )],
+            &[(
+                "io.max",
+                &format!("{major}:{minor} wbps={bytes_per_second}"),
+            )],
+        )
+    }
+
     /// A cgroup of 24 processes and threads; `None`, said loudly, where none can be made.
-    pub(crate) fn few_threads() -> Option<Self> {
+    #[must_use]
+    pub fn few_threads() -> Option<Self> {
         let limit = [("pids.max", "24")];
         Self::make("pids", &limit, &limit)
     }
@@ -46,6 +101,11 @@ impl Cgroup {
             root.to_owned()
         };
         if !old {
+            let controller = if controller == "blkio" {
+                "io"
+            } else {
+                controller
+            };
             let control = parent.join("cgroup.subtree_control");
             // Refused where it is on already or where processes are in the way; the limit below tells.
             let _ = fs::write(control, format!("+{controller}"));
@@ -74,8 +134,11 @@ impl Cgroup {
         }
     }
 
-    /// Moves a process in.
-    pub(crate) fn take(&self, pid: u32) {
+    /// Moves a process in, with all its threads.
+    ///
+    /// # Panics
+    /// When it has ended.
+    pub fn take(&self, pid: u32) {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())
             .expect("a process may be moved into a cgroup of one's own");
     }

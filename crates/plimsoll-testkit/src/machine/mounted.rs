@@ -3,13 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub(crate) struct Mounted {
+/// A mounted file system.
+#[derive(Debug)]
+pub struct Mounted {
     point: PathBuf,
 }
 
 impl Mounted {
     /// One of 1 MiB in memory, at an empty folder; `None`, said loudly, where that is not allowed.
-    pub(crate) fn small(point: &Path) -> Option<Self> {
+    #[must_use]
+    pub fn small(point: &Path) -> Option<Self> {
         let mounted = Command::new("mount")
             .args(["-t", "tmpfs", "-o", "size=1m", "plimsoll"])
             .arg(point)

@@ -1,0 +1,54 @@
+//! Swap in a file of one's own.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use tempfile::TempDir;
+
+/// Swap that there is until this is dropped.
+#[derive(Debug)]
+pub struct Swap {
+    file: PathBuf,
+    _folder: TempDir,
+}
+
+impl Swap {
+    /// So many MiB of it; `None`, said loudly, where that is not allowed.
+    ///
+    /// # Panics
+    /// When no folder can be made.
+    #[must_use]
+    pub fn of(mebibytes: u32) -> Option<Self> {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let file = folder.path().join("swap");
+        let path = file.display().to_string();
+        let room = format!("{mebibytes}M");
+        let is_on = says_yes(&["fallocate", "-l", &room, &path])
+            && says_yes(&["chmod", "600", &path])
+            && says_yes(&["mkswap", &path])
+            && says_yes(&["swapon", &path]);
+        if !is_on {
+            println!(
+                "NOT TRIED: no swap can be had here; needs root and a file system that allows it"
+            );
+        }
+        is_on.then_some(Self {
+            file,
+            _folder: folder,
+        })
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        says_yes(&["swapoff", &self.file.display().to_string()]);
+    }
+}
+
+fn says_yes(words: &[&str]) -> bool {
+    Command::new(words[0])
+        .args(&words[1..])
+        .stdout(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
