@@ -31,6 +31,7 @@ mod relax;
 mod repeated;
 mod rule;
 mod runtime;
+mod scaling;
 mod score;
 mod select;
 mod servers;
@@ -86,6 +87,7 @@ use plimsoll_model::window::Window;
 
 pub use forecast::{Forecast, forecast};
 pub use relax::{Relaxation, relaxation};
+pub use scaling::{Scaling, scaling};
 pub use select::not_known;
 
 /// Rules that tell how a service fails, or what adds to it. Where they alone hold, a load further up may show the limit.

@@ -7,6 +7,7 @@ pub mod exact;
 pub mod line;
 pub mod order;
 pub mod queueing;
+pub mod scalability;
 pub mod sequential;
 pub mod trend;
 pub mod warmup;

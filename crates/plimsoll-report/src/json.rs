@@ -20,7 +20,7 @@ pub mod steps;
 pub mod traces;
 pub mod websocket;
 
-use judgement::{FailuresObject, FindingObject, ForecastObject};
+use judgement::{FailuresObject, FindingObject, ForecastObject, ScalingObject};
 use parts::{next_limit, path_text, void_texts};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 use traces::RouteObject;
@@ -29,7 +29,7 @@ use websocket::WebSocketObject;
 /// Major version of the objects.
 pub const FORMAT_MAJOR: u32 = 1;
 /// Minor version of the objects.
-pub const FORMAT_MINOR: u32 = 6;
+pub const FORMAT_MINOR: u32 = 7;
 
 /// Files that were written beside the object.
 #[derive(Clone, Debug, Default)]
@@ -133,6 +133,8 @@ pub struct LimitObject {
     pub next: Option<String>,
     /// The watched resource that is full next by operational laws, and at which load; null where nothing tells.
     pub forecast: Option<ForecastObject>,
+    /// How throughput grows with what is in flight, by the universal scalability law; null with too few loads.
+    pub scaling: Option<ScalingObject>,
     /// What else was found, a sentence each.
     pub remarks: Vec<String>,
     /// The same search with an edge in between; null without `--through`.
@@ -391,6 +393,7 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
         next: next_limit(&run.findings)
             .or_else(|| Some(report.forecast.as_ref()?.sentence.clone())),
         forecast: report.forecast.as_ref().map(ForecastObject::of),
+        scaling: report.scaling.as_ref().map(ScalingObject::of),
         remarks: answer::remarks(remarks, report.unit()),
         through_edge: None,
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use plimsoll_analysis::aborts;
 use plimsoll_analysis::failures::{self, Failures};
-use plimsoll_analysis::findings::{self, Forecast};
+use plimsoll_analysis::findings::{self, Forecast, Scaling};
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
 use plimsoll_model::finding::{Certainty, Finding};
@@ -25,6 +25,8 @@ pub struct Report<'a> {
     pub failures: Option<Failures>,
     /// What is full next; `None` where nothing tells.
     pub forecast: Option<Forecast>,
+    /// How throughput grows with what is in flight; `None` with too few loads.
+    pub scaling: Option<Scaling>,
     /// What ended the run early.
     early: Option<String>,
 }
@@ -45,6 +47,7 @@ impl<'a> Report<'a> {
             trials,
             failures: failures::failures(run),
             forecast: findings::forecast(run),
+            scaling: findings::scaling(run),
             early: aborts::first_hit(run).map(|hit| hit.to_string()),
         }
     }

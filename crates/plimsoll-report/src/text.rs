@@ -248,6 +248,9 @@ fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
         let text = format!("{} ({})", next.sentence, certainty_name(next.certainty));
         blocks.push((3, block(style, "next", &text, 2)));
     }
+    if let Some(scaling) = &report.scaling {
+        blocks.push((4, block(style, "scales", &scaling.sentence, 3)));
+    }
     let has_line = report
         .run
         .search

@@ -42,6 +42,9 @@ pub(super) fn section(report: &Report<'_>) -> Markup {
                     span class={ "badge " (certainty_name(next.certainty)) } { (certainty_name(next.certainty)) }
                 }
             }
+            @if let Some(scaling) = &report.scaling {
+                p.next { strong { "How it scales: " } (unbroken(&scaling.sentence)) " (" (unbroken(&scaling.basis)) ")" }
+            }
         }
         (failures(report))
     }

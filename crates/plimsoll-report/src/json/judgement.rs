@@ -1,7 +1,7 @@
 //! Objects of what was concluded: limits, what came of relaxing them, what comes next, what failures have in common.
 
 use plimsoll_analysis::failures::Failures;
-use plimsoll_analysis::findings::Forecast;
+use plimsoll_analysis::findings::{Forecast, Scaling};
 use plimsoll_model::finding::{Intervention, InterventionOutcome, Tally};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -155,6 +155,64 @@ impl ForecastObject {
             seen_at: forecast.seen_at,
             certainty: certainty_name(forecast.certainty).to_owned(),
             sentence: forecast.sentence.clone(),
+        }
+    }
+}
+
+/// How throughput X grows with what is in flight, N: X = γN / (1 + σ(N−1) + κN(N−1)).
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Scaling")]
+pub struct ScalingObject {
+    /// γ: requests per second that one alone would have.
+    pub gamma: f64,
+    /// σ, contention: the share that only one at a time can do.
+    pub sigma: f64,
+    /// Ends of its 90 % interval.
+    pub sigma_interval: [f64; 2],
+    /// κ, coherency: what agreement with each other costs; null where it cannot be told from none.
+    pub kappa: Option<f64>,
+    /// Ends of its 90 % interval.
+    pub kappa_interval: [f64; 2],
+    /// Trials that tell.
+    pub trials: usize,
+    /// Requests in flight at the highest load that passed.
+    pub in_flight: f64,
+    /// Shares of each request's time there.
+    pub shares: SharesObject,
+    /// All that in a sentence.
+    pub sentence: String,
+}
+
+/// Shares of a request's time; they sum to 1.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Shares")]
+pub struct SharesObject {
+    /// Work.
+    pub work: f64,
+    /// Waiting for what only one at a time can have.
+    pub contention: f64,
+    /// Agreement with others.
+    pub coherency: f64,
+}
+
+impl ScalingObject {
+    pub(super) fn of(scaling: &Scaling) -> Self {
+        let [work, contention, coherency] = scaling.shares;
+        let is_told = scaling.coherency.0 > 0.0;
+        Self {
+            gamma: scaling.law.alone,
+            sigma: scaling.law.contention,
+            sigma_interval: scaling.contention.into(),
+            kappa: is_told.then_some(scaling.law.coherency),
+            kappa_interval: scaling.coherency.into(),
+            trials: scaling.trials,
+            in_flight: scaling.in_flight,
+            shares: SharesObject {
+                work,
+                contention,
+                coherency,
+            },
+            sentence: scaling.sentence.clone(),
         }
     }
 }

@@ -17,8 +17,9 @@ fn origin(service: Service) -> KnownLaw {
     .unwrap()
 }
 
-/// The server stops for one second in ten: of the 1,000 requests due in that second, the one due first waits a
-/// second, the last not at all, so of all 10,000 five per cent wait longer than half a second.
+/// The server stops for one second in ten: of the 200 requests due in that second, the one due first waits a
+/// second, the last not at all, so of all 2,000 five per cent wait longer than half a second. No more than 200, for
+/// what waited is answered all at once, and that takes CPU, which is not part of the law.
 #[test]
 fn a_stall_is_told_as_it_was() {
     let origin = origin(Service::Deterministic(Duration::from_micros(200)));
@@ -28,7 +29,7 @@ fn a_stall_is_told_as_it_was() {
         "run",
         &origin.url(),
         "--rate",
-        "1000/s",
+        "200/s",
         "--for",
         "10s",
         "--json",
