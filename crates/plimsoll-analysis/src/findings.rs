@@ -8,6 +8,7 @@
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
 mod balance;
+mod cpu;
 mod engines;
 mod forecast;
 mod gauges;

@@ -28,6 +28,9 @@ pub use crate::labels::series;
 pub const GENERATOR: &str = "generator";
 /// Value of the label `process` for the target: the processes that serve it, children included.
 pub const TARGET: &str = "target";
+/// Value of the label `process` for what is behind the target on the same machine: processes that it, or one of them, has
+/// connected to.
+pub const BEHIND: &str = "behind";
 
 /// Share of all CPUs, by `cpu.mode`; with `cpu.logical_number`, share of that CPU that was busy.
 pub const CPU_UTILIZATION: &str = "system.cpu.utilization";

@@ -15,6 +15,7 @@ pub mod hands;
 mod haproxy;
 mod jvm;
 mod link;
+mod listener;
 mod log;
 mod memcached;
 mod mongo;
@@ -23,6 +24,7 @@ mod nginx;
 mod node;
 mod otlp;
 mod php_fpm;
+mod php_fpm_processes;
 mod postgres;
 mod prometheus;
 mod puma;
@@ -133,9 +135,7 @@ impl Eye {
                 part.login.clone(),
                 own_name.to_owned(),
             )),
-            PartKind::PhpFpm => Box::new(php_fpm::PhpFpm {
-                settings: known.settings,
-            }),
+            PartKind::PhpFpm => php_fpm_of(&part.place, known),
             PartKind::NginxLog => log_of(log::Writer::Nginx, &part.place, known),
             PartKind::NginxAccessLog => Box::new(access_log::AccessLog::new(
                 &file_of(&part.place),
@@ -284,6 +284,20 @@ impl Eye {
         };
         let text = format!("{} is not seen: {blind}{remedy}; {goes_on}", self.name);
         notes.push((blind.key(), text));
+    }
+}
+
+/// A pool that has a page is asked for it; of another the processes are looked at.
+fn php_fpm_of(place: &PartPlace, known: Known) -> Box<dyn Source> {
+    let settings = known.settings;
+    match (known.pool, known.pid) {
+        (Some(pool), Some(pid)) => Box::new(php_fpm_processes::PoolProcesses::new(
+            pool,
+            pid,
+            place.clone(),
+            settings,
+        )),
+        _ => Box::new(php_fpm::PhpFpm { settings }),
     }
 }
 

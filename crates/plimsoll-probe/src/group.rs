@@ -1,16 +1,19 @@
 //! CPU, memory, threads, descriptors and switches of a group of processes: the target's, or the generator itself.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use plimsoll_model::metric;
 
 use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
+use crate::names::Names;
 use crate::parse::{cpu, process};
 
 /// Single processes that are reported beside their sum.
 const SINGLES_MAX: usize = 8;
+/// Names of processes that are told apart.
+const NAMES_MAX: usize = 16;
 /// A process below this share of one CPU is not reported on its own.
 const SINGLE_SHARE_MIN: f64 = 0.02;
 /// A process below this share of one CPU has no busy thread: its threads are not read.
@@ -42,6 +45,8 @@ pub(crate) struct Group {
     /// Descriptors of idle processes of a large group, which are counted only now and then.
     idle_files: HashMap<u32, f64>,
     next_slow_ns: u64,
+    /// Names of processes that used CPU so far.
+    names: Names,
 }
 
 /// One process in this second.
@@ -83,6 +88,7 @@ impl Group {
             limits: HashMap::new(),
             idle_files: HashMap::new(),
             next_slow_ns: 0,
+            names: Names::up_to(NAMES_MAX),
         }
     }
 
@@ -111,6 +117,7 @@ impl Group {
         }
         if !singles.is_empty() {
             self.report(meter, machine, &mut singles, &sums);
+            self.report_names(meter, machine, &singles);
             self.read_files(files, meter, &singles);
             self.read_slow(files, meter, &singles);
         }
@@ -253,6 +260,22 @@ impl Group {
             let labels = [of, ("pid", pid.as_str()), ("comm", &single.comm)];
             meter.gauge(metric::PROCESS_CPU, &labels, single.cpus() / machine.cpus);
             meter.gauge(metric::PROCESS_MEMORY, &labels, single.resident);
+        }
+    }
+
+    /// CPU by name of the program: a service may have more processes than are reported one by one. Expects the busiest first.
+    fn report_names(&mut self, meter: &mut Meter, machine: Machine, singles: &[Single]) {
+        let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
+        for single in singles.iter().filter(|single| single.user.is_some()) {
+            *by_name.entry(&single.comm).or_default() += single.cpus();
+            if single.cpus() >= SINGLE_SHARE_MIN {
+                self.names.see(&single.comm);
+            }
+        }
+        for name in self.names.iter() {
+            let labels = [("process", self.label), ("comm", name)];
+            let cpus = by_name.get(name).copied().unwrap_or(0.0);
+            meter.gauge(metric::PROCESS_CPU, &labels, cpus / machine.cpus);
         }
     }
 

@@ -8,6 +8,7 @@
 
 pub mod advice;
 mod auto;
+mod behind;
 mod cgroups;
 mod clock;
 mod diag;

@@ -9,6 +9,7 @@ use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
 
 use crate::auto;
+use crate::behind::Behind;
 use crate::cgroups::Cgroups;
 use crate::clock;
 use crate::edge::Edge;
@@ -70,6 +71,8 @@ pub struct Probe {
     tree: Tree,
     target: Group,
     generator: Group,
+    /// What is behind the target, where that is looked for.
+    behind: Option<(Behind, Group)>,
     waits: Waits,
     cgroups: Cgroups,
     edge: Option<Edge>,
@@ -114,6 +117,9 @@ impl Probe {
             tree: Tree::default(),
             target: Group::new(metric::TARGET),
             generator: Group::new(metric::GENERATOR),
+            behind: plan
+                .auto
+                .then(|| (Behind::default(), Group::new(metric::BEHIND))),
             waits: Waits::default(),
             cgroups: Cgroups::default(),
             edge: plan.edge.map(Edge::new),
@@ -198,6 +204,7 @@ impl Probe {
             &mut self.sockets,
             &members,
         );
+        self.read_behind(&members);
         let own = std::process::id();
         self.generator.read(
             &mut self.files,
@@ -211,6 +218,18 @@ impl Probe {
         self.cgroups.follow(&mut self.files, own, metric::GENERATOR);
         for pid in ended {
             self.tree.remove(pid);
+        }
+    }
+
+    fn read_behind(&mut self, members: &BTreeSet<u32>) {
+        let Some((behind, group)) = &mut self.behind else {
+            return;
+        };
+        let (files, meter) = (&mut self.files, &mut self.meter);
+        let found = behind.find(files, &mut self.sockets, &self.tree, members);
+        group.read(files, meter, self.machine, found.iter().copied());
+        for pid in found {
+            self.cgroups.follow(&mut self.files, pid, metric::BEHIND);
         }
     }
 

@@ -126,7 +126,7 @@ const ALL: &[Definition] = table! {
     Gauge FILES_LIMIT [] "{file_descriptor}" "/proc/sys/fs/file-nr" "highest number of open files of the machine";
 
     Delta PROCESS_CPU_TIME ["process", "cpu.mode"] "s" "/proc/PID/stat" "CPU time in user and system mode";
-    Gauge PROCESS_CPU ["process", "pid", "comm"] "1" "/proc/PID/stat" "share of all CPUs; with pid and comm, of one process";
+    Gauge PROCESS_CPU ["process", "pid", "comm"] "1" "/proc/PID/stat" "share of all CPUs; with pid and comm, of one process; with comm alone, of all of that name";
     Gauge PROCESS_MEMORY ["process", "pid", "comm"] "By" "/proc/PID/stat" "resident memory; with pid and comm, of one process";
     Gauge PROCESS_MEMORY_PSS ["process"] "By" "/proc/PID/smaps_rollup" "resident memory with shared pages counted once, every ten seconds";
     Gauge THREAD_WAITS ["process", "on"] "{thread}" "/proc/PID/task/TID/syscall, fd, mem; wchan where that may not be read; sock_diag" "threads of the target by what they wait for at the moment of reading: running, lock, sleep, events, accept, clients, disk, pipe, child, sockets, other, or the server at the other end";

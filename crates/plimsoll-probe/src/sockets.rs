@@ -23,6 +23,16 @@ const DESTINATIONS_MAX: usize = 8;
 const DESTINATION_PORTS_MIN: u32 = 50;
 /// Listeners that are reported, beside the target's.
 const LISTENERS_MAX: usize = 8;
+/// Where the system's own services listen: journal, name service, message bus, containers.
+const OF_THE_MACHINE: [&str; 7] = [
+    "/run/systemd/",
+    "/run/dbus/",
+    "/run/nscd/",
+    "/run/user/",
+    "/run/containerd/",
+    "/run/docker",
+    "/run/udev/",
+];
 
 /// Where the target listens.
 #[derive(Clone, Debug, Default)]
@@ -205,6 +215,53 @@ impl Sockets {
             }));
         }
         peers
+    }
+
+    /// The sockets of this machine that listen where these, by the number of their file, have connected to.
+    pub(crate) fn servers_of(&mut self, files: &mut Files, clients: &BTreeSet<u64>) -> Vec<u64> {
+        let mut listeners = Vec::new();
+        let mut remotes = HashSet::new();
+        self.list(files, Which::All, |socket| {
+            let (here, there) = (socket.local.ip(), socket.remote.ip());
+            if socket.state == LISTEN {
+                listeners.push(socket);
+            } else if clients.contains(&socket.inode) && (there.is_loopback() || there == here) {
+                remotes.insert(socket.remote);
+            }
+        });
+        let is_asked = |listener: &Socket| {
+            remotes.contains(&listener.local)
+                || listener.local.ip().is_unspecified()
+                    && remotes
+                        .iter()
+                        .any(|remote| remote.port() == listener.local.port())
+        };
+        let asked = listeners.iter().filter(|listener| is_asked(listener));
+        let mut found: Vec<u64> = asked.map(|listener| listener.inode).collect();
+        found.extend(self.local_servers_of(files, clients));
+        found
+    }
+
+    /// The same of unix sockets, without those of the machine's own services.
+    fn local_servers_of(&mut self, files: &mut Files, clients: &BTreeSet<u64>) -> Vec<u64> {
+        let Some(Ok(ends)) = self.diag.as_mut().map(Diag::unix_peers) else {
+            return Vec::new();
+        };
+        let asked = ends
+            .into_iter()
+            .filter(|(inode, _)| clients.contains(inode));
+        let paths: BTreeSet<String> = asked
+            .filter_map(|(_, path)| path)
+            .filter(|path| !is_of_the_machine(path))
+            .collect();
+        if paths.is_empty() {
+            return Vec::new();
+        }
+        let table = files.read(&format!("{}/unix", self.folder)).unwrap_or("");
+        paths
+            .iter()
+            .filter_map(|path| unix_listener(table, path))
+            .collect()
     }
 
     fn report_listeners(
@@ -399,6 +456,12 @@ fn report_queue(meter: &mut Meter, listener: &str, process: &str, queue: u32, ba
 fn somaxconn(files: &mut Files) -> u32 {
     let text = files.read("proc/sys/net/core/somaxconn").unwrap_or("");
     text.trim().parse().unwrap_or(4096)
+}
+
+/// Whether a path is one where the system's own services listen, whom everything talks to.
+fn is_of_the_machine(path: &str) -> bool {
+    let path = path.strip_prefix("/var").unwrap_or(path);
+    OF_THE_MACHINE.iter().any(|begin| path.starts_with(begin))
 }
 
 /// Whether this machine answers at `ip`.

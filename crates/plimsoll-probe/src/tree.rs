@@ -44,6 +44,23 @@ impl Tree {
         &self.members
     }
 
+    /// All processes of the machine.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        self.known.keys().copied()
+    }
+
+    /// Whether there is such a process.
+    pub(crate) fn is_known(&self, pid: u32) -> bool {
+        self.known.contains_key(&pid)
+    }
+
+    /// These processes and all that descend from them.
+    pub(crate) fn with_descendants(&self, roots: &BTreeSet<u32>) -> BTreeSet<u32> {
+        let mut all = roots.clone();
+        self.join_children(&mut all, |_| true);
+        all
+    }
+
     /// Forgets a process that ended.
     pub(crate) fn remove(&mut self, pid: u32) {
         self.members.remove(&pid);
@@ -124,24 +141,29 @@ impl Tree {
         });
         self.members.extend(roots.map(|(&pid, _)| pid));
         let own_is_root = self.holders.contains(&own) || wanted.pids.contains(&own);
+        let mut members = std::mem::take(&mut self.members);
+        self.join_children(&mut members, |pid| pid != own || own_is_root);
+        self.members = members;
+    }
+
+    /// Adds the descendants of those that may be followed; of too many, the youngest are left out.
+    fn join_children(&self, members: &mut BTreeSet<u32>, is_followed: impl Fn(u32) -> bool) {
         loop {
             let children: Vec<u32> = self
                 .known
                 .iter()
                 .filter(|&(pid, known)| {
-                    (*pid != own || own_is_root)
-                        && !self.members.contains(pid)
-                        && self.members.contains(&known.parent)
+                    is_followed(*pid) && !members.contains(pid) && members.contains(&known.parent)
                 })
                 .map(|(&pid, _)| pid)
                 .collect();
             if children.is_empty() {
                 break;
             }
-            self.members.extend(children);
+            members.extend(children);
         }
-        while self.members.len() > MEMBERS_MAX {
-            self.members.pop_last();
+        while members.len() > MEMBERS_MAX {
+            members.pop_last();
         }
     }
 }

@@ -3,6 +3,7 @@
 
 mod databases;
 mod engines;
+mod found;
 mod host;
 mod machine;
 mod overload;
@@ -81,6 +82,7 @@ pub fn all() -> Vec<&'static Planted> {
         overload::PLANTED,
         writes::PLANTED,
         host::PLANTED,
+        found::PLANTED,
     ];
     all.into_iter().flatten().collect()
 }

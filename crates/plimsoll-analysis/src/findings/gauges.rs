@@ -177,7 +177,13 @@ fn setting_of(readings: &SeriesTable, at: &str, setting: &str) -> Option<String>
     own.map(str::to_owned)
 }
 
-/// One thread of the target; on a single CPU it is the CPU.
+/// Groups of processes of the service, and how they are called.
+const GROUPS: [(&str, &str); 2] = [
+    (metric::TARGET, "the target"),
+    (metric::BEHIND, "what is behind the target"),
+];
+
+/// One thread of the target; on a single CPU it is the CPU. What is behind has many that take turns.
 fn thread(readings: &SeriesTable) -> Option<Gauge> {
     let series = metric::series(metric::THREAD_BUSIEST, &[("process", metric::TARGET)]);
     let cpus = readings.values(metric::CPU_COUNT)?.iter().copied();
@@ -189,14 +195,17 @@ fn thread(readings: &SeriesTable) -> Option<Gauge> {
     })
 }
 
-fn files(readings: &SeriesTable) -> Option<Gauge> {
-    let own = [("process", metric::TARGET)];
-    let level = metric::series(metric::PROCESS_FILES, &own);
-    let whole = metric::series(metric::PROCESS_FILES_LIMIT, &own);
-    readings.values(&whole)?;
-    readings.values(&level)?;
-    let name = "file descriptors of the target";
-    Some(population(&level, whole, &["F1"], name))
+fn files(readings: &SeriesTable) -> Vec<Gauge> {
+    let of_group = |(process, name)| {
+        let own = [("process", process)];
+        let level = metric::series(metric::PROCESS_FILES, &own);
+        let whole = metric::series(metric::PROCESS_FILES_LIMIT, &own);
+        readings.values(&whole)?;
+        readings.values(&level)?;
+        let name = format!("file descriptors of {name}");
+        Some(population(&level, whole, &["F1"], &name))
+    };
+    GROUPS.into_iter().filter_map(of_group).collect()
 }
 
 /// Sessions of a PostgreSQL on this machine that compute, as a share of its CPUs.

@@ -9,10 +9,6 @@ use super::rule::{Case, Sign, Words, say};
 use super::stretch::{Row, View, bounded};
 use super::table::{NEARLY_FULL, THROTTLED_MAX};
 
-/// Busy share from which all CPUs count as used up.
-const BUSY: f64 = 0.95;
-/// Share of a second for which tasks may wait for a CPU.
-const CPU_STALL_MAX: f64 = 0.20;
 /// Share of one CPU from which a thread has nothing to spare.
 const THREAD_BUSY: f64 = 0.95;
 /// Mean busy share below which the machine has CPU to spare for other threads.
@@ -23,83 +19,18 @@ const ONE_AT_A_TIME: [&str; 7] = [
 ];
 /// CPUs that all threads of such a process use when it has no more to give: one, and what they do beside the interpreter.
 const ONE_CPU: std::ops::RangeInclusive<f64> = 0.9..=1.3;
-/// Part of the busy CPU above which one user of it is the one to name.
-const MOSTLY: f64 = 0.5;
+/// Programs whose processes do one request each, so that one may well be busy: their own rules tell more.
+const BY_OWN_RULES: [&str; 4] = ["postgres", "mariadbd", "mysqld", "mongod"];
 
-fn of_target(metric: &str) -> String {
+/// What is behind the target.
+const BEHIND: [(&str, &str); 1] = [("process", metric::BEHIND)];
+
+pub(super) fn of_target(metric: &str) -> String {
     metric::series(metric, &[("process", metric::TARGET)])
 }
 
-fn of_generator(metric: &str) -> String {
+pub(super) fn of_generator(metric: &str) -> String {
     metric::series(metric, &[("process", metric::GENERATOR)])
-}
-
-fn cpu_stall() -> String {
-    metric::series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
-}
-
-/// C1: all CPUs busy and tasks waiting for them. Where the kernel does not tell pressure, more runnable threads than
-/// CPUs stand for it.
-pub(super) fn cpu(view: &View<'_>) -> Vec<Sign> {
-    let stall = cpu_stall();
-    let share = view.share_of_seconds(|row| {
-        let waiting = match row.get(&stall) {
-            Some(stalled) => stalled > CPU_STALL_MAX,
-            None => row.get(metric::RUN_QUEUE)? > row.get(metric::CPU_COUNT)?,
-        };
-        Some(row.get(metric::CPU_BUSY)? >= BUSY && waiting)
-    });
-    sustained("", share).into_iter().collect()
-}
-
-pub(super) fn cpu_words(case: &Case<'_>) -> Words {
-    let view = case.failing();
-    let percent = |series: &str| view.mean(series).unwrap_or(0.0) * 100.0;
-    let busy = percent(metric::CPU_BUSY);
-    let target = percent(&of_target(metric::PROCESS_CPU));
-    let generator = percent(&of_generator(metric::PROCESS_CPU));
-    let others = (busy - target - generator).max(0.0);
-    let mut sentence = format!(
-        "the CPUs were {busy:.0} % busy (target {target:.0} %, generator {generator:.0} %, others {others:.0} %)"
-    );
-    if let Some(stalled) = view.mean(&cpu_stall()) {
-        say(
-            &mut sentence,
-            format_args!(
-                " and tasks waited for them {:.0} % of the time",
-                stalled * 100.0
-            ),
-        );
-    }
-    let is_mostly = |part: f64| part > busy * MOSTLY;
-    if is_mostly(generator) {
-        sentence.push_str("; most of it went to the generator, which needs a machine of its own");
-    } else if is_mostly(others) {
-        sentence.push_str("; most of it went to processes that are neither target nor generator");
-    }
-    let known = view.mean(&of_target(metric::PROCESS_CPU)).is_some();
-    Words::new("CPU of the machine", sentence)
-        .with(bounded(
-            case.line(metric::CPU_BUSY, "share of all CPUs that was busy"),
-            Some(BUSY),
-        ))
-        .with(bounded(
-            case.line(
-                &cpu_stall(),
-                "share of the time that tasks waited for a CPU",
-            ),
-            Some(CPU_STALL_MAX),
-        ))
-        .with(case.line(metric::RUN_QUEUE, "threads that run or want to"))
-        .with(case.line(
-            &of_target(metric::PROCESS_CPU),
-            "target's share of all CPUs",
-        ))
-        .with(case.line(
-            &of_generator(metric::PROCESS_CPU),
-            "generator's share of all CPUs",
-        ))
-        .doubtful_if(is_mostly(generator) || (known && is_mostly(others)))
 }
 
 /// C2.
@@ -154,11 +85,20 @@ pub(super) fn cpu_without_generator(row: Row<'_>) -> Option<f64> {
 
 /// C3: one thread of the target has nothing to spare while the machine has. One CPU alone cannot show it.
 pub(super) fn thread(view: &View<'_>) -> Vec<Sign> {
-    let busiest = of_target(metric::THREAD_BUSIEST);
-    let share = view.share_of_seconds(|row| {
-        Some(row.get(&busiest)? >= THREAD_BUSY && cpu_without_generator(row)? < CPU_TO_SPARE)
-    });
-    let lone = sustained("", share);
+    let busy = |series: &str| {
+        view.share_of_seconds(|row| {
+            Some(row.get(series)? >= THREAD_BUSY && cpu_without_generator(row)? < CPU_TO_SPARE)
+        })
+    };
+    let mut lone = sustained("", busy(&of_target(metric::THREAD_BUSIEST)));
+    if !lone.as_ref().is_some_and(|sign| sign.present) {
+        let behind = metric::series(metric::THREAD_BUSIEST, &BEHIND);
+        let tells_more = busiest(view, metric::BEHIND)
+            .and_then(|series| label(series, "comm"))
+            .is_some_and(|name| BY_OWN_RULES.contains(&name));
+        let sign = sustained(subject_of(&behind), busy(&behind));
+        lone = sign.filter(|sign| sign.present && !tells_more).or(lone);
+    }
     if lone.as_ref().is_some_and(|sign| sign.present) {
         return lone.into_iter().collect();
     }
@@ -175,7 +115,7 @@ fn interpreters(view: &View<'_>) -> Vec<Sign> {
     };
     let is_one = |series: &&str| {
         let name = label(series, "comm").unwrap_or_default();
-        label(series, "process") == Some(metric::TARGET)
+        label(series, "process") != Some(metric::GENERATOR)
             && label(series, "pid").is_some()
             && ONE_AT_A_TIME.iter().any(|one| name.starts_with(one))
     };
@@ -217,25 +157,21 @@ fn interpreter_words(case: &Case<'_>) -> Words {
 }
 
 pub(super) fn thread_words(case: &Case<'_>) -> Words {
-    if !case.subject.is_empty() {
+    if label(case.subject, "pid").is_some() {
         return interpreter_words(case);
     }
     let view = case.failing();
-    let busiest = of_target(metric::THREAD_BUSIEST);
-    // The series that name a thread: the one that was the busiest for longest.
-    let named = view
-        .series_of(metric::THREAD_BUSIEST)
-        .filter(|series| label(series, "process") == Some(metric::TARGET))
-        .filter(|series| label(series, "tid").is_some())
-        .max_by_key(|series| view.rows().filter(|row| row.get(series).is_some()).count());
-    let name = named.map_or("one thread of the target".to_owned(), |series| {
+    let process = label(case.subject, "process").unwrap_or(metric::TARGET);
+    let group = [("process", process)];
+    let share = metric::series(metric::THREAD_BUSIEST, &group);
+    let name = busiest(view, process).map_or("one thread of the target".to_owned(), |series| {
         let field = |name| label(series, name).unwrap_or("?");
         format!("thread {} ({})", field("comm"), field("tid"))
     });
     let cpus = view.mean(metric::CPU_COUNT);
     let mut sentence = format!(
         "{name} used {:.0} % of one CPU while all CPUs together were {:.0} % busy",
-        view.mean(&busiest).unwrap_or(0.0) * 100.0,
+        view.mean(&share).unwrap_or(0.0) * 100.0,
         view.mean(metric::CPU_BUSY).unwrap_or(0.0) * 100.0
     );
     if let Some(cpus) = cpus {
@@ -244,7 +180,7 @@ pub(super) fn thread_words(case: &Case<'_>) -> Words {
     sentence.push_str(&python::clause(view));
     Words::new(name, sentence)
         .with(bounded(
-            case.line(&busiest, "busiest thread's share of one CPU"),
+            case.line(&share, "busiest thread's share of one CPU"),
             Some(THREAD_BUSY),
         ))
         .with(bounded(
@@ -255,7 +191,19 @@ pub(super) fn thread_words(case: &Case<'_>) -> Words {
             &of_generator(metric::PROCESS_CPU),
             "generator's share of all CPUs",
         ))
-        .with(case.line(&of_target(metric::PROCESS_THREADS), "threads of the target"))
+        .with(case.line(
+            &metric::series(metric::PROCESS_THREADS, &group),
+            "threads of these processes",
+        ))
+}
+
+/// The series that names a thread: of the group, the one that was the busiest for longest.
+fn busiest<'a>(view: &View<'a>, process: &str) -> Option<&'a str> {
+    let named = view
+        .series_of(metric::THREAD_BUSIEST)
+        .filter(|series| label(series, "process") == Some(process))
+        .filter(|series| label(series, "tid").is_some());
+    named.max_by_key(|series| view.rows().filter(|row| row.get(series).is_some()).count())
 }
 
 /// M2: a process was killed for want of memory, in a cgroup of the target or anywhere on the machine.
@@ -334,10 +282,15 @@ pub(super) fn files(view: &View<'_>) -> Vec<Sign> {
             present: share > NEARLY_FULL,
         })
     };
-    let target = of_target(metric::PROCESS_FILES);
-    let target_limit = of_target(metric::PROCESS_FILES_LIMIT);
-    fill(subject_of(&target), &target, &target_limit)
+    let of_group = |process| {
+        let group = [("process", process)];
+        let open = metric::series(metric::PROCESS_FILES, &group);
+        let limit = metric::series(metric::PROCESS_FILES_LIMIT, &group);
+        fill(subject_of(&open), &open, &limit)
+    };
+    of_group(metric::TARGET)
         .into_iter()
+        .chain(of_group(metric::BEHIND))
         .chain(fill("", metric::FILES_OPEN, metric::FILES_LIMIT))
         .collect()
 }
@@ -358,7 +311,7 @@ pub(super) fn files_words(case: &Case<'_>) -> Words {
     // The series that name a process: the one that was nearest its limit in the fullest second.
     let named = view
         .series_of(metric::PROCESS_FILES)
-        .filter(|series| label(series, "process") == Some(metric::TARGET))
+        .filter(|series| label(series, "process") == label(case.subject, "process"))
         .filter(|series| label(series, "pid").is_some())
         .max_by(|a, b| {
             let max = |series| view.max(series).unwrap_or(0.0);

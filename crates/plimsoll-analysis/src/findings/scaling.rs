@@ -5,6 +5,7 @@ use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::trial::{Trial, TrialKind};
 
+use super::rule::say;
 use crate::stats::scalability::{POINTS_MIN, Scalability, fit, intervals};
 
 /// Share of requests that may fail in a trial that tells how much is done.
@@ -147,7 +148,10 @@ fn basis(scaling: &Scaling) -> String {
     );
     if scaling.coherency.0 > 0.0 {
         let (low, high) = scaling.coherency;
-        text += &format!(", κ {:.6} ({low:.6} to {high:.6})", scaling.law.coherency);
+        say(
+            &mut text,
+            format_args!(", κ {:.6} ({low:.6} to {high:.6})", scaling.law.coherency),
+        );
     }
     text
 }

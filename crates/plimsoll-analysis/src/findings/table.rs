@@ -5,7 +5,7 @@ use plimsoll_model::metric;
 
 use super::rule::{Rule, Symptom};
 use super::{
-    generator, machine, network, proxy, store, table_databases, table_engines, table_host,
+    cpu, generator, machine, network, proxy, store, table_databases, table_engines, table_host,
     table_logs, table_pools, table_servers, table_service, table_traces,
 };
 
@@ -89,8 +89,8 @@ const RULES: &[Rule] = &[
         id: "C1",
         strength: Strength::Queue,
         tier: Tier::Machine,
-        symptom: Symptom::Signs(machine::cpu),
-        words: machine::cpu_words,
+        symptom: Symptom::Signs(cpu::busy),
+        words: cpu::busy_words,
         remedy: "find the hot path with a profiler, cache what it computes, or add cores or replicas",
         explains: &[
             "N1", "X1", "X2", "H1", "H7", "R1", "R2", "R3", "A0", "P11", "J2",

@@ -296,6 +296,32 @@ fn c1_no_cpu_left() {
 }
 
 #[test]
+fn c1_tells_by_program_who_uses_the_cpu() {
+    let by = |process, comm| series(metric::PROCESS_CPU, &[("process", process), ("comm", comm)]);
+    let scene = Scene::healthy()
+        .set(metric::CPU_BUSY, [0.3, 0.9, 0.99])
+        .set(&of(metric::PROCESS_CPU, metric::TARGET), [0.01, 0.02, 0.02])
+        .set(&by(metric::TARGET, "nginx"), [0.01, 0.02, 0.02])
+        .set(&by(metric::BEHIND, "php-fpm8.2"), [0.1, 0.5, 0.7])
+        .set(&by(metric::BEHIND, "mariadbd"), [0.05, 0.1, 0.2])
+        .set(&cpu_stall(), [0.01, 0.1, 0.6]);
+    let says =
+        "(php-fpm8.2 70 %, mariadbd 20 %, nginx 2 %, generator 5 %, others 2 %) and tasks waited";
+    check(&scene, "C1", Certainty::Suspected, 0.8, says);
+    // A database tells what it does.
+    let labels = [
+        ("at", "/run/mysqld/mysqld.sock"),
+        ("statement", "SELECT * FROM wp_posts"),
+    ];
+    let told = scene
+        .set(&by(metric::BEHIND, "php-fpm8.2"), [0.1, 0.3, 0.3])
+        .set(&by(metric::BEHIND, "mariadbd"), [0.05, 0.4, 0.6])
+        .set(&series(metric::MYSQL_RUNNING, &labels), [0.1, 1.0, 2.0]);
+    let says = "; mariadbd mostly carried out `SELECT * FROM wp_posts`";
+    check(&told, "C1", Certainty::Suspected, 0.8, says);
+}
+
+#[test]
 fn c1_is_only_possible_when_others_use_the_cpu() {
     let scene = Scene::healthy()
         .set(metric::CPU_BUSY, [0.3, 0.9, 1.0])
@@ -340,6 +366,23 @@ fn c3_one_thread_that_is_always_busy() {
         .set(metric::CPU_BUSY, [0.3, 0.7, 0.85])
         .set(&of(metric::PROCESS_CPU, metric::GENERATOR), [0.1, 0.2, 0.3]);
     check(&shared, "C3", Certainty::Suspected, 0.6, "85 % busy");
+}
+
+#[test]
+fn c3_one_thread_behind_the_target() {
+    let scene = |comm| {
+        let hot = [("process", metric::BEHIND), ("tid", "78"), ("comm", comm)];
+        Scene::healthy()
+            .set(
+                &of(metric::THREAD_BUSIEST, metric::BEHIND),
+                [0.2, 0.9, 0.99],
+            )
+            .set(&series(metric::THREAD_BUSIEST, &hot), [0.2, 0.9, 0.99])
+    };
+    let says = "thread node (78) used 99 % of one CPU while all CPUs together were 50 % busy";
+    check(&scene("node"), "C3", Certainty::Suspected, 0.6, says);
+    // A session of a database has one thread: what keeps it busy is told by the database's own rules.
+    assert_eq!(scene("mariadbd").find(), []);
 }
 
 #[test]

@@ -45,30 +45,56 @@ pub(super) fn php_fpm(
     }
     for (file, pool) in pools {
         found.extend(slowlog_of(files, &pool, &file));
-        match place_of(&pool) {
-            Some(place) => found.push(Found {
-                part: Part {
-                    kind: PartKind::PhpFpm,
-                    place,
-                    login: None,
-                },
-                known: Known {
-                    settings: settings_of(&pool, &file),
-                    pid: Some(pid),
-                    ..Known::default()
-                },
-                source: file,
-            }),
-            None if auto => files.tell(
-                &format!("php-fpm without page {file}"),
-                &format!(
-                    "PHP-FPM's pool {} (pid {pid}) tells nothing of itself: add to {file} `pm.status_path = /status` and \
-                     `pm.status_listen = 127.0.0.1:9001`, and reload it",
-                    pool.name
-                ),
-            ),
-            None => {}
+        if auto && place_of(&pool).is_none() {
+            tell_without_page(files, pid, &pool, &file);
         }
+        found.extend(pool_of(pid, &pool, file));
+    }
+}
+
+fn tell_without_page(files: &mut Files, pid: u32, pool: &Pool, file: &str) {
+    files.tell(
+        &format!("php-fpm without page {file}"),
+        &format!(
+            "PHP-FPM's pool {} (pid {pid}) has no page of figures, so that its processes are looked at; with \
+             `pm.status_path = /status` and `pm.status_listen = 127.0.0.1:9001` in {file} it would also tell how often more \
+             processes were wanted than there may be",
+            pool.name
+        ),
+    );
+}
+
+/// A pool: by its page, or by its processes where it has none.
+fn pool_of(pid: u32, pool: &Pool, file: String) -> Option<Found> {
+    let page = place_of(pool);
+    let has_page = page.is_some();
+    Some(Found {
+        part: Part {
+            kind: PartKind::PhpFpm,
+            place: page.or_else(|| listener_of(pool))?,
+            login: None,
+        },
+        known: Known {
+            settings: settings_of(pool, &file),
+            pid: Some(pid),
+            pool: (!has_page).then(|| pool.name.clone()),
+            ..Known::default()
+        },
+        source: file,
+    })
+}
+
+/// Where a pool takes requests on this machine.
+fn listener_of(pool: &Pool) -> Option<PartPlace> {
+    let written = pool.words.get("listen")?;
+    let listen = written.value.replace("$pool", &pool.name);
+    if listen.starts_with('/') {
+        return Some(PartPlace::Socket(listen.into()));
+    }
+    if listen.contains(':') {
+        address_of(&listen)
+    } else {
+        address_of(&format!("127.0.0.1:{listen}"))
     }
 }
 

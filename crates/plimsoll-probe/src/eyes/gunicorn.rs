@@ -6,77 +6,25 @@ use plimsoll_model::part::PartPlace;
 use super::Source;
 use super::figures::{Figures, Setting};
 use super::link::{Blind, Link, shortly};
-use crate::diag::Diag;
-use crate::parse::socket::{LISTEN, unix_listener};
+use super::listener::Listener;
 
 /// gunicorn.
 #[derive(Debug)]
 pub(crate) struct Gunicorn {
-    place: PartPlace,
+    listener: Listener,
     /// Its first process, whose children are the workers.
     pid: Option<u32>,
     /// What its command line and its file say.
     settings: Vec<Setting>,
-    diag: Option<Diag>,
-}
-
-/// What was seen of its connections.
-#[derive(Clone, Copy, Debug, Default)]
-struct Connections {
-    /// Taken by a worker; not known of a Unix socket.
-    taken: Option<u32>,
-    waiting: u32,
-    listeners: u32,
 }
 
 impl Gunicorn {
     pub(crate) fn new(place: PartPlace, pid: Option<u32>, settings: Vec<Setting>) -> Self {
         Self {
-            place,
+            listener: Listener::new(place),
             pid,
             settings,
-            diag: None,
         }
-    }
-
-    fn connections(&mut self) -> Result<Connections, Blind> {
-        let diag = match &mut self.diag {
-            Some(diag) => diag,
-            closed => closed.insert(Diag::open()?),
-        };
-        let mut seen = Connections::default();
-        match &self.place {
-            PartPlace::Tcp { port, .. } => {
-                let mut taken = 0;
-                diag.tcp_of_port(*port, |socket| match (socket.state, socket.inode) {
-                    (LISTEN, _) => {
-                        seen.waiting = seen.waiting.saturating_add(socket.receive_queue);
-                        seen.listeners += 1;
-                    }
-                    // Nobody has taken it yet; the listener counts it.
-                    (_, 0) => {}
-                    _ => taken += 1,
-                })?;
-                seen.taken = Some(taken);
-            }
-            PartPlace::Socket(path) => {
-                let table = std::fs::read_to_string("/proc/net/unix")?;
-                let path = path.to_string_lossy();
-                let queue = match unix_listener(&table, &path) {
-                    Some(inode) => diag.unix_queue(inode)?,
-                    None => None,
-                };
-                if let Some((waiting, _)) = queue {
-                    seen = Connections {
-                        taken: None,
-                        waiting,
-                        listeners: 1,
-                    };
-                }
-            }
-            _ => {}
-        }
-        Ok(seen)
     }
 
     fn setting(&self, name: &str) -> Option<f64> {
@@ -98,12 +46,7 @@ impl Gunicorn {
 
 impl Source for Gunicorn {
     fn ask(&mut self, _link: &mut Link) -> Result<String, Blind> {
-        let seen = self.connections()?;
-        if seen.listeners == 0 {
-            return Err(Blind::Absent(
-                "nobody listens there on this machine".to_owned(),
-            ));
-        }
+        let seen = self.listener.connections()?;
         let taken = seen.taken.map_or(String::new(), |taken| taken.to_string());
         let workers = self
             .workers()

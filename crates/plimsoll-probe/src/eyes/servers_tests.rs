@@ -6,6 +6,7 @@ use plimsoll_model::metric::series;
 use plimsoll_model::part::{Login, PartPlace, Selector};
 use plimsoll_testkit::program::Haproxy;
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
+use plimsoll_testkit::program::runtimes::PhpFpm;
 use plimsoll_testkit::program::servers::{Gunicorn, Pgbouncer};
 
 use super::tests::{LONG, Watched};
@@ -141,6 +142,49 @@ fn connections_that_wait_for_gunicorn_are_seen() {
         "{}",
         watched.notes()
     );
+}
+
+/// Nothing is asked: one process of two carries out a request, then both do while a third waits.
+#[test]
+fn processes_of_php_fpm_are_seen_where_it_has_no_page() {
+    let fpm = PhpFpm::without_page(2, "fgets(fopen('php://input', 'r'));");
+    let known = Known {
+        pid: Some(fpm.program.pid()),
+        pool: Some("www".to_owned()),
+        ..Known::default()
+    };
+    let at = fpm.address.to_string();
+    let part = Part {
+        kind: PartKind::PhpFpm,
+        place: tcp(fpm.address),
+        login: None,
+    };
+    let mut watched = Watched::knowing(vec![(part, known)], LONG);
+    let seen = |watched: &mut Watched| {
+        let values = watched.look().values;
+        let count = |state| {
+            let labels = [("at", at.as_str()), ("state", state)];
+            values
+                .get(&series(metric::PHP_FPM_PROCESSES, &labels))
+                .copied()
+        };
+        let waiting = values
+            .get(&series(metric::PHP_FPM_QUEUE, &[("at", &at)]))
+            .copied();
+        (count("idle"), count("active"), count("all"), waiting)
+    };
+    // A process takes a connection and waits for what is asked.
+    let mut held = Vec::new();
+    for expected in [
+        (Some(2.0), Some(0.0), Some(2.0), Some(0.0)),
+        (Some(1.0), Some(1.0), Some(2.0), Some(0.0)),
+        (Some(0.0), Some(2.0), Some(2.0), Some(0.0)),
+        (Some(0.0), Some(2.0), Some(2.0), Some(1.0)),
+    ] {
+        while seen(&mut watched) != expected {}
+        held.push(TcpStream::connect(fpm.address).unwrap());
+    }
+    assert_eq!(watched.notes(), "");
 }
 
 #[test]

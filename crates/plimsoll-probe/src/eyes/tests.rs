@@ -21,11 +21,13 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn over(parts: Vec<Part>, patience: Duration) -> Self {
+        let parts = parts.into_iter().map(|part| (part, Known::default()));
+        Self::knowing(parts.collect(), patience)
+    }
+
+    /// The same with what their configuration says.
+    pub(super) fn knowing(parts: Vec<(Part, Known)>, patience: Duration) -> Self {
         let mut files = Files::new("/".into());
-        let parts = parts
-            .into_iter()
-            .map(|part| (part, Known::default()))
-            .collect();
         let mut eyes = Eyes::open_with(parts, &mut files, patience);
         eyes.wait = LONG;
         Self { eyes, files }

@@ -41,7 +41,7 @@ pub(super) const PLANTED: &[Planted] = &[
     },
 ];
 
-const NODE_LOOP: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; while (Date.now() < end); \
+pub(super) const NODE_LOOP: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; while (Date.now() < end); \
     a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
 const NODE_HASH: &str = "const c = require('crypto'); require('http').createServer((q, a) => { c.pbkdf2Sync('secret', 'salt', \
     30000, 32, 'sha256'); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";

@@ -50,7 +50,7 @@ fn scene(way: &str, sessions: u32, rates: [u32; 3], loads: [&'static str; 2]) ->
 const PLENTY: u32 = 1_000_000;
 
 fn repeated() -> Scene {
-    scene("list", 8, [1, 1000, PLENTY], ["2/s:4s", "150/s:8s"])
+    scene("list", 8, [1, 1000, PLENTY], ["2/s:4s", "400/s:8s"])
 }
 
 fn dependency() -> Scene {

@@ -1,0 +1,177 @@
+//! C1: no CPU of the machine is left, and which programs of the service use it.
+
+use std::collections::BTreeMap;
+
+use plimsoll_model::metric;
+use plimsoll_model::reading::label;
+
+use super::machine::{of_generator, of_target};
+use super::measure::sustained;
+use super::rule::{Case, Sign, Words, say};
+use super::statements::most_of;
+use super::stretch::{View, bounded};
+
+/// Busy share from which all CPUs count as used up.
+const BUSY: f64 = 0.95;
+/// Share of a second for which tasks may wait for a CPU.
+const CPU_STALL_MAX: f64 = 0.20;
+/// Part of the busy CPU above which one user of it is the one to name, and above which one is worth a word.
+const MOSTLY: f64 = 0.5;
+const MUCH: f64 = 0.2;
+/// Programs that are told one by one.
+const PROGRAMS_MAX: usize = 5;
+/// Databases, and what they tell of the statements that they carry out.
+const DATABASES: [(&str, &str); 3] = [
+    ("postgres", metric::POSTGRES_RUNNING),
+    ("mariadbd", metric::MYSQL_RUNNING),
+    ("mysqld", metric::MYSQL_RUNNING),
+];
+
+fn cpu_stall() -> String {
+    metric::series(metric::PRESSURE, &[("resource", "cpu"), ("stall", "some")])
+}
+
+/// C1: all CPUs busy and tasks waiting for them. Where the kernel does not tell pressure, more runnable threads than
+/// CPUs stand for it.
+pub(super) fn busy(view: &View<'_>) -> Vec<Sign> {
+    let stall = cpu_stall();
+    let share = view.share_of_seconds(|row| {
+        let waiting = match row.get(&stall) {
+            Some(stalled) => stalled > CPU_STALL_MAX,
+            None => row.get(metric::RUN_QUEUE)? > row.get(metric::CPU_COUNT)?,
+        };
+        Some(row.get(metric::CPU_BUSY)? >= BUSY && waiting)
+    });
+    sustained("", share).into_iter().collect()
+}
+
+pub(super) fn busy_words(case: &Case<'_>) -> Words {
+    let view = case.failing();
+    let percent = |series: &str| view.mean(series).unwrap_or(0.0) * 100.0;
+    let busy = percent(metric::CPU_BUSY);
+    let generator = percent(&of_generator(metric::PROCESS_CPU));
+    let programs = programs(view);
+    let service: f64 = programs.iter().map(|(_, share)| share * 100.0).sum();
+    let others = (busy - service - generator).max(0.0);
+    let mut sentence = format!("the CPUs were {busy:.0} % busy (");
+    for (name, share) in &programs {
+        say(
+            &mut sentence,
+            format_args!("{name} {:.0} %, ", share * 100.0),
+        );
+    }
+    say(
+        &mut sentence,
+        format_args!("generator {generator:.0} %, others {others:.0} %)"),
+    );
+    if let Some(stalled) = view.mean(&cpu_stall()) {
+        say(
+            &mut sentence,
+            format_args!(
+                " and tasks waited for them {:.0} % of the time",
+                stalled * 100.0
+            ),
+        );
+    }
+    let is_mostly = |part: f64| part > busy * MOSTLY;
+    if is_mostly(generator) {
+        sentence.push_str("; most of it went to the generator, which needs a machine of its own");
+    } else if is_mostly(others) {
+        sentence.push_str("; most of it went to processes that are neither target nor generator");
+    }
+    say_statements(&mut sentence, view, &programs, busy);
+    let known = !programs.is_empty();
+    let words = Words::new("CPU of the machine", sentence)
+        .with(bounded(
+            case.line(metric::CPU_BUSY, "share of all CPUs that was busy"),
+            Some(BUSY),
+        ))
+        .with(bounded(
+            case.line(
+                &cpu_stall(),
+                "share of the time that tasks waited for a CPU",
+            ),
+            Some(CPU_STALL_MAX),
+        ))
+        .with(case.line(metric::RUN_QUEUE, "threads that run or want to"))
+        .with(case.line(
+            &of_target(metric::PROCESS_CPU),
+            "target's share of all CPUs",
+        ))
+        .with(case.line(
+            &metric::series(metric::PROCESS_CPU, &[("process", metric::BEHIND)]),
+            "share of what is behind the target",
+        ))
+        .with(case.line(
+            &of_generator(metric::PROCESS_CPU),
+            "generator's share of all CPUs",
+        ))
+        .doubtful_if(is_mostly(generator) || (known && is_mostly(others)));
+    match programs.first() {
+        Some((name, share)) if name != metric::TARGET && is_mostly(share * 100.0) => {
+            words.advising(advice(name))
+        }
+        _ => words,
+    }
+}
+
+fn advice(program: &str) -> String {
+    if DATABASES.iter().any(|(name, _)| *name == program) {
+        format!(
+            "find the statements of {program} that cost most, give them an index, keep copies of what they answer, or add cores"
+        )
+    } else {
+        format!("find with a profiler what {program} computes, cache it, or add cores or replicas")
+    }
+}
+
+/// What databases that use much of the CPU carried out most, where they tell.
+fn say_statements(sentence: &mut String, view: &View<'_>, programs: &[(String, f64)], busy: f64) {
+    for (name, running) in DATABASES {
+        let own = programs.iter().find(|(program, _)| program == name);
+        let is_much = own.is_some_and(|(_, share)| share * 100.0 > busy * MUCH);
+        if let Some((statement, _)) = most_of(view, view.series_of(running), "statement")
+            && is_much
+        {
+            say(
+                sentence,
+                format_args!("; {name} mostly carried out `{statement}`"),
+            );
+        }
+    }
+}
+
+/// What the target and the processes behind it took of all CPUs, by program, most first; the last are told as one. Where no
+/// program is known it is the target's.
+fn programs(view: &View<'_>) -> Vec<(String, f64)> {
+    let mut by_name: BTreeMap<&str, f64> = BTreeMap::new();
+    for series in view.series_of(metric::PROCESS_CPU) {
+        let is_of_service = matches!(
+            label(series, "process"),
+            Some(metric::TARGET | metric::BEHIND)
+        );
+        if let Some(name) = label(series, "comm").filter(|_| is_of_service)
+            && label(series, "pid").is_none()
+        {
+            *by_name.entry(name).or_default() += view.mean(series).unwrap_or(0.0);
+        }
+    }
+    if by_name.len() < 2 {
+        let whole = view.mean(&of_target(metric::PROCESS_CPU));
+        return whole
+            .map(|share| (metric::TARGET.to_owned(), share))
+            .into_iter()
+            .collect();
+    }
+    let named = by_name
+        .into_iter()
+        .map(|(name, share)| (name.to_owned(), share));
+    let mut programs: Vec<(String, f64)> = named.collect();
+    programs.sort_by(|a, b| b.1.total_cmp(&a.1));
+    if programs.len() > PROGRAMS_MAX {
+        let rest = programs.split_off(PROGRAMS_MAX - 1);
+        let share = rest.iter().map(|(_, share)| share).sum();
+        programs.push(("the rest of the service".to_owned(), share));
+    }
+    programs
+}
