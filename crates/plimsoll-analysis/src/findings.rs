@@ -56,6 +56,8 @@ mod upstream;
 mod waits;
 
 #[cfg(test)]
+mod cpu_tests;
+#[cfg(test)]
 mod databases_tests;
 #[cfg(test)]
 mod engines_tests;

@@ -32,6 +32,10 @@ use crate::job::Order;
 use crate::second::TalkSecond;
 use crate::source::NEVER;
 
+/// Messages that are sent at intervals are due at multiples of this, ns, where the interval is this long at least.
+const GATHER_NS: u64 = 500_000;
+const GATHERED_MIN_NS: u64 = 200 * GATHER_NS;
+
 /// Bytes that wait to be written, beyond which users' messages are left out: the target does not read.
 const UNSENT_LEN_MAX: usize = 1 << 20;
 
@@ -316,8 +320,7 @@ impl Talks {
         let number = self.opened;
         self.opened += self.loops;
         if agenda.every_ns > 0 {
-            // Parts of the golden ratio: however many there are, they lie evenly over the interval.
-            let first = now.saturating_add(golden_part(number, agenda.every_ns));
+            let first = first_due(number, now, agenda.every_ns);
             self.due.push(Reverse((first, id, generation)));
         }
     }
@@ -493,6 +496,16 @@ fn awaited(talk: &mut Talk) -> Option<Sent> {
     (due != NEVER).then_some(Sent { due, at: talk.sent })
 }
 
+/// When the n-th WebSocket sends first, of those that send every so often. However many there are, they lie evenly over the
+/// interval; those that lie within [`GATHER_NS`] are due at the same moment, so that the loop is woken once for them.
+pub(crate) fn first_due(number: u64, now: u64, interval_ns: u64) -> u64 {
+    let first = now.saturating_add(golden_part(number, interval_ns));
+    if interval_ns < GATHERED_MIN_NS {
+        return first;
+    }
+    first.checked_next_multiple_of(GATHER_NS).unwrap_or(first)
+}
+
 /// The part of an interval that the golden ratio gives the n-th of any number.
 pub(crate) fn golden_part(number: u64, interval_ns: u64) -> u64 {
     // 2^64 divided by the golden ratio: the fraction is what overflows.
@@ -510,6 +523,19 @@ mod tests {
     fn one_that_waits_is_small() {
         let size = size_of::<Option<Talk>>() + size_of::<Connection>();
         assert!(size <= 512, "{size} bytes for a connection that waits");
+    }
+
+    #[test]
+    fn messages_of_long_intervals_gather() {
+        let moments = |interval_ns| -> std::collections::BTreeSet<u64> {
+            (0..1000)
+                .map(|number| first_due(number, 7, interval_ns))
+                .collect()
+        };
+        let gathered = moments(GATHERED_MIN_NS);
+        assert_eq!(gathered.len(), 200);
+        assert!(gathered.iter().all(|due| due % GATHER_NS == 0));
+        assert_eq!(moments(GATHERED_MIN_NS - 1).len(), 1000);
     }
 
     #[test]

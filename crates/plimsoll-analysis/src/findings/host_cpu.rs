@@ -32,6 +32,9 @@ const CLOCK_MIN: f64 = 0.8;
 /// Handshakes per answer from which connections are not kept, and per second.
 const HANDSHAKES_MAX: f64 = 0.5;
 const HANDSHAKES_MIN: f64 = 1.0;
+/// What makes handshakes fewer and cheaper.
+pub(super) const FEWER_HANDSHAKES: &str = "keep connections alive longer (`keepalive_timeout` in nginx, `timeout http-keep-alive` in \
+    HAProxy), resume sessions (`ssl_session_cache shared:TLS:10m`), and take an ECDSA certificate in place of RSA";
 /// CPUs that have little to do are slow because they may.
 const CLOCK_BUSY: f64 = 0.5;
 
@@ -278,6 +281,17 @@ fn handshakes(view: &View<'_>) -> Option<(f64, f64)> {
     let handshakes = view.sum(|window| window.handshakes)? as f64;
     let seconds = view.windows().len().max(1) as f64;
     Some((handshakes / (answers as f64).max(1.0), handshakes / seconds))
+}
+
+/// That a busy CPU may be busy with handshakes, where there is one for every other answer at least: a clause, and what to do.
+pub(super) fn handshakes_clause(view: &View<'_>) -> Option<(String, &'static str)> {
+    let (each, per_second) = handshakes(view)?;
+    (each > HANDSHAKES_MAX && per_second >= HANDSHAKES_MIN).then(|| {
+        let clause = format!(
+            "; {per_second:.0} TLS handshakes a second were made, {each:.1} for each answer"
+        );
+        (clause, FEWER_HANDSHAKES)
+    })
 }
 
 /// N13: a handshake for every other answer, and no CPU left. What share of the CPU goes into cryptography is not

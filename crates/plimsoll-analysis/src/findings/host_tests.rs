@@ -289,6 +289,18 @@ fn tables_and_memory_of_tcp() {
 }
 
 #[test]
+fn handshakes_that_keep_one_thread_busy() {
+    let busiest = metric::series(metric::THREAD_BUSIEST, &[("process", metric::TARGET)]);
+    let scene = calm()
+        .set(&busiest, [0.2, 0.9, 0.99])
+        .failing_windows(|window| window.handshakes = 800);
+    let says = "; 800 TLS handshakes a second were made, 0.8 for each answer";
+    check(&scene, "C3", Certainty::Suspected, 0.6, says);
+    let found = scene.find();
+    assert!(found[0].remedy.contains("resume sessions"), "{found:#?}");
+}
+
+#[test]
 fn handshakes_that_use_the_cpu_up() {
     let many: fn(&mut Window) = |window| window.handshakes = 800;
     let busy = calm()

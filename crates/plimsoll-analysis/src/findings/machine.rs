@@ -3,6 +3,7 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::host_cpu::handshakes_clause;
 use super::measure::{subject_of, sustained};
 use super::python;
 use super::rule::{Case, Sign, Words, say};
@@ -178,7 +179,11 @@ pub(super) fn thread_words(case: &Case<'_>) -> Words {
         say(&mut sentence, format_args!(" ({cpus:.0} CPUs)"));
     }
     sentence.push_str(&python::clause(view));
-    Words::new(name, sentence)
+    let handshakes = handshakes_clause(view).filter(|_| process == metric::TARGET);
+    if let Some((clause, _)) = &handshakes {
+        sentence.push_str(clause);
+    }
+    let words = Words::new(name, sentence)
         .with(bounded(
             case.line(&share, "busiest thread's share of one CPU"),
             Some(THREAD_BUSY),
@@ -194,7 +199,11 @@ pub(super) fn thread_words(case: &Case<'_>) -> Words {
         .with(case.line(
             &metric::series(metric::PROCESS_THREADS, &group),
             "threads of these processes",
-        ))
+        ));
+    match handshakes {
+        Some((_, fewer)) => words.advising(format!("{fewer}; or give it more threads")),
+        None => words,
+    }
 }
 
 /// The series that names a thread: of the group, the one that was the busiest for longest.

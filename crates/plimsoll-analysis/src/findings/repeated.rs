@@ -81,16 +81,16 @@ pub(super) fn statements_words(case: &Case<'_>) -> Words {
     let counted = counted(case.failing(), at)
         .into_iter()
         .find(|one| one.statement == statement);
+    let each = counted.map_or_else(|| "0 µs".to_owned(), |one| one.each());
     let route = traces::repeating_route(case.failing(), statement);
     let route = route.map_or(String::new(), |route| format!(", as {route} does most"));
     Words::new(
         format!("one statement {:.0} times in each request ({at})", times.unwrap_or(0.0)),
         format!(
-            "each request carried out `{statement}` {:.0} times, {:.0} times a second in all, {:.2} ms each{route}: what it costs is \
+            "each request carried out `{statement}` {:.0} times, {:.0} times a second in all, {each} each{route}: what it costs is \
              the number of them",
             times.unwrap_or(0.0),
-            counted.map_or(0.0, |one| one.calls),
-            counted.map_or(0.0, |one| one.each_ms())
+            counted.map_or(0.0, |one| one.calls)
         ),
     )
     .with(bounded(per_request, Some(PER_REQUEST)))

@@ -47,12 +47,13 @@ pub(super) struct Counted<'a> {
 }
 
 impl Counted<'_> {
-    /// Time of each call, ms.
-    pub(super) fn each_ms(&self) -> f64 {
-        if self.calls > 0.0 {
-            self.time / self.calls * 1e3
-        } else {
-            0.0
+    /// Time of each call, with its unit.
+    pub(super) fn each(&self) -> String {
+        let us = self.time / self.calls.max(f64::MIN_POSITIVE) * 1e6;
+        match us {
+            ..99.5 => format!("{us:.0} µs"),
+            ..10_000.0 => format!("{:.2} ms", us / 1e3),
+            _ => format!("{:.0} ms", us / 1e3),
         }
     }
 }
@@ -114,11 +115,11 @@ pub(super) fn counted_words(view: &View<'_>, at: &str) -> String {
     let plan = plan.and_then(|series| label(series, "plan"));
     let plan = plan.map_or(String::new(), |plan| format!("; its plan: {plan}"));
     format!(
-        "; of the time of all statements {:.0} % went to `{}`, {:.0} times a second, {:.1} ms each{plan}",
+        "; of the time of all statements {:.0} % went to `{}`, {:.0} times a second, {} each{plan}",
         first.time / all * 100.0,
         first.statement,
         first.calls,
-        first.each_ms()
+        first.each()
     )
 }
 

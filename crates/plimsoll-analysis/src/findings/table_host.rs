@@ -164,8 +164,7 @@ pub(super) const RULES: &[Rule] = &[
         tier: Tier::Network,
         symptom: Symptom::Signs(host_cpu::tls),
         words: host_cpu::tls_words,
-        remedy: "keep connections alive longer (`keepalive_timeout` in nginx, `timeout http-keep-alive` in HAProxy), resume \
-                 sessions (`ssl_session_cache shared:TLS:10m`), and take an ECDSA certificate in place of RSA",
+        remedy: host_cpu::FEWER_HANDSHAKES,
         explains: &[],
     },
     Rule {

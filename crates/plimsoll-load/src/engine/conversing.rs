@@ -10,7 +10,7 @@ use crate::connection::{Phase, Request};
 use crate::crowd::Told;
 use crate::list::NONE;
 use crate::source::{Due, NEVER};
-use crate::talk::{End, Errand, Fed, KEY, Owned, golden_part};
+use crate::talk::{End, Errand, Fed, KEY, Owned, first_due};
 use crate::user::UserSocket;
 
 impl Engine {
@@ -204,7 +204,7 @@ impl Engine {
         if let Some(every_ns) = beat.map(|(every_ns, _)| *every_ns)
             && let Some(talks) = &mut self.talks
         {
-            let first = now.saturating_add(golden_part(number, every_ns));
+            let first = first_due(number, now, every_ns);
             talks.remind(first, Errand::Beat(id, generation));
         }
         if is_return {

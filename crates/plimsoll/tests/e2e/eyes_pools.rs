@@ -185,7 +185,7 @@ server.serve_forever()
         spy.display()
     );
     let url = format!("http://{}/", python.address);
-    let Some(found) = found(&Place::new(), &url, &watch, ["5/s:4s", "75/s:6s"], &[]) else {
+    let Some(found) = found(&Place::new(), &url, &watch, ["5/s:4s", "250/s:6s"], &[]) else {
         return;
     };
     let best = best(&found, "C3");
