@@ -70,6 +70,14 @@ impl Behind {
             .take(PROCESSES_MAX)
             .flat_map(|&pid| sockets_of(files, pid))
             .collect();
+        // Whoever listens has a socket at least.
+        if clients.is_empty() {
+            files.note(
+                "behind",
+                "processes behind the target: its connections may not be seen; run as the same user or as root",
+            );
+            return;
+        }
         let mut found = sockets.servers_of(files, &clients);
         found.retain(|inode| self.searched.insert(*inode));
         if found.is_empty() {

@@ -129,7 +129,7 @@ fn postgres_sorts() -> Scene {
     before_postgres(
         database,
         "SELECT note FROM orders ORDER BY customer % 977, note OFFSET 59000",
-        ["1/s:4s", "150/s:8s"],
+        ["1/s:4s", "300/s:8s"],
     )
 }
 

@@ -91,7 +91,7 @@ fn uwsgi() -> Scene {
 fn go_collector() -> Scene {
     let go = Go::start("GOGC=2", "collect 256");
     let watch = format!("go: {}\n", go.url("/debug/vars"));
-    Scene::new(go.url("/"), watch, ["2/s:4s", "600/s:8s"]).holding(go)
+    Scene::new(go.url("/"), watch, ["2/s:4s", "1200/s:8s"]).holding(go)
 }
 
 fn go_scheduler() -> Scene {

@@ -108,16 +108,16 @@ fn node_loop() -> Scene {
 }
 
 fn node_hash() -> Scene {
-    script("node", NODE_HASH, ["5/s:4s", "200/s:8s"])
+    script("node", NODE_HASH, ["5/s:4s", "400/s:8s"])
 }
 
 fn python_thread() -> Scene {
-    script("python3", PYTHON_THREAD, ["5/s:4s", "200/s:8s"])
+    script("python3", PYTHON_THREAD, ["5/s:4s", "400/s:8s"])
 }
 
 fn python_threads() -> Scene {
     let work = "sum(i * i for i in range(150000))";
-    script("python3", &threads("", work), ["5/s:4s", "130/s:8s"])
+    script("python3", &threads("", work), ["5/s:4s", "220/s:8s"])
 }
 
 fn copies() -> Scene {

@@ -156,7 +156,7 @@ fn redis_thread() -> Scene {
     redis.say("DEBUG POPULATE 120000");
     let watch = format!("redis: {}\n", redis.address);
     let url = format!("http://{}/KEYS/nothing*", webdis.address);
-    Scene::new(url, watch, ["2/s:4s", "300/s:8s"])
+    Scene::new(url, watch, ["2/s:4s", "1000/s:8s"])
         .holding(redis)
         .holding(webdis)
 }

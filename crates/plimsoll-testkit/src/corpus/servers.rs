@@ -105,7 +105,7 @@ fn filesort() -> Scene {
         "mariadb: {{ at: 'unix:{}', user: root }}\n",
         database.socket.display()
     );
-    Scene::new(puma.url(), watch, ["1/s:4s", "200/s:8s"])
+    Scene::new(puma.url(), watch, ["1/s:4s", "400/s:8s"])
         .holding(puma)
         .holding(database)
 }

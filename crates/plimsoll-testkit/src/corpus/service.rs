@@ -110,7 +110,7 @@ fn handshakes() -> Scene {
     let (haproxy, folder) = with_tls("rsa:4096", &format!("  server s1 {}", puma.address));
     let watch = format!("haproxy: {}\n", haproxy.socket.display());
     let url = format!("https://{}/", haproxy.address);
-    let mut scene = Scene::new(url, watch, ["10/s:4s", "600/s:8s"])
+    let mut scene = Scene::new(url, watch, ["10/s:4s", "1200/s:8s"])
         .holding(puma)
         .holding(haproxy)
         .holding(folder);
@@ -170,12 +170,12 @@ fn redis_clients() -> Scene {
 fn postgres_computes() -> Scene {
     let statement = "SELECT sum(i * 7 % 13) FROM generate_series(1, 100000) i WHERE i <> RANDOM";
     let database = postgres("max_parallel_workers_per_gather = 0", "");
-    before_postgres(database, statement, ["2/s:4s", "250/s:8s"])
+    before_postgres(database, statement, ["2/s:4s", "500/s:8s"])
 }
 
 fn mariadb_computes() -> Scene {
     let statement = "SELECT BENCHMARK(40000, MD5(RANDOM))";
-    before_mariadb(mariadb("", ""), statement, ["2/s:4s", "250/s:8s"])
+    before_mariadb(mariadb("", ""), statement, ["2/s:4s", "500/s:8s"])
 }
 
 fn mariadb_tables() -> Scene {
@@ -183,5 +183,5 @@ fn mariadb_tables() -> Scene {
         FROM seq_1_to_4000";
     let lines = "tmp_table_size = 16384\nmax_heap_table_size = 16384";
     let statement = "SELECT count(*) FROM (SELECT note, count(*) FROM notes WHERE id <> RANDOM GROUP BY note ORDER BY NULL) AS each_note";
-    before_mariadb(mariadb(lines, fill), statement, ["2/s:4s", "250/s:8s"])
+    before_mariadb(mariadb(lines, fill), statement, ["2/s:4s", "500/s:8s"])
 }
