@@ -290,6 +290,12 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
     }
 }
 
+/// What to say where a search has a line and nothing was named; `None` elsewhere.
+pub fn not_named(report: &Report<'_>) -> Option<String> {
+    let search = report.run.search.as_ref()?;
+    (search.line.is_ok() && report.run.findings.is_empty()).then(|| not_known(report))
+}
+
 /// What to say where no limit was named.
 pub fn not_known(report: &Report<'_>) -> String {
     let searched = plimsoll_analysis::findings::not_known(report.run);

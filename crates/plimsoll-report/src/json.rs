@@ -128,6 +128,8 @@ pub struct LimitObject {
     pub trials: Vec<TrialObject>,
     /// Named limits, best first.
     pub findings: Vec<FindingObject>,
+    /// Where there is a line and no finding: what was at rest, and where the time of a request went; null otherwise.
+    pub not_known: Option<String>,
     /// What comes next when the first limit is mended: the limit of the best finding behind the first that does not follow
     /// from another, or the sentence of `forecast`; null when neither is known.
     pub next: Option<String>,
@@ -390,6 +392,7 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
             .map(|gate| GateObject::of(gate, report.unit())),
         trials: run.trials.iter().map(TrialObject::of).collect(),
         findings: FindingObject::all(&run.findings),
+        not_known: answer::not_named(report),
         next: next_limit(&run.findings)
             .or_else(|| Some(report.forecast.as_ref()?.sentence.clone())),
         forecast: report.forecast.as_ref().map(ForecastObject::of),

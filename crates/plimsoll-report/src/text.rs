@@ -251,13 +251,8 @@ fn findings(report: &Report<'_>, style: Style) -> Vec<Block> {
     if let Some(scaling) = &report.scaling {
         blocks.push((4, block(style, "scales", &scaling.sentence, 3)));
     }
-    let has_line = report
-        .run
-        .search
-        .as_ref()
-        .is_some_and(|search| search.line.is_ok());
-    if has_line && report.run.findings.is_empty() {
-        blocks.push((1, block(style, "set by", &answer::not_known(report), 3)));
+    if let Some(text) = answer::not_named(report) {
+        blocks.push((1, block(style, "set by", &text, 4)));
     }
     blocks
 }

@@ -13,11 +13,14 @@ use super::waits;
 const SHARE_MIN: f64 = 0.2;
 /// What is known of it that is told.
 const PARTS_MAX: usize = 4;
+/// Where connections wait for whoever listens, and the share of the time there from which on its workers are too few.
+const ACCEPT_QUEUES: &str = "in accept queues";
+const CROWDED_MIN: f64 = 0.4;
 /// Less than this is nobody's waiting, s.
 const TIME_MIN: f64 = 0.001;
 
 /// A sentence part about the time that nothing explains: `62 ms of the 80 ms of each request are spent waiting outside
-/// anything watched (…)`. `None` where what is watched explains it, or nobody knows.
+/// anything watched (…)`; where what is watched explains it, what that is. `None` where nobody knows.
 pub(super) fn time(view: &View<'_>) -> Option<String> {
     let mut service = Histogram::new();
     let mut answers = 0;
@@ -38,14 +41,16 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
     known.sort_by(|a, b| b.1.total_cmp(&a.1));
     let explained: f64 = known.iter().map(|(_, time_s)| time_s).sum();
     let left_s = whole_s - explained;
-    if left_s < TIME_MIN || left_s < SHARE_MIN * whole_s {
-        return None;
-    }
     let parts: Vec<String> = known
         .iter()
         .take(PARTS_MAX)
         .map(|(name, time_s)| format!("{} {name}", millis(*time_s)))
         .collect();
+    let crowded = crowded(&known, whole_s);
+    if left_s < TIME_MIN || left_s < SHARE_MIN * whole_s {
+        let (whole, parts) = (millis(whole_s), parts.join(", "));
+        return Some(format!("of the {whole} of each request, {parts}{crowded}"));
+    }
     let threads: Vec<String> = waits::otherwise(view)
         .into_iter()
         .map(|(what, count)| format!("{count:.1} {what}"))
@@ -70,10 +75,22 @@ pub(super) fn time(view: &View<'_>) -> Option<String> {
         format!("of the rest, {}", parts.join(", "))
     };
     Some(format!(
-        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest}{threads}{goroutines})",
+        "{} of the {} of each request are spent waiting outside anything watched: a lock, a sleep, a remote call ({rest}{threads}{goroutines}){crowded}",
         millis(left_s),
         millis(whole_s)
     ))
+}
+
+/// What it means that requests spend most of their time before anybody has taken their connection.
+fn crowded(known: &[(String, f64)], whole_s: f64) -> &'static str {
+    let before = known.iter().find(|(name, _)| name == ACCEPT_QUEUES);
+    match before {
+        Some((_, time_s)) if *time_s >= CROWDED_MIN * whole_s => {
+            "; connections wait long for somebody to take them: all workers or threads are busy, and more of them help while there \
+             is CPU"
+        }
+        _ => "",
+    }
 }
 
 fn millis(time_s: f64) -> String {
@@ -118,7 +135,7 @@ fn busy(view: &View<'_>) -> Vec<(String, f64)> {
     add(metric::HAPROXY_QUEUE, None, 0.0, "in HAProxy's queues");
     add(metric::PHP_FPM_QUEUE, None, 0.0, "before PHP-FPM");
     add(metric::PUMA_BACKLOG, None, 0.0, "before Puma");
-    add(metric::LISTEN_QUEUE, None, 0.0, "in accept queues");
+    add(metric::LISTEN_QUEUE, None, 0.0, ACCEPT_QUEUES);
     for (series, server) in waits::unwatched(view) {
         let waiting = view.mean(series).unwrap_or(0.0);
         busy.push((format!("waiting for {server}"), waiting));
@@ -223,6 +240,18 @@ mod tests {
 
     #[test]
     fn what_is_explained_is_not_waiting() {
-        assert_eq!(told(&[sessions(7.5)]), None);
+        let said = told(&[sessions(7.5)]).unwrap();
+        assert_eq!(said, "of the 80 ms of each request, 75 ms in PostgreSQL");
+    }
+
+    #[test]
+    fn who_waits_to_be_taken_waits_for_workers() {
+        let labels = [("listener", "127.0.0.1:80"), ("process", metric::TARGET)];
+        let queue = |length| (metric::series(metric::LISTEN_QUEUE, &labels), length);
+        let says = "; connections wait long for somebody to take them";
+        let said = told(&[queue(5.0)]).unwrap();
+        assert!(said.contains(says), "{said}");
+        let said = told(&[queue(1.0)]).unwrap();
+        assert!(!said.contains(says), "{said}");
     }
 }

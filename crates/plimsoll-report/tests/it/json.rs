@@ -234,6 +234,17 @@ fn limit_has_the_promised_names() {
         assert!(object["findings"][0].get(name).is_some(), "{name}");
     }
     assert_eq!(object["findings"][0]["rule"], json!("C2"), "best first");
+    assert_eq!(object["not_known"], Value::Null);
+}
+
+#[test]
+fn a_search_that_names_nothing_says_what_was_at_rest() {
+    let mut run = runs::search();
+    run.findings.clear();
+    let object = limit_json(&run);
+    assert_valid("limit.schema.json", &object);
+    let said = object["not_known"].as_str().unwrap();
+    assert!(said.starts_with("not known: "), "{said}");
 }
 
 #[test]
