@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::clock;
 use crate::files::Files;
+use crate::parse::socket::socket_link;
 use crate::sockets::Sockets;
 use crate::tree::{Tree, holders_of};
 
@@ -107,10 +108,7 @@ fn sockets_of(files: &Files, pid: u32) -> Vec<u64> {
     let entries = entries.filter_map(Result::ok).take(DESCRIPTORS_MAX);
     let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     links
-        .filter_map(|link| {
-            let inode = link.to_str()?.strip_prefix("socket:[")?;
-            inode.strip_suffix(']')?.parse().ok()
-        })
+        .filter_map(|link| socket_link(link.to_str()?))
         .collect()
 }
 

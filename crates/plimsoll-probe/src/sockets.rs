@@ -63,9 +63,8 @@ impl Door {
     /// Whether a listener takes connections to the target's address.
     fn is_served_by(&self, listener: SocketAddr) -> bool {
         self.address.is_some_and(|address| {
-            let ip = address.ip().to_canonical();
-            listener.port() == address.port()
-                && (listener.ip() == ip || listener.ip().is_unspecified())
+            let canonical = SocketAddr::new(address.ip().to_canonical(), address.port());
+            takes(listener, canonical)
         })
     }
 }
@@ -229,13 +228,8 @@ impl Sockets {
                 remotes.insert(socket.remote);
             }
         });
-        let is_asked = |listener: &Socket| {
-            remotes.contains(&listener.local)
-                || listener.local.ip().is_unspecified()
-                    && remotes
-                        .iter()
-                        .any(|remote| remote.port() == listener.local.port())
-        };
+        let is_asked =
+            |listener: &Socket| remotes.iter().any(|remote| takes(listener.local, *remote));
         let asked = listeners.iter().filter(|listener| is_asked(listener));
         let mut found: Vec<u64> = asked.map(|listener| listener.inode).collect();
         found.extend(self.local_servers_of(files, clients));
@@ -385,10 +379,7 @@ impl Survey {
         if let Some(count) = self.states.get_mut(usize::from(socket.state)) {
             *count += 1;
         }
-        let is_of_target = |door: &SocketAddr| {
-            door.port() == socket.local.port()
-                && (door.ip().is_unspecified() || door.ip() == socket.local.ip())
-        };
+        let is_of_target = |door: &SocketAddr| takes(*door, socket.local);
         if socket.state != LISTEN && self.target_doors.iter().any(is_of_target) {
             self.unsent_bytes += u64::from(socket.send_queue);
         }
@@ -456,6 +447,12 @@ fn report_queue(meter: &mut Meter, listener: &str, process: &str, queue: u32, ba
 fn somaxconn(files: &mut Files) -> u32 {
     let text = files.read("proc/sys/net/core/somaxconn").unwrap_or("");
     text.trim().parse().unwrap_or(4096)
+}
+
+/// Whether who listens there takes connections to an address.
+fn takes(listener: SocketAddr, address: SocketAddr) -> bool {
+    listener.port() == address.port()
+        && (listener.ip().is_unspecified() || listener.ip() == address.ip())
 }
 
 /// Whether a path is one where the system's own services listen, whom everything talks to.

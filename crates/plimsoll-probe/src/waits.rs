@@ -11,6 +11,7 @@ use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
 use crate::names::Names;
+use crate::parse::socket::socket_link;
 use crate::parse::syscall::{Wait, place, syscall};
 use crate::sockets::{Peer, Sockets};
 
@@ -185,8 +186,8 @@ fn descriptor_at(files: &Files, pid: u32, address: u64) -> Option<u32> {
 fn what_is(files: &Files, pid: u32, descriptor: u32) -> Option<Seen> {
     let link = std::fs::read_link(files.path(&format!("proc/{pid}/fd/{descriptor}"))).ok()?;
     let link = link.to_str()?;
-    if let Some(inode) = link.strip_prefix("socket:[") {
-        return Some(Seen::Socket(inode.trim_end_matches(']').parse().ok()?));
+    if let Some(inode) = socket_link(link) {
+        return Some(Seen::Socket(inode));
     }
     Some(Seen::Named(if link.starts_with("pipe:") {
         "pipe"

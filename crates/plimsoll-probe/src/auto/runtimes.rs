@@ -71,7 +71,7 @@ fn pool_of(pid: u32, pool: &Pool, file: String) -> Option<Found> {
     Some(Found {
         part: Part {
             kind: PartKind::PhpFpm,
-            place: page.or_else(|| listener_of(pool))?,
+            place: page.or_else(|| listener_of(pool, "listen"))?,
             login: None,
         },
         known: Known {
@@ -84,51 +84,40 @@ fn pool_of(pid: u32, pool: &Pool, file: String) -> Option<Found> {
     })
 }
 
-/// Where a pool takes requests on this machine.
-fn listener_of(pool: &Pool) -> Option<PartPlace> {
-    let written = pool.words.get("listen")?;
-    let listen = written.value.replace("$pool", &pool.name);
-    if listen.starts_with('/') {
-        return Some(PartPlace::Socket(listen.into()));
+/// Where a pool's page is reached from this machine.
+fn place_of(pool: &Pool) -> Option<PartPlace> {
+    let path = said(pool, "pm.status_path").filter(|path| path.starts_with('/'))?;
+    let apart = pool.words.contains_key("pm.status_listen");
+    let word = if apart { "pm.status_listen" } else { "listen" };
+    match listener_of(pool, word)? {
+        PartPlace::Socket(socket) => Some(PartPlace::SocketPage { socket, path }),
+        PartPlace::Tcp { host, port } => Some(PartPlace::Page { host, port, path }),
+        _ => None,
     }
-    if listen.contains(':') {
+}
+
+/// Where a pool listens on this machine, as one of its words tells.
+fn listener_of(pool: &Pool, word: &str) -> Option<PartPlace> {
+    let listen = said(pool, word)?;
+    if listen.starts_with('/') {
+        Some(PartPlace::Socket(listen.into()))
+    } else if listen.contains(':') {
         address_of(&listen)
     } else {
         address_of(&format!("127.0.0.1:{listen}"))
     }
 }
 
-/// Where a pool's page is reached from this machine.
-fn place_of(pool: &Pool) -> Option<PartPlace> {
-    let said = |word: &str| {
-        pool.words
-            .get(word)
-            .map(|written| written.value.replace("$pool", &pool.name))
-    };
-    let path = said("pm.status_path").filter(|path| path.starts_with('/'))?;
-    let listen = said("pm.status_listen").or_else(|| said("listen"))?;
-    if listen.starts_with('/') {
-        return Some(PartPlace::SocketPage {
-            socket: listen.into(),
-            path,
-        });
-    }
-    let whole = if listen.contains(':') {
-        listen
-    } else {
-        format!("127.0.0.1:{listen}")
-    };
-    match address_of(&whole)? {
-        PartPlace::Tcp { host, port } => Some(PartPlace::Page { host, port, path }),
-        _ => None,
-    }
+/// What a word of a pool says.
+fn said(pool: &Pool, word: &str) -> Option<String> {
+    Some(pool.words.get(word)?.value.replace("$pool", &pool.name))
 }
 
 /// The log of requests that took too long, where the pool keeps one.
 fn slowlog_of(files: &Files, pool: &Pool, file: &str) -> Option<Found> {
-    let said = |word: &str| Some(pool.words.get(word)?.value.replace("$pool", &pool.name));
-    let path = said("slowlog").filter(|path| path.starts_with('/'))?;
-    let is_kept = said("request_slowlog_timeout").is_some_and(|after| !after.starts_with('0'));
+    let path = said(pool, "slowlog").filter(|path| path.starts_with('/'))?;
+    let is_kept =
+        said(pool, "request_slowlog_timeout").is_some_and(|after| !after.starts_with('0'));
     (is_kept && files.path(&path).is_file()).then(|| Found {
         part: Part {
             kind: PartKind::PhpFpmSlowlog,

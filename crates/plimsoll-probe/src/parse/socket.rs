@@ -81,6 +81,12 @@ fn address(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(ip.to_canonical(), port))
 }
 
+/// Number of the socket's file that the link of a descriptor names, `socket:[5]`; `None` where it is no socket.
+pub fn socket_link(link: &str) -> Option<u64> {
+    let inode = link.strip_prefix("socket:[")?;
+    inode.strip_suffix(']')?.parse().ok()
+}
+
 /// Number of the file of the socket that listens at `path`, of `/proc/net/unix`.
 pub fn unix_listener(text: &str, path: &str) -> Option<u64> {
     /// `SO_ACCEPTCON`: the socket listens.
