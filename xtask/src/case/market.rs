@@ -80,10 +80,17 @@ pub(crate) fn prepare() -> Result<()> {
 /// Starts the smallest whole market, uses each part once, and stops it.
 pub(crate) fn smoke() -> Result<()> {
     let ground = ground()?;
-    // As the tests build it: nothing is measured.
+    // As the tests build them, with the features that only tests ask for: otherwise all dependencies are built again.
     execute(
         cargo()
-            .args(["build", "--workspace", "--bins", "--locked", "--quiet"])
+            .args([
+                "build",
+                "--workspace",
+                "--bins",
+                "--tests",
+                "--locked",
+                "--quiet",
+            ])
             .current_dir(&ground.workspace.root),
     )?;
     smoke::check(&ground, &ground.workspace.target.join("debug"))?;
