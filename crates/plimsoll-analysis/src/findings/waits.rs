@@ -5,7 +5,7 @@ use plimsoll_model::reading::label;
 
 use super::measure::subject_of;
 use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Stretch3, View};
+use super::stretch::{Row, Stretch3, View};
 
 /// Share of the time from which something takes most of it.
 const MOSTLY: f64 = 0.5;
@@ -61,9 +61,13 @@ pub(super) fn otherwise(view: &View<'_>) -> Vec<(&'static str, f64)> {
     counts
 }
 
-/// Thread-seconds that were seen, and requests that ended meanwhile.
+/// Thread-seconds that were seen, and requests that ended meanwhile. A wait has a series from the first look that saw it:
+/// where threads were looked at before, it was not there.
 fn looks(view: &View<'_>, series: &str) -> Option<(f64, f64)> {
-    let seen: Vec<f64> = view.rows().filter_map(|row| row.get(series)).collect();
+    let all: Vec<&str> = view.series_of(metric::THREAD_WAITS).collect();
+    let looked = |row: &Row<'_>| all.iter().any(|series| row.get(series).is_some());
+    let seen = view.rows().filter(looked);
+    let seen: Vec<f64> = seen.map(|row| row.get(series).unwrap_or(0.0)).collect();
     let requests = view.sum(plimsoll_model::window::Window::completed)?;
     (!seen.is_empty()).then(|| (seen.iter().sum(), requests as f64))
 }

@@ -67,6 +67,21 @@ fn a_server_that_gets_slow_is_named() {
     );
 }
 
+/// A series begins with the first look that sees its wait; that no look at low load did tells as much as zeros would.
+#[test]
+fn a_server_that_nobody_was_seen_to_wait_for_before_is_named() {
+    let low = [waits("accept", 19.0)];
+    let failing = [waits("10.0.0.3:9200", 12.0), waits("accept", 7.0)];
+    let named = found((100, &low), (150, &failing));
+    assert_eq!(named.len(), 1, "{named:#?}");
+    assert_eq!(named[0].rule, "J9");
+    let words = "about 80 ms for each request and 0 ms at low load";
+    assert!(named[0].sentence.contains(words), "{}", named[0].sentence);
+    // Threads were not looked at then: nothing to compare with.
+    let unseen = found((100, &[]), (150, &failing));
+    assert_eq!(unseen, []);
+}
+
 #[test]
 fn a_server_that_stays_as_it_was_is_not() {
     // As long for each request as before: threads are what lacks.

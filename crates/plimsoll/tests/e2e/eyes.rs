@@ -29,9 +29,30 @@ fn origin(service_ms: u64) -> (KnownLaw, SocketAddr) {
     (origin, address)
 }
 
-/// The findings of a run of two loads: one that is carried, one that is not. `None`, said loudly, when this machine had
-/// no time for it.
+/// The findings of a run of two loads on a service that takes little CPU: one that is carried, one that is not. `None`,
+/// said loudly, when this machine had no time for it.
 pub(crate) fn found(
+    place: &Place,
+    url: &str,
+    watch: &str,
+    load: [&str; 2],
+    more: &[&str],
+) -> Option<Vec<Value>> {
+    found_of(Cpu::Little, place, url, watch, load, more)
+}
+
+/// The same of a service that computes.
+pub(crate) fn found_computing(
+    place: &Place,
+    url: &str,
+    watch: &str,
+    load: [&str; 2],
+) -> Option<Vec<Value>> {
+    found_of(Cpu::Much, place, url, watch, load, &[])
+}
+
+fn found_of(
+    cpu: Cpu,
     place: &Place,
     url: &str,
     watch: &str,
@@ -65,7 +86,7 @@ pub(crate) fn found(
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    if others_take_cpu(&events, load[0]) {
+    if others_take_cpu(&events, load[0], cpu) {
         return None;
     }
     let findings = events
@@ -82,29 +103,48 @@ pub(crate) fn found(
     )
 }
 
-/// Share of the CPUs that is busy at the load that is carried, which takes next to none, if others have no work here.
+/// Share of the CPUs that is busy where a service takes next to none, if others have no work here.
 const CALM_MAX: f64 = 0.4;
 
-/// Whether other work had the CPUs during the first load: what is then named is named truly, and not what is asked here.
+/// Mean share of the CPUs that was busy in some seconds.
+fn mean_busy(readings: &[&Value]) -> f64 {
+    let busy = readings
+        .iter()
+        .filter_map(|event| event["data"]["values"]["plimsoll.cpu.busy"].as_f64());
+    let busy: Vec<f64> = busy.collect();
+    busy.iter().sum::<f64>() / busy.len().max(1) as f64
+}
+
+/// Whether other work had the CPUs during the first load, or, where the service takes next to none at any load, during
+/// either: what is then named is named truly, and not what is asked here.
 #[expect(
     clippy::print_stdout,
     reason = "whoever reads the log must see what was not tried"
 )]
-fn others_take_cpu(events: &[Value], load: &str) -> bool {
+fn others_take_cpu(events: &[Value], load: &str, service: Cpu) -> bool {
     let seconds = load.rsplit(':').next().unwrap().trim_end_matches('s');
-    let seconds: usize = seconds.parse().unwrap();
-    let readings = events
+    let readings: Vec<&Value> = events
         .iter()
-        .filter(|event| event["event"] == "readings_taken");
-    let busy = readings.filter_map(|event| event["data"]["values"]["plimsoll.cpu.busy"].as_f64());
-    let busy: Vec<f64> = busy.take(seconds).collect();
-    let mean = busy.iter().sum::<f64>() / busy.len().max(1) as f64;
-    if mean > CALM_MAX {
+        .filter(|event| event["event"] == "readings_taken")
+        .collect();
+    let low = readings.len().min(seconds.parse().unwrap());
+    let (low, high) = readings.split_at(low);
+    let (low, high) = (mean_busy(low), mean_busy(high));
+    let is_disturbed = low > CALM_MAX || service == Cpu::Little && high > CALM_MAX;
+    if is_disturbed {
         println!(
-            "NOT TRIED, this machine was disturbed: {mean:.2} of its CPUs were busy at the low load"
+            "NOT TRIED, this machine was disturbed: {low:.2} of its CPUs were busy at the low load, {high:.2} at the high"
         );
     }
-    mean > CALM_MAX
+    is_disturbed
+}
+
+/// How much CPU a service takes at the load that it does not carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cpu {
+    /// It waits; were the CPUs busy, others would be what makes them so.
+    Little,
+    Much,
 }
 
 /// The best finding is of this rule, and what it says.

@@ -4,7 +4,7 @@
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::runtimes::Puma;
 
-use crate::eyes::{best, found, says};
+use crate::eyes::{best, found, found_computing, says};
 use crate::support::{Place, alone};
 
 /// A table of so many rows, each with a customer.
@@ -29,7 +29,7 @@ fn postgres_lacks_an_index() {
         database.address
     );
     let load = ["2/s:3s", "400/s:6s"];
-    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
+    let Some(found) = found_computing(&Place::new(), &application.url(), &watch, load) else {
         return;
     };
     let best = best(&found, "P7");

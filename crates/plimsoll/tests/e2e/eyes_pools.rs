@@ -7,7 +7,7 @@ use plimsoll_testkit::program::pool::Hikari;
 use plimsoll_testkit::program::runtimes::{AGENT, PASSWORDS, PhpFpm, Puma, Script};
 use plimsoll_testkit::program::{Nginx, Redis, Webdis};
 
-use crate::eyes::{best, found, says};
+use crate::eyes::{best, found, found_computing, says};
 use crate::eyes_logs::of;
 use crate::support::{Place, alone};
 
@@ -32,7 +32,7 @@ fn libuvs_pool_has_one_thread() {
     let place = Place::new();
     let (node, watch) = node(&place, "UV_THREADPOOL_SIZE=1", PASSWORDS);
     let url = format!("http://{}/", node.address);
-    let Some(found) = found(&place, &url, &watch, ["5/s:3s", "400/s:6s"], &[]) else {
+    let Some(found) = found_computing(&place, &url, &watch, ["5/s:3s", "400/s:6s"]) else {
         return;
     };
     let best = best(&found, "J2");
@@ -149,7 +149,7 @@ fn keys_hold_redis_one_thread() {
     let watch = format!("redis: {}\n", redis.address);
     let url = format!("http://{}/KEYS/nothing*", webdis.address);
     let load = ["4/s:4s", "60/s:8s"];
-    let Some(found) = found(&Place::new(), &url, &watch, load, &[]) else {
+    let Some(found) = found_computing(&Place::new(), &url, &watch, load) else {
         return;
     };
     let best = best(&found, "K3");
@@ -185,7 +185,7 @@ server.serve_forever()
         spy.display()
     );
     let url = format!("http://{}/", python.address);
-    let Some(found) = found(&Place::new(), &url, &watch, ["5/s:4s", "250/s:6s"], &[]) else {
+    let Some(found) = found_computing(&Place::new(), &url, &watch, ["5/s:4s", "250/s:6s"]) else {
         return;
     };
     let best = best(&found, "C3");

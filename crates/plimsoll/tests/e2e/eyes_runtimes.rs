@@ -5,7 +5,7 @@ use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, TOKEN};
 use plimsoll_testkit::program::servers::{Gunicorn, Pgbouncer};
 
-use crate::eyes::{best, found, says};
+use crate::eyes::{best, found, found_computing, says};
 use crate::eyes_pools::node;
 use crate::support::{Place, alone};
 
@@ -112,7 +112,7 @@ fn nodes_event_loop_is_blocked() {
     let place = Place::new();
     let (node, watch) = node(&place, "", APPLICATION);
     let url = format!("http://{}/", node.address);
-    let Some(found) = found(&place, &url, &watch, ["5/s:3s", "150/s:6s"], &[]) else {
+    let Some(found) = found_computing(&place, &url, &watch, ["5/s:3s", "150/s:6s"]) else {
         return;
     };
     let best = best(&found, "J1");
