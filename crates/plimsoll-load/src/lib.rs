@@ -16,6 +16,7 @@ mod call;
 mod clock;
 mod connection;
 mod crowd;
+pub mod descriptors;
 mod engine;
 mod further;
 mod job;

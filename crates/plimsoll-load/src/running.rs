@@ -8,10 +8,11 @@ use std::thread::JoinHandle;
 use plimsoll_model::plan::{Load, Plan};
 use plimsoll_model::window::Window;
 use rustix::event::{EventfdFlags, eventfd};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 
 use crate::affinity;
 use crate::clock::nanoseconds;
+use crate::descriptors;
 use crate::engine::{Engine, Returns, Signal, wish};
 use crate::further::{self, Further, FurtherProcess, OTHER_DESCRIPTORS, Part, Task, Used};
 use crate::job::{Job, LoadError, Order};
@@ -92,7 +93,7 @@ pub(crate) fn begin(job: Job, mut stay: Option<Stay>, part: Part) -> Result<Runn
     let mut order = Order::new(job)?;
     order.part = part;
     let order = Arc::new(order);
-    raise_descriptor_limit(&order)?;
+    prepare_descriptors(&order)?;
     let places = affinity::places(order.plan.cores);
     let mut running = Running {
         loops: Vec::new(),
@@ -113,7 +114,7 @@ pub(crate) fn begin(job: Job, mut stay: Option<Stay>, part: Part) -> Result<Runn
 
 /// # Errors
 /// When WebSockets are to be opened that cannot all be: what a plain load lacks shows in its windows, as far as it comes.
-fn raise_descriptor_limit(order: &Order) -> Result<(), LoadError> {
+fn prepare_descriptors(order: &Order) -> Result<(), LoadError> {
     let wanted = (order.connections_max as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = getrlimit(Resource::Nofile);
     if let Some(held) = held_connections(order)
@@ -122,14 +123,7 @@ fn raise_descriptor_limit(order: &Order) -> Result<(), LoadError> {
     {
         return Err(LoadError::Descriptors { wanted, limit });
     }
-    if limit.current.is_some_and(|current| current < wanted) {
-        // What it does not suffice for is counted as `descriptors_exhausted`.
-        let raised = Rlimit {
-            current: limit.maximum,
-            ..limit
-        };
-        let _ = setrlimit(Resource::Nofile, raised);
-    }
+    descriptors::prepare(wanted);
     Ok(())
 }
 

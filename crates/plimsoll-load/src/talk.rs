@@ -32,9 +32,9 @@ use crate::job::Order;
 use crate::second::TalkSecond;
 use crate::source::NEVER;
 
-/// Messages that are sent at intervals are due at multiples of this, ns, where the interval is this long at least.
-const GATHER_NS: u64 = 500_000;
-const GATHERED_MIN_NS: u64 = 200 * GATHER_NS;
+/// Messages that are sent at intervals are due at multiples of this part of the interval, and of at most so long, ns.
+const GATHER_PART: u64 = 200;
+const GATHER_MAX_NS: u64 = 500_000;
 
 /// Bytes that wait to be written, beyond which users' messages are left out: the target does not read.
 const UNSENT_LEN_MAX: usize = 1 << 20;
@@ -497,13 +497,12 @@ fn awaited(talk: &mut Talk) -> Option<Sent> {
 }
 
 /// When the n-th WebSocket sends first, of those that send every so often. However many there are, they lie evenly over the
-/// interval; those that lie within [`GATHER_NS`] are due at the same moment, so that the loop is woken once for them.
+/// interval; those that lie within a [`GATHER_PART`] of it are due at the same moment, so that the loop is woken once for
+/// them.
 pub(crate) fn first_due(number: u64, now: u64, interval_ns: u64) -> u64 {
     let first = now.saturating_add(golden_part(number, interval_ns));
-    if interval_ns < GATHERED_MIN_NS {
-        return first;
-    }
-    first.checked_next_multiple_of(GATHER_NS).unwrap_or(first)
+    let grid_ns = (interval_ns / GATHER_PART).clamp(1, GATHER_MAX_NS);
+    first.checked_next_multiple_of(grid_ns).unwrap_or(first)
 }
 
 /// The part of an interval that the golden ratio gives the n-th of any number.
@@ -526,16 +525,19 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_long_intervals_gather() {
+    fn messages_at_intervals_gather() {
         let moments = |interval_ns| -> std::collections::BTreeSet<u64> {
-            (0..1000)
+            (0..2000)
                 .map(|number| first_due(number, 7, interval_ns))
                 .collect()
         };
-        let gathered = moments(GATHERED_MIN_NS);
-        assert_eq!(gathered.len(), 200);
-        assert!(gathered.iter().all(|due| due % GATHER_NS == 0));
-        assert_eq!(moments(GATHERED_MIN_NS - 1).len(), 1000);
+        for (interval_ns, grid_ns) in [(40_000_000, 200_000), (400_000_000, GATHER_MAX_NS)] {
+            let gathered = moments(interval_ns);
+            assert_eq!(gathered.len() as u64, interval_ns / grid_ns);
+            assert!(gathered.iter().all(|due| due % grid_ns == 0));
+        }
+        // Too short to be divided.
+        assert!(moments(GATHER_PART - 1).len() > 100);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_config::edge::Edge;
 use plimsoll_edge::{Fault as EdgeFault, Hooks, Running, TlsFault};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use plimsoll_load::descriptors;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -17,6 +17,9 @@ use crate::exit::Exit;
 use crate::explain::{Fault, chain};
 use crate::screen::tell;
 pub(crate) use orders::read;
+
+/// Descriptors that are neither a client's nor a server's.
+const OWN_DESCRIPTORS: u64 = 256;
 
 /// Runs an edge until a signal ends it, or gives an order to one that runs.
 pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
@@ -38,11 +41,12 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
     let hooks = Hooks {
         tell: Arc::new(tell),
         read_again: Arc::new(move || {
-            flags::configuration(&arguments).map_err(|fault| fault.to_string())
+            let read = flags::configuration(&arguments).map_err(|fault| fault.to_string());
+            read.inspect(prepare_descriptors)
         }),
         phase: Arc::new(service::notify),
     };
-    raise_descriptor_limit();
+    prepare_descriptors(&edge);
     let running =
         plimsoll_edge::start_with(&edge, hooks, handed).map_err(|fault| explain(&fault))?;
     introduce(&edge, &running);
@@ -63,15 +67,9 @@ pub(crate) fn edge(arguments: Box<EdgeArguments>) -> Result<Exit, Fault> {
     end(running, &edge, signals)
 }
 
-/// Every client and every server takes a descriptor: as many as the system grants are asked for.
-fn raise_descriptor_limit() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    // Without it fewer clients are taken, and the others wait in the kernel's line.
-    let _ = setrlimit(Resource::Nofile, raised);
+/// Every client takes a descriptor, and so does the server that is asked for it.
+fn prepare_descriptors(edge: &Edge) {
+    descriptors::prepare(2 * u64::from(edge.limits.connections_max) + OWN_DESCRIPTORS);
 }
 
 fn end(running: Running, edge: &Edge, mut signals: Signals) -> Result<Exit, Fault> {
