@@ -108,6 +108,13 @@ impl<W> Wheel<W> {
         wakers.for_each(wake);
     }
 
+    /// For how many ticks nobody can be over time, at most so many (and at most those of a turn), at least one.
+    pub(crate) fn idle_for(&self, most: u64) -> u64 {
+        let mut ticks = 1..most.min(SLOTS - 1);
+        let next = ticks.find(|ticks| !self.slots[slot(self.now + ticks)].is_empty());
+        next.unwrap_or(most.clamp(1, SLOTS - 1))
+    }
+
     /// Lets time pass up to tick `now`; `wake` is given whoever is over time.
     pub(crate) fn advance(&mut self, now: u64, mut wake: impl FnMut(&W)) {
         // After a long stall each slot is looked at once.
@@ -224,6 +231,9 @@ mod tests {
             for (who, ticks, pass) in moves {
                 wheel.set(keys[who], ticks);
                 due[who] = now + ticks + 1;
+                let idle = wheel.idle_for(100);
+                prop_assert!((1..=100).contains(&idle));
+                prop_assert!(due.iter().all(|&due| due >= now + idle));
                 for _ in 0..pass {
                     now += 1;
                     let expected: Vec<u32> = (0..8_u32).filter(|&one| due[one as usize] == now).collect();

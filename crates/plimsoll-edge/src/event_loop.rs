@@ -86,8 +86,10 @@ pub(crate) struct EventLoop {
     house: RefCell<Option<Rc<House>>>,
     /// About to end: connections close when their answers are given.
     draining: Cell<bool>,
-    /// Wakes the clockwork when the first connection comes.
+    /// Wakes the clockwork when the first connection comes, or a deadline moves while it dozes.
     busy: Notify,
+    /// The clockwork leaves out ticks at which nothing is due.
+    is_dozing: Cell<bool>,
 }
 
 impl EventLoop {
@@ -120,6 +122,7 @@ impl EventLoop {
             house: RefCell::default(),
             draining: Cell::new(false),
             busy: Notify::new(),
+            is_dozing: Cell::new(false),
         })
     }
 
@@ -143,6 +146,7 @@ impl EventLoop {
 
     /// Room for a connection's deadline.
     pub(crate) fn enter(&self) -> usize {
+        self.rouse();
         let generation = self.generation.get().wrapping_add(1);
         self.generation.set(generation);
         let mut wheel = self.wheel.borrow_mut();
@@ -157,6 +161,7 @@ impl EventLoop {
     /// Moves a deadline.
     #[inline]
     pub(crate) fn set_deadline(&self, key: usize, ticks: u64) {
+        self.rouse();
         self.wheel.borrow_mut().set(key, ticks);
     }
 
@@ -297,20 +302,57 @@ impl EventLoop {
 
     /// Lets time pass: wakes who is over time, closes what was idle for too long, turns the date, hands on the log.
     pub(crate) async fn keep_time(self: Rc<Self>) {
-        let mut ticks: u64 = 0;
+        let (mut second, mut roused) = (0, self.ticks());
         loop {
-            tokio::time::sleep(Duration::from_millis(TICK_MS)).await;
+            if self.pass_time(roused).await {
+                roused = self.ticks();
+            }
             let now = self.ticks();
             self.wheel.borrow_mut().advance(now, Waker::wake_by_ref);
-            ticks += 1;
-            if ticks.is_multiple_of(SECOND_TICKS) {
+            if now / SECOND_TICKS > second {
                 self.each_second();
                 let is_quiet = self.wheel.borrow().len() == 0;
                 if is_quiet && self.has_no_idle() {
                     self.busy.notified().await;
                     self.each_second();
+                    roused = self.ticks();
                 }
+                second = self.ticks() / SECOND_TICKS;
             }
+        }
+    }
+
+    /// Waits for the next tick. Where no deadline has moved since a second after `roused`, for the next at which something
+    /// is due, or until one moves: thousands who only listen need no hundred ticks a second. Whether one has moved.
+    async fn pass_time(&self, roused: u64) -> bool {
+        let now = self.ticks();
+        let to_second = SECOND_TICKS - now % SECOND_TICKS;
+        let pause = if now >= roused + SECOND_TICKS {
+            self.wheel.borrow().idle_for(to_second)
+        } else {
+            1
+        };
+        let sleep = tokio::time::sleep(Duration::from_millis(pause * TICK_MS));
+        if pause == 1 {
+            sleep.await;
+            return false;
+        }
+        self.is_dozing.set(true);
+        tokio::select! {
+            () = sleep => {}
+            () = self.busy.notified() => {}
+        }
+        !self.is_dozing.replace(false)
+    }
+
+    /// A deadline moves: it counts from now, and ticks are told again.
+    #[inline]
+    fn rouse(&self) {
+        if self.is_dozing.replace(false) {
+            self.wheel
+                .borrow_mut()
+                .advance(self.ticks(), Waker::wake_by_ref);
+            self.busy.notify_one();
         }
     }
 
