@@ -12,9 +12,10 @@ pub(crate) const PAGE: &str = "rules.md";
 /// Where rules are rows, and their tests over made-up or recorded series stand.
 const RULES: &str = "crates/plimsoll-analysis/src/findings";
 /// Tests on real programs: files, or folders with all that is in them.
-const REAL: [&str; 3] = [
+const REAL: [&str; 4] = [
     "crates/plimsoll-testkit/src/corpus",
     "crates/plimsoll/tests/e2e",
+    "crates/plimsoll/tests/eyes",
     "crates/plimsoll-lab/tests/limits",
 ];
 /// Before this line of a file there are no tests.

@@ -41,6 +41,9 @@ pub(crate) fn run() -> Result<ExitCode> {
                 "clippy",
                 "--workspace",
                 "--all-targets",
+                // Those too that other commands run.
+                "--test",
+                "*",
                 "--locked",
                 "--quiet",
                 "--",

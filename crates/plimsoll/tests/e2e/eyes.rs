@@ -1,18 +1,16 @@
 //! What real parts of a service tell, with and without load, and what is made of it when one of them is at its limit.
 
-use std::io::Read as _;
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::origin::known_law::{KnownLaw, KnownLawPlan, Service};
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::engines::{Jvm, Uwsgi};
 use plimsoll_testkit::program::servers::{Apache, Gunicorn, Pgbouncer};
 use plimsoll_testkit::program::{Haproxy, Memcached, Nginx, Redis, Webdis};
-use serde_json::Value;
 
+use crate::found::{best, found, says};
 use crate::support::{Place, alone};
 
 /// An origin that answers any number of requests at once, each after this time.
@@ -27,145 +25,6 @@ fn origin(service_ms: u64) -> (KnownLaw, SocketAddr) {
     let address = url.trim_start_matches("http://").trim_end_matches('/');
     let address = address.parse().unwrap();
     (origin, address)
-}
-
-/// The findings of a run of two loads on a service that takes little CPU: one that is carried, one that is not. `None`,
-/// said loudly, when this machine had no time for it.
-pub(crate) fn found(
-    place: &Place,
-    url: &str,
-    watch: &str,
-    load: [&str; 2],
-    more: &[&str],
-) -> Option<Vec<Value>> {
-    found_of(Cpu::Little, place, url, watch, load, more)
-}
-
-/// The same of a service that computes.
-pub(crate) fn found_computing(
-    place: &Place,
-    url: &str,
-    watch: &str,
-    load: [&str; 2],
-) -> Option<Vec<Value>> {
-    found_of(Cpu::Much, place, url, watch, load, &[])
-}
-
-fn found_of(
-    cpu: Cpu,
-    place: &Place,
-    url: &str,
-    watch: &str,
-    load: [&str; 2],
-    more: &[&str],
-) -> Option<Vec<Value>> {
-    std::fs::write(place.path().join("watch.yaml"), watch).unwrap();
-    let words = [
-        "run",
-        url,
-        "--phase",
-        load[0],
-        "--phase",
-        load[1],
-        "--watch",
-        "watch.yaml",
-        "--objective",
-        "p95 < 500ms, errors < 1%",
-        "--timeout",
-        "2s",
-        "--json",
-    ];
-    let said = place.run(&[&words[..], more].concat());
-    said.measured()?;
-    assert_eq!(said.code, 3, "{said:?}");
-    let log = place.run_files().pop().unwrap();
-    let mut text = String::new();
-    let file = std::fs::File::open(log).unwrap();
-    MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
-    let events: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    if others_take_cpu(&events, load[0], cpu) {
-        return None;
-    }
-    let findings = events
-        .iter()
-        .find(|event| event["event"] == "findings_made");
-    let findings = findings.expect("the log holds findings");
-    // A generator that other work on this machine made late is a true finding, and not what is asked here.
-    let findings = findings["data"].as_array().unwrap().iter();
-    Some(
-        findings
-            .filter(|finding| finding["rule"] != "G1")
-            .cloned()
-            .collect(),
-    )
-}
-
-/// Share of the CPUs that is busy where a service takes next to none, if others have no work here.
-const CALM_MAX: f64 = 0.4;
-
-/// Mean share of the CPUs that was busy in some seconds.
-fn mean_busy(readings: &[&Value]) -> f64 {
-    let busy = readings
-        .iter()
-        .filter_map(|event| event["data"]["values"]["plimsoll.cpu.busy"].as_f64());
-    let busy: Vec<f64> = busy.collect();
-    busy.iter().sum::<f64>() / busy.len().max(1) as f64
-}
-
-/// Whether other work had the CPUs during the first load, or, where the service takes next to none at any load, during
-/// either: what is then named is named truly, and not what is asked here.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
-fn others_take_cpu(events: &[Value], load: &str, service: Cpu) -> bool {
-    let seconds = load.rsplit(':').next().unwrap().trim_end_matches('s');
-    let readings: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["event"] == "readings_taken")
-        .collect();
-    let low = readings.len().min(seconds.parse().unwrap());
-    let (low, high) = readings.split_at(low);
-    let (low, high) = (mean_busy(low), mean_busy(high));
-    let is_disturbed = low > CALM_MAX || service == Cpu::Little && high > CALM_MAX;
-    if is_disturbed {
-        println!(
-            "NOT TRIED, this machine was disturbed: {low:.2} of its CPUs were busy at the low load, {high:.2} at the high"
-        );
-    }
-    is_disturbed
-}
-
-/// How much CPU a service takes at the load that it does not carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cpu {
-    /// It waits; were the CPUs busy, others would be what makes them so.
-    Little,
-    Much,
-}
-
-/// The best finding is of this rule, and what it says.
-#[track_caller]
-pub(crate) fn best(findings: &[Value], rule: &str) -> Value {
-    let best = findings
-        .first()
-        .unwrap_or_else(|| panic!("nothing was found; {rule} was to be"));
-    assert_eq!(best["rule"], rule, "{findings:#?}");
-    best.clone()
-}
-
-#[track_caller]
-pub(crate) fn says(finding: &Value, field: &str, words: &[&str]) {
-    let text = finding[field].as_str().unwrap_or_default();
-    for word in words {
-        assert!(
-            text.contains(word),
-            "`{word}` is not in {field}: {finding:#}"
-        );
-    }
 }
 
 #[test]

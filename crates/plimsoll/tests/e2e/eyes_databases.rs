@@ -4,7 +4,7 @@
 use plimsoll_testkit::program::databases::{Mariadb, Postgres};
 use plimsoll_testkit::program::runtimes::Puma;
 
-use crate::eyes::{best, found, found_computing, says};
+use crate::found::{best, found, found_computing, says};
 use crate::support::{Place, alone};
 
 /// A table of so many rows, each with a customer.

@@ -10,14 +10,8 @@ use plimsoll_testkit::program::{Haproxy, Nginx};
 use plimsoll_testkit::stuck::{FullTcp, FullUnix};
 use serde_json::Value;
 
-use crate::eyes::{found, says};
+use crate::found::{found, of, says};
 use crate::support::{Place, alone};
-
-#[track_caller]
-pub(crate) fn of<'a>(found: &'a [Value], rule: &str) -> &'a Value {
-    let own = found.iter().find(|finding| finding["rule"] == rule);
-    own.unwrap_or_else(|| panic!("{rule} is not in {found:#?}"))
-}
 
 /// All paths in turn, at a rate at which each fails several times a second.
 fn run(place: &Place, address: SocketAddr, watch: &str, paths: &[&str]) -> Option<Vec<Value>> {

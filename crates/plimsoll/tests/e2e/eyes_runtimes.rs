@@ -1,12 +1,9 @@
 //! What runs applications, and what stands before it, at its limit: what is named first.
 
 use plimsoll_testkit::program::Nginx;
-use plimsoll_testkit::program::databases::Postgres;
 use plimsoll_testkit::program::runtimes::{PhpFpm, Puma, TOKEN};
-use plimsoll_testkit::program::servers::{Gunicorn, Pgbouncer};
 
-use crate::eyes::{best, found, found_computing, says};
-use crate::eyes_pools::node;
+use crate::found::{best, found, found_computing, node, says};
 use crate::support::{Place, alone};
 
 #[test]
@@ -57,54 +54,6 @@ fn puma_has_few_threads() {
 /// Computes for 20 ms per request.
 const APPLICATION: &str = "require('http').createServer((q, a) => { const end = Date.now() + 20; \
     while (Date.now() < end); a.end('done'); }).listen(+process.argv[2], '127.0.0.1', 511, () => console.log('ready'));";
-
-#[test]
-fn gunicorn_has_one_worker() {
-    let _alone = alone();
-    let gunicorn = Gunicorn::start(1, "0.1");
-    let watch = format!("gunicorn: {}\n", gunicorn.address);
-    let url = format!("http://{}/", gunicorn.address);
-    let Some(found) = found(&Place::new(), &url, &watch, ["3/s:3s", "60/s:6s"], &[]) else {
-        return;
-    };
-    let best = best(&found, "R2");
-    says(&best, "limit", &["workers of gunicorn"]);
-    says(
-        &best,
-        "sentence",
-        &["the only worker of gunicorn was used", "connections waited"],
-    );
-    says(&best, "remedy", &["raise `--workers` (now 1)"]);
-}
-
-#[test]
-fn pgbouncer_has_a_pool_of_two() {
-    let _alone = alone();
-    let database = Postgres::start("");
-    let pooler = Pgbouncer::start(&database, 2);
-    let application = Puma::before(&pooler.url(), 16, "SELECT pg_sleep(0.1)");
-    let watch = format!(
-        "pgbouncer: {}\npostgres: {}\n",
-        pooler.address,
-        database.url()
-    );
-    let load = ["4/s:3s", "100/s:6s"];
-    let Some(found) = found(&Place::new(), &application.url(), &watch, load, &[]) else {
-        return;
-    };
-    let best = best(&found, "P11");
-    says(&best, "limit", &["pool postgres/postgres of pgbouncer"]);
-    says(
-        &best,
-        "sentence",
-        &[
-            "all 2 sessions of pgbouncer's pool",
-            "clients waited for one",
-        ],
-    );
-    let file = format!("{}:9", pooler.configuration.display());
-    says(&best, "remedy", &["(now 2)", &file]);
-}
 
 #[test]
 fn nodes_event_loop_is_blocked() {

@@ -7,24 +7,8 @@ use plimsoll_testkit::program::pool::Hikari;
 use plimsoll_testkit::program::runtimes::{AGENT, PASSWORDS, PhpFpm, Puma, Script};
 use plimsoll_testkit::program::{Nginx, Redis, Webdis};
 
-use crate::eyes::{best, found, found_computing, says};
-use crate::eyes_logs::of;
+use crate::found::{best, found, found_computing, node, of, says};
 use crate::support::{Place, alone};
-
-/// Node with the module loaded before the application, and what is watched of it.
-pub(crate) fn node(place: &Place, variables: &str, application: &str) -> (Script, String) {
-    let module = place.run(&["watch", "--node-module"]);
-    assert_eq!(module.code, 0, "{module:?}");
-    let path = place.path().join("plimsoll-node.cjs");
-    std::fs::write(&path, module.stdout).unwrap();
-    let socket = place.path().join("node.sock").display().to_string();
-    let words = format!(
-        "env PLIMSOLL_NODE_SOCKET={socket} {variables} node --require {}",
-        path.display()
-    );
-    let node = Script::start(&words, application);
-    (node, format!("node: unix:{socket}\n"))
-}
 
 #[test]
 fn libuvs_pool_has_one_thread() {
