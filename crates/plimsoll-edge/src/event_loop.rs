@@ -88,7 +88,7 @@ pub(crate) struct EventLoop {
     draining: Cell<bool>,
     /// Wakes the clockwork when the first connection comes, or a deadline moves while it dozes.
     busy: Notify,
-    /// The clockwork leaves out ticks at which nothing is due.
+    /// The clockwork leaves out ticks at which nothing is due, or stands still for want of connections.
     is_dozing: Cell<bool>,
 }
 
@@ -149,13 +149,7 @@ impl EventLoop {
         self.rouse();
         let generation = self.generation.get().wrapping_add(1);
         self.generation.set(generation);
-        let mut wheel = self.wheel.borrow_mut();
-        if wheel.len() == 0 {
-            // The clockwork may have stood still meanwhile: deadlines count from now.
-            wheel.advance(self.ticks(), |_| ());
-            self.busy.notify_one();
-        }
-        wheel.enter(generation)
+        self.wheel.borrow_mut().enter(generation)
     }
 
     /// Moves a deadline.
@@ -313,7 +307,9 @@ impl EventLoop {
                 self.each_second();
                 let is_quiet = self.wheel.borrow().len() == 0;
                 if is_quiet && self.has_no_idle() {
+                    self.is_dozing.set(true);
                     self.busy.notified().await;
+                    self.is_dozing.set(false);
                     self.each_second();
                     roused = self.ticks();
                 }
