@@ -141,6 +141,26 @@ impl<'a> KeyRef<'a> {
         self.host
     }
 
+    /// The target that the key stands for, when it is not the one that was asked for: without the parameters that do not
+    /// count, in the order in which they count. An origin that is asked for this cannot put into a copy what is in no
+    /// key.
+    pub fn target(&self) -> Option<String> {
+        let query = self.query?;
+        if self.rule.query == Query::All && !self.rule.sorted {
+            return None;
+        }
+        let mut kept = Vec::with_capacity(query.len() + 1);
+        self.query_pieces(&mut |piece| {
+            kept.extend_from_slice(piece);
+            true
+        });
+        if kept.strip_prefix(b"?") == Some(query.as_bytes()) {
+            return None;
+        }
+        let kept = String::from_utf8(kept).ok()?;
+        Some(format!("{}{kept}", self.path))
+    }
+
     /// The path as it was written.
     pub fn path(&self) -> &'a str {
         self.path
@@ -231,6 +251,11 @@ impl<'a> KeyRef<'a> {
         if !take(scheme) || !lowered(self.host.as_bytes(), take) || !take(self.path.as_bytes()) {
             return false;
         }
+        self.query_pieces(take)
+    }
+
+    /// Hands out the query's part of the key.
+    fn query_pieces(&self, take: &mut impl FnMut(&[u8]) -> bool) -> bool {
         let Some(query) = self.query else {
             return true;
         };

@@ -91,6 +91,7 @@ pub mod response;
 pub mod reuse;
 pub mod stale;
 pub mod status;
+pub mod steering;
 pub mod store;
 pub mod storing;
 pub mod update;

@@ -50,6 +50,8 @@ pub struct Policy {
     pub cookies_ignored: Vec<String>,
     /// Cookies with which a request passes the cache by.
     pub cookies_bypass: Vec<String>,
+    /// Names of request fields that every answer varies by, in small letters.
+    pub fields_keyed: Vec<String>,
     /// Answers that set cookies.
     pub set_cookie: SetCookie,
 }
@@ -71,6 +73,7 @@ impl Default for Policy {
             statuses: Vec::new(),
             cookies_ignored: Vec::new(),
             cookies_bypass: Vec::new(),
+            fields_keyed: Vec::new(),
             set_cookie: SetCookie::Refuse,
         }
     }

@@ -97,7 +97,7 @@ pub fn selecting_depends_on_what_is_named(vary: &[u8], value: &[u8], other: &[u8
     let alone = write(&[line]);
     let beside = write(&[
         Header {
-            name: "not a name",
+            name: "",
             value: other,
         },
         line,

@@ -5,21 +5,7 @@ use httparse::Header;
 use crate::directives::Wishes;
 use crate::fields::{is, lines};
 use crate::policy::Policy;
-
-/// Fields with which some origins are told to answer another request than the one that is written. No copy is keyed by
-/// them, so a request that has one neither fills the cache nor is answered from it.
-const STEERING: [&str; 10] = [
-    "x-http-method-override",
-    "x-http-method",
-    "x-method-override",
-    "x-original-url",
-    "x-rewrite-url",
-    "x-original-host",
-    "x-host",
-    "x-forwarded-server",
-    "x-forwarded-scheme",
-    "x-forwarded-prefix",
-];
+use crate::steering::{is_plain, merge, steers_unjudged};
 
 /// What a method means to a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +60,8 @@ pub enum Passing {
     Method,
     /// It has a body, which no copy is keyed by.
     Body,
-    /// It has a field that steers some origins elsewhere.
+    /// It has a field that steers some origins elsewhere, or one with a name that some servers merge with another's
+    /// (`X_Foo`): no copy is keyed by it.
     Steering,
     /// A condition that only the origin can judge: `If-Match`, `If-Unmodified-Since`.
     Condition,
@@ -163,8 +150,10 @@ impl<'h, 'b> Asked<'h, 'b> {
                 13 if is(name, "if-none-match") => asked.conditional = true,
                 17 if is(name, "if-modified-since") => asked.conditional = true,
                 19 if is(name, "if-unmodified-since") => passing = Some(Passing::Condition),
-                _ if steers(name) => passing = Some(Passing::Steering),
                 _ => {}
+            }
+            if is_unkeyed(name, policy) {
+                passing = Some(Passing::Steering);
             }
         }
         if has_body {
@@ -232,16 +221,11 @@ fn cookie_names(value: &[u8]) -> impl Iterator<Item = &[u8]> {
         .map(<[u8]>::trim_ascii_end)
 }
 
-/// Whether a field steers some origins to another answer; they may write `_` for `-`.
-fn steers(name: &str) -> bool {
-    let plain = |byte: u8| match byte {
-        b'_' => b'-',
-        byte => byte.to_ascii_lowercase(),
-    };
-    matches!(name.as_bytes(), [b'x' | b'X', b'-' | b'_', ..])
-        && STEERING.iter().any(|steering| {
-            steering.len() == name.len() && name.bytes().map(plain).eq(steering.bytes())
-        })
+/// Whether a field may change the answer and is in no key: it steers some origins, or they may take it for another.
+#[inline]
+fn is_unkeyed(name: &str, policy: &Policy) -> bool {
+    (!is_plain(name) || steers_unjudged(name))
+        && !policy.fields_keyed.iter().any(|keyed| merge(name, keyed))
 }
 
 #[cfg(test)]

@@ -234,7 +234,7 @@ fn judge_allowed(
     exchange: &Exchange,
 ) -> Result<Storable, Refusal> {
     answer_allows(answer, &directives, policy)?;
-    let vary = Vary::of(answer.headers);
+    let vary = Vary::of(answer.headers).and(&policy.fields_keyed);
     if vary == Vary::Everything {
         return Err(Refusal::Varies);
     }
@@ -273,6 +273,8 @@ fn request_allows(
                 && answer.status == 200
                 && said.is_some_and(|said| said.seconds > 0)
                 && !has(asked.headers, "cookie")
+                // It was made from all of its query, of which its key would have only a part.
+                && key.target().is_none()
                 && first(answer.headers, "content-location")
                     .is_some_and(|location| key.is_named_by(location)) => {}
         Class::Alone(passing) => return Err(Refusal::Passing(passing)),

@@ -10,6 +10,7 @@ use httparse::Header;
 
 use crate::fields::{lines, members};
 use crate::policy::Policy;
+use crate::steering::{is_per_request, merge};
 
 /// Most field names in a `Vary` that is kept.
 pub const NAMES_MAX: usize = 16;
@@ -27,7 +28,8 @@ pub enum Vary {
     Nothing,
     /// By the fields of these names, in small letters, sorted, with commas between.
     Fields(Box<str>),
-    /// By what no request shows (`*`), or by more than is kept.
+    /// By what no request shows (`*`), by what no two requests share (the client's address, a trace), or by more than is
+    /// kept.
     Everything,
 }
 
@@ -37,11 +39,31 @@ impl Vary {
         let mut names: Vec<String> = Vec::new();
         for member in lines(answer, "vary").flat_map(members) {
             let name = String::from_utf8_lossy(member).to_ascii_lowercase();
-            if name == "*" || names.len() == NAMES_MAX {
+            if name == "*" || names.len() == NAMES_MAX || is_per_request(&name) {
                 return Self::Everything;
             }
             names.push(name);
         }
+        Self::by(names)
+    }
+
+    /// By the fields of these names too.
+    #[must_use]
+    pub fn and(self, more: &[String]) -> Self {
+        if more.is_empty() {
+            return self;
+        }
+        let names = match &self {
+            Self::Nothing => "",
+            Self::Fields(names) => names,
+            Self::Everything => return self,
+        };
+        let names = names.split(',').filter(|name| !name.is_empty());
+        let more = more.iter().map(|name| name.to_ascii_lowercase());
+        Self::by(names.map(str::to_owned).chain(more).collect())
+    }
+
+    fn by(mut names: Vec<String>) -> Self {
         names.sort_unstable();
         names.dedup();
         if names.is_empty() {
@@ -91,7 +113,9 @@ pub fn write_selecting(
 /// The lines of a field as one list. A field that is not there differs from an empty one.
 fn write_lines(out: &mut Vec<u8>, name: &str, request: &[Header<'_>], lowers: bool) {
     let start = out.len();
-    for line in lines(request, name) {
+    // Servers that hand fields on as variables take both spellings of a name for one.
+    let lines = request.iter().filter(|header| merge(header.name, name));
+    for line in lines.map(|header| header.value.trim_ascii()) {
         let mut is_first = true;
         out.push(if out.len() == start { b':' } else { b',' });
         for member in members(line) {

@@ -334,6 +334,8 @@ pub struct Route {
     pub rewrite: Option<Rewrite>,
     /// Headers of the request to set, or to drop.
     pub request_headers: Vec<HeaderEdit>,
+    /// Steering headers (`X-HTTP-Method-Override`) that clients may send to its servers; every copy varies by them.
+    pub steering_headers: Vec<String>,
     /// Headers of the answer to set, or to drop.
     pub answer_headers: Vec<HeaderEdit>,
     /// Requests a second of one client.

@@ -4,6 +4,8 @@
 //! [`Space`]: routes that could answer the same URL differently never share one. Decision 0142 says how the cache
 //! stands in the road of a request.
 
+pub(crate) mod address;
+pub(crate) mod as_forwarded;
 pub(crate) mod disk;
 pub(crate) mod fetch;
 pub(crate) mod order;

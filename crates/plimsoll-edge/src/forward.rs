@@ -5,6 +5,7 @@
 use plimsoll_wire::head::{Head, Header, Length};
 use plimsoll_wire::request_head::RequestHead;
 
+use plimsoll_cache::steering::{merge, steers, tells_client};
 use plimsoll_cache::{Asked, CacheStatus};
 use plimsoll_config::edge::HeaderEdit;
 
@@ -26,6 +27,8 @@ pub(crate) struct Asking<'a> {
     pub(crate) default_host: &'a str,
     /// Headers set or dropped by the route.
     pub(crate) edits: &'a [HeaderEdit],
+    /// Steering headers that the route lets through from clients that are not trusted.
+    pub(crate) steering: &'a [String],
     /// The edge's place in a trace, if there is one.
     pub(crate) trace: Option<&'a Trace>,
     /// What the cache says instead of the client, if it wants the answer.
@@ -58,6 +61,31 @@ impl Cached<'_> {
     }
 }
 
+/// What of a request is not said to servers because of who sent it, or because its sender says so.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Dropping<'a> {
+    /// Whether what the peer says of its own clients is believed.
+    pub(crate) trusted: bool,
+    /// Steering headers that are let through all the same.
+    pub(crate) steering: &'a [String],
+}
+
+impl Dropping<'_> {
+    /// Whether a header is dropped: `Connection` names it, or only a trusted proxy may say it.
+    #[inline]
+    pub(crate) fn drops(&self, header: &Header<'_>, head: &RequestHead<'_, '_>) -> bool {
+        let name = header.name;
+        (head.names_hop_headers && is_named_by_connection(name, head.headers))
+            || (!self.trusted && (steers(name) || tells_client(name)) && !self.lets_through(name))
+    }
+
+    fn lets_through(&self, name: &str) -> bool {
+        // The edge writes its own.
+        let is_own = same(name, "x-forwarded-host") || same(name, "x-forwarded-proto");
+        !is_own && self.steering.iter().any(|steering| merge(steering, name))
+    }
+}
+
 /// Writes the head of a request as the server gets it. `bytes` are those that `head` was parsed from.
 pub(crate) fn request(
     out: &mut Vec<u8>,
@@ -75,10 +103,13 @@ pub(crate) fn request(
         let host = head.host.unwrap_or(asking.default_host);
         put(out, &["Host: ", host, "\r\n"]);
     }
+    let dropping = Dropping {
+        trusted: asking.trusted,
+        steering: asking.steering,
+    };
     let keeps = |header: &Header<'_>| {
-        (!ends_here(header.name, asking.trusted)
-            || (header.name.eq_ignore_ascii_case("upgrade") && head.upgrade))
-            && !(head.names_hop_headers && is_named_by_connection(header.name, head.headers))
+        (!ends_here(header.name) || (header.name.eq_ignore_ascii_case("upgrade") && head.upgrade))
+            && !dropping.drops(header, head)
             && !is_edited(header.name, asking.edits)
             && asking
                 .trace
@@ -116,12 +147,19 @@ fn is_replaced(name: &str, trace: &Trace) -> bool {
 
 /// `X-Forwarded-*` and `Forwarded`, over what a trusted peer has already said.
 fn forwarded(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, asking: &Asking<'_>) {
-    let proto = if asking.secure { "https" } else { "http" };
     let said = |name: &str| {
         let said = head.headers.iter().filter(|_| asking.trusted);
-        said.filter(move |header| header.name.eq_ignore_ascii_case(name))
+        said.filter(move |header| merge(header.name, name))
             .map(|header| header.value.trim_ascii())
             .collect::<Vec<_>>()
+    };
+    // A trusted peer knows how its own client came; both headers say the same.
+    let said_proto = said("X-Forwarded-Proto");
+    let proto = match said_proto[..] {
+        [b"https"] => "https",
+        [b"http"] => "http",
+        _ if asking.secure => "https",
+        _ => "http",
     };
     let list = |out: &mut Vec<u8>, name: &str| {
         put(out, &[name, ": "]);
@@ -134,7 +172,7 @@ fn forwarded(out: &mut Vec<u8>, head: &RequestHead<'_, '_>, asking: &Asking<'_>)
     };
     list(out, "X-Forwarded-For");
     put(out, &[asking.peer, "\r\n"]);
-    if !asking.trusted || said("X-Forwarded-Proto").is_empty() {
+    if said_proto.is_empty() {
         put(out, &["X-Forwarded-Proto: ", proto, "\r\n"]);
     }
     let host = head.host.unwrap_or(asking.default_host);
@@ -342,25 +380,22 @@ fn copy_lines(
     }
 }
 
-/// Whether a header of a request does not go on: it belongs to the connection, or the edge writes its own.
+/// Whether a header of a request never goes on: it belongs to the connection, or the edge writes its own.
 ///
 /// Names are compared with `_` for `-` too: servers that hand headers on as variables cannot tell them apart.
-fn ends_here(name: &str, trusted: bool) -> bool {
+fn ends_here(name: &str) -> bool {
     match name.len() {
         2 => same(name, "te"),
         // What `Proxy` says ends up in a variable that programs take for their own proxy.
         5 => same(name, "proxy"),
         7 => same(name, "upgrade") || same(name, "trailer"),
-        9 => same(name, "forwarded") || (!trusted && same(name, "x-real-ip")),
+        9 => same(name, "forwarded"),
         // The last is the edge's own word, whoever says it.
         10 => same(name, "connection") || same(name, "keep-alive") || same(name, "x-plimsoll"),
-        14 => name.contains('_') && same(name, "content-length") || same(name, "http2-settings"),
+        14 => !name.contains('-') && same(name, "content-length") || same(name, "http2-settings"),
         15 => same(name, "x-forwarded-for"),
-        16 => {
-            same(name, "proxy-connection")
-                || (!trusted && (same(name, "x-forwarded-host") || same(name, "x-forwarded-port")))
-        }
-        17 => same(name, "transfer-encoding") || (!trusted && same(name, "x-forwarded-proto")),
+        16 => same(name, "proxy-connection"),
+        17 => same(name, "transfer-encoding"),
         // It is for a proxy, which is the edge; and it is in no key of the cache.
         19 => same(name, "proxy-authorization"),
         _ => false,
@@ -381,11 +416,7 @@ fn stays_at_the_edge(name: &str) -> bool {
 }
 
 fn same(name: &str, ours: &str) -> bool {
-    name.len() == ours.len()
-        && name
-            .bytes()
-            .zip(ours.bytes())
-            .all(|(byte, ours)| byte.to_ascii_lowercase() == ours || (byte == b'_' && ours == b'-'))
+    merge(name, ours)
 }
 
 /// Whether a `Connection` value names headers that end with the connection.
@@ -400,7 +431,8 @@ fn names_others(value: &[u8]) -> bool {
 
 /// Whether `Connection` names this header. What frames and routes a message is never named so.
 fn is_named_by_connection(name: &str, headers: &[Header<'_>]) -> bool {
-    if same(name, "host") || same(name, "content-length") || same(name, "upgrade") {
+    let frames = ["host", "content-length", "transfer-encoding", "upgrade"];
+    if frames.iter().any(|frame| same(name, frame)) {
         return false;
     }
     headers
@@ -414,16 +446,7 @@ fn tokens(value: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 fn is_edited(name: &str, edits: &[HeaderEdit]) -> bool {
-    edits.iter().any(|edit| alike(&edit.name, name))
-}
-
-/// Whether a server that hands headers on as variables would take two names for one.
-fn alike(name: &str, other: &str) -> bool {
-    let plain = |byte: u8| match byte {
-        b'_' => b'-',
-        byte => byte.to_ascii_lowercase(),
-    };
-    name.len() == other.len() && name.bytes().map(plain).eq(other.bytes().map(plain))
+    edits.iter().any(|edit| merge(&edit.name, name))
 }
 
 fn apply(out: &mut Vec<u8>, edits: &[HeaderEdit]) {

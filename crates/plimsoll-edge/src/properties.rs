@@ -1,11 +1,15 @@
 //! What must hold for any bytes at all: tried by the tests with bytes that look like requests, by the fuzz targets with
 //! any. Each function panics where it does not hold.
 
+mod keys;
+
 use std::sync::Arc;
 
 use plimsoll_config::edge::{HeaderEdit, Match, PathMatch, Rewrite, Route as Config};
 use plimsoll_wire::head::{self, Head, Header, Length};
 use plimsoll_wire::request_head::{self, RequestHead, find_end, header_room};
+
+pub use keys::{Rule, Sender, one_key_is_one_request};
 
 use crate::compress::Coded;
 use crate::forward::{self, Answering, Asking, Connection, Framing};
@@ -73,6 +77,7 @@ pub fn request_goes_on_as_it_was_meant(bytes: &[u8], trusted: bool) {
         trace: None,
         cached: None,
         edits: &edits,
+        steering: &[],
     };
     let mut out = Vec::new();
     forward::request(&mut out, bytes, &head, &asking);

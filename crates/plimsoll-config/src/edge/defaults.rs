@@ -161,6 +161,7 @@ impl Route {
             class: Class::default(),
             rewrite: None,
             request_headers: Vec::new(),
+            steering_headers: Vec::new(),
             answer_headers: Vec::new(),
             rate: None,
             cache: Some(Caching::default()),

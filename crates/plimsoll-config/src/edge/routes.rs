@@ -78,6 +78,9 @@ fn route(desk: &Desk<'_>, node: &Node, pools: &[Pool]) -> Option<Route> {
         class: class.unwrap_or_default(),
         rewrite,
         request_headers: edits("request_headers"),
+        steering_headers: fields
+            .get("steering_headers")
+            .map_or_else(Vec::new, |node| steering(desk, node)),
         answer_headers: edits("answer_headers"),
         rate: fields.get("rate").and_then(|node| rate(desk, node)),
         cache,
@@ -243,12 +246,7 @@ pub(super) fn edits(desk: &Desk<'_>, node: &Node) -> Vec<HeaderEdit> {
     let mut edits = Vec::new();
     for (key, node) in entries {
         let name = &key.text;
-        let is_name = !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte));
-        let is_own = OWN_HEADERS.iter().any(|own| own.eq_ignore_ascii_case(name));
-        if !is_name || is_own {
+        if !is_header_name(name) || is_own(name, &OWN_HEADERS) {
             let fault = format!("the header `{name}` cannot be set");
             let valid = "a name of letters, digits and -, but those that frame a message";
             desk.note(key.span.start, fault, valid, None);
@@ -275,6 +273,58 @@ pub(super) fn edits(desk: &Desk<'_>, node: &Node) -> Vec<HeaderEdit> {
         });
     }
     edits
+}
+
+/// What the edge writes itself for each request; nobody else's word of it goes on.
+const WRITTEN_HEADERS: [&str; 7] = [
+    "forwarded",
+    "host",
+    "proxy-authorization",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-plimsoll",
+];
+
+/// Reads `steering_headers:`.
+fn steering(desk: &Desk<'_>, node: &Node) -> Vec<String> {
+    let valid = "the name of a header that clients may send, such as X-HTTP-Method-Override";
+    let mut names = Vec::new();
+    for item in desk.one_or_more(node) {
+        let Some(name) = desk.word(item, valid) else {
+            continue;
+        };
+        if !is_header_name(&name) {
+            desk.fault(item, format!("`{name}` is not a header name"), valid);
+        } else if is_own(&name, &OWN_HEADERS) || is_own(&name, &WRITTEN_HEADERS) {
+            let fault =
+                format!("the edge writes the header `{name}` itself: clients cannot send it");
+            desk.fault(item, fault, valid);
+        } else {
+            names.push(name);
+        }
+    }
+    if names.len() > STEERING_MAX {
+        let fault = format!("there are {} names", names.len());
+        desk.fault(node, fault, "at most 8 names");
+    }
+    names
+}
+
+/// Most steering headers of a route: copies vary by at most 16 fields, and answers name some.
+const STEERING_MAX: usize = 8;
+
+fn is_header_name(name: &str) -> bool {
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
+}
+
+/// Servers that hand headers on as variables take `_` for `-`.
+fn is_own(name: &str, own: &[&str]) -> bool {
+    own.iter()
+        .any(|own| own.eq_ignore_ascii_case(&name.replace('_', "-")))
 }
 
 pub(super) fn rate(desk: &Desk<'_>, node: &Node) -> Option<Rate> {

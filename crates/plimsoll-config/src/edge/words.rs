@@ -365,6 +365,13 @@ pub(crate) static ROUTE: Table = Table {
             "Headers of the request to set; one without a value is dropped."
         ),
         word!(
+            "steering_headers",
+            OneOrMore(&Text),
+            "Steering headers that clients may send, such as `X-HTTP-Method-Override`; copies are told apart by them. \
+             Without it, headers by which proxies tell applications the scheme, host, path, method or user are dropped \
+             unless a trusted peer sent them."
+        ),
+        word!(
             "answer_headers",
             MapOf(&Text),
             "Headers of the answer to set; one without a value is dropped."

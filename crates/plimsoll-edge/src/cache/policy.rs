@@ -39,7 +39,7 @@ impl RouteCache {
             return None;
         };
         Some(Self {
-            policy: policy(caching),
+            policy: policy(caching, &route.steering_headers),
             may_merge: !route.answer_headers.iter().any(|edit| {
                 RULES
                     .iter()
@@ -63,7 +63,7 @@ pub(super) fn key_rule(caching: &Caching) -> KeyRule {
     }
 }
 
-fn policy(caching: &Caching) -> Policy {
+fn policy(caching: &Caching, steering: &[String]) -> Policy {
     let defaults = Policy::default();
     #[expect(
         clippy::cast_possible_truncation,
@@ -87,6 +87,10 @@ fn policy(caching: &Caching) -> Policy {
         statuses: caching.statuses.clone(),
         cookies_ignored: caching.ignore_cookies.clone(),
         cookies_bypass: caching.bypass_cookies.clone(),
+        fields_keyed: steering
+            .iter()
+            .map(|name| name.to_ascii_lowercase())
+            .collect(),
         set_cookie: match caching.set_cookie {
             CacheSetCookie::Refuse => SetCookie::Refuse,
             CacheSetCookie::Strip => SetCookie::Strip,
@@ -109,8 +113,12 @@ fn space(route: &Route, pool: &str) -> Space {
         Some(Rewrite::Regex(expression, new)) => format!("~{expression} {new}"),
     };
     let said = format!(
-        "{pool}\n{rewrite}\n{:?}\n{:?}\n{:?}\n{:?}",
-        route.request_headers, route.answer_headers, route.compress, route.fragments
+        "{pool}\n{rewrite}\n{:?}\n{:?}\n{:?}\n{:?}\n{:?}",
+        route.steering_headers,
+        route.request_headers,
+        route.answer_headers,
+        route.compress,
+        route.fragments
     );
     Space(said.bytes().fold(0, |sum, byte| mix(sum ^ u64::from(byte))))
 }

@@ -5,14 +5,16 @@ use plimsoll_cache::{Asked, KeyRef, Policy};
 use plimsoll_wire::head::Length;
 use plimsoll_wire::request_head::{RequestHead, header_room, parse};
 
+use super::address::Address;
 use super::{Cache, RouteCache, Space, Wanted};
-use crate::connection::Peer;
 
 /// A request that the cache has a part in.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
-    /// Its head, as the client sent it.
+    /// Its head, as its server will get it but for what the edge adds.
     pub(crate) bytes: Vec<u8>,
+    /// Whether that is not what the client sent.
+    pub(crate) is_cut: bool,
     /// Whether the client came by TLS.
     secure: bool,
     /// The host, for a client that named none.
@@ -32,7 +34,7 @@ pub(crate) struct Parts<'h, 'b> {
 
 impl Subject {
     pub(crate) fn new(
-        bytes: &[u8],
+        (bytes, is_cut): (&[u8], bool),
         secure: bool,
         default_host: &str,
         hash: u64,
@@ -40,6 +42,7 @@ impl Subject {
     ) -> Self {
         Self {
             bytes: bytes.to_vec(),
+            is_cut,
             secure,
             default_host: default_host.to_owned(),
             hash,
@@ -90,44 +93,27 @@ impl Subject {
     }
 }
 
-/// A request as the cache sees it.
-pub(crate) fn asked<'h, 'b>(head: &RequestHead<'h, 'b>, policy: &Policy) -> Asked<'h, 'b> {
-    let has_body = !matches!(head.length, Length::Unsaid | Length::Sized(0));
-    Asked::read(head.method, has_body, head.headers, policy)
+/// Whether a request is all in its head, and asks for what is there.
+pub(crate) fn is_bare(head: &RequestHead<'_, '_>) -> bool {
+    matches!(head.method, "GET" | "HEAD") && !has_body(head)
 }
 
-/// The key of a request on this route, hashed; `None` when its target is no path, or a trusted peer says that another
-/// host was asked for than the one in its head: servers may answer for either.
+fn has_body(head: &RequestHead<'_, '_>) -> bool {
+    !matches!(head.length, Length::Unsaid | Length::Sized(0))
+}
+
+/// A request as the cache sees it.
+pub(crate) fn asked<'h, 'b>(head: &RequestHead<'h, 'b>, policy: &Policy) -> Asked<'h, 'b> {
+    Asked::read(head.method, has_body(head), head.headers, policy)
+}
+
+/// The key of a request on this route, hashed.
 pub(crate) fn wanted<'h>(
-    head: &RequestHead<'_, 'h>,
-    peer: &Peer,
-    default_host: &'h str,
+    target: &'h str,
+    address: &Address<'h>,
     cache: &Cache,
     route: &'h RouteCache,
-) -> Option<(KeyRef<'h>, Wanted<'h>, bool)> {
-    if !(head.target.is_empty() || head.target.starts_with('/')) {
-        return None;
-    }
-    let host = head.host.unwrap_or(default_host);
-    let mut secure = peer.secure;
-    if peer.trusted {
-        for header in head.headers {
-            let value = header.value.trim_ascii();
-            if header.name.eq_ignore_ascii_case("x-forwarded-host")
-                && !value.eq_ignore_ascii_case(host.as_bytes())
-                || header.name.eq_ignore_ascii_case("x-forwarded-port")
-            {
-                return None;
-            }
-            if header.name.eq_ignore_ascii_case("x-forwarded-proto") {
-                secure = match value {
-                    b"https" => true,
-                    b"http" => false,
-                    _ => return None,
-                };
-            }
-        }
-    }
-    let key = KeyRef::new(secure, host, head.target, &route.policy.key);
-    Some((key, Wanted::new(key, cache.seed), secure))
+) -> Wanted<'h> {
+    let key = KeyRef::new(address.secure, address.host, target, &route.policy.key);
+    Wanted::new(key, cache.seed)
 }

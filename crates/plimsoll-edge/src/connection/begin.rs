@@ -210,15 +210,24 @@ impl Connection {
         status: Option<CacheStatus>,
     ) -> Option<Box<Exchange>> {
         let Admitted {
-            head,
+            head: sent,
             client,
             own,
             settings,
             ..
         } = *request;
         let route = settings.routes.get(own.facts.route);
+        // A copy is made from what its key is made from.
+        let cut = fetch.as_ref().filter(|fetch| fetch.subject.is_cut);
+        let cut = cut.map(|fetch| fetch.subject.bytes.clone());
+        let mut room = header_room();
+        let read = cut.as_ref().and_then(|bytes| parse(bytes, &mut room).ok());
+        let (bytes, head) = match (&cut, &read) {
+            (Some(bytes), Some(head)) => (&bytes[..], head),
+            _ => (request.bytes, sent),
+        };
         let Ok(target) = route.rewritten(head.target) else {
-            self.refuse_head(head, client, &own, 400, Reason::BadRequest);
+            self.refuse_head(sent, client, &own, 400, Reason::BadRequest);
             return None;
         };
         let mut exchange = self.event_loop.new_exchange();
@@ -249,14 +258,15 @@ impl Connection {
             target: target.as_deref(),
             default_host: default_host(route, settings),
             edits: &route.config.request_headers,
+            steering: &route.config.steering_headers,
             cached: fills.map(|_| Cached {
                 codings,
                 conditions: &conditions,
             }),
         };
-        forward::request(&mut exchange.to_server.bytes, request.bytes, head, &asking);
+        forward::request(&mut exchange.to_server.bytes, bytes, head, &asking);
         if !matches!(self.client, Client::Nobody) {
-            self.begin_line(&mut exchange.line, head, client);
+            self.begin_line(&mut exchange.line, sent, client);
         }
         exchange.settings = Some(Rc::clone(settings));
         exchange.is_told_of = self.is_told_of(&exchange.line);

@@ -18,7 +18,7 @@ use plimsoll_cache::{
     Asked, CacheStatus, Class, Decision, Forward, Moment, Passing, Reason as Why, Renewal, Serve,
 };
 use plimsoll_config::edge::Action;
-use plimsoll_wire::request_head::RequestHead;
+use plimsoll_wire::request_head::{RequestHead, header_room, parse};
 
 use self::seeking::kind;
 use super::Connection;
@@ -26,10 +26,13 @@ use super::begin::default_host;
 use super::own_answer::Own;
 use super::recalling::{AskedDisk, lies_on_disk};
 use super::serving::Served;
+use crate::cache::address::Address;
+use crate::cache::as_forwarded::as_forwarded;
 use crate::cache::fetch::{Fetch, Role};
 use crate::cache::subject::{self, Subject};
 use crate::cache::{Cache, Page, RouteCache, Wanted};
 use crate::client::Client;
+use crate::forward::Dropping;
 use crate::own::Reason;
 use crate::pool::Pool;
 use crate::settings::Settings;
@@ -71,6 +74,8 @@ impl Seeking {
 pub(super) struct Look<'a> {
     pub(super) request: Admitted<'a>,
     pub(super) cache: &'a Arc<Cache>,
+    /// The request as its server would get it, and whether that is not what the client sent.
+    bytes: (&'a [u8], bool),
     route: &'a RouteCache,
     asked: Asked<'a, 'a>,
     pub(super) wanted: Wanted<'a>,
@@ -96,7 +101,7 @@ impl Look<'_> {
         let settings = self.request.settings;
         let route = settings.routes.get(self.request.own.facts.route);
         Subject::new(
-            self.request.bytes,
+            self.bytes,
             self.secure,
             default_host(route, settings),
             plimsoll_cache::store::Lookup::hash(&self.wanted),
@@ -114,25 +119,41 @@ impl Connection {
             return self.go(request, None, None);
         };
         let head = request.head;
-        let asked = subject::asked(head, &here.policy);
-        let default_host = default_host(route, settings);
-        let wanted = subject::wanted(head, &self.peer, default_host, cache, here);
         let bypass = |why: Why| CacheStatus {
             forward: Some(why.into()),
             detail: Some(why.word()),
             ..CacheStatus::default()
         };
-        let Some((_, wanted, secure)) = wanted.filter(|_| !head.upgrade) else {
+        let host = head.host.unwrap_or_else(|| default_host(route, settings));
+        let address = Address::of(head, host, &self.peer);
+        let Some(address) = address.filter(|_| !head.upgrade) else {
             let why = Why::Passing(Passing::Steering);
             return self.go(request, None, Some(bypass(why)));
         };
+        let dropping = Dropping {
+            trusted: self.peer.trusted,
+            steering: &route.config.steering_headers,
+        };
+        let is_bare = subject::is_bare(head);
+        let cut = as_forwarded(head, &address, &dropping, &here.policy, is_bare);
+        let mut room = header_room();
+        let cut_head = cut.as_ref().map(|bytes| parse(bytes, &mut room));
+        let head = match &cut_head {
+            None => head,
+            Some(Ok(head)) => head,
+            // It was read once: it can be read again.
+            Some(Err(_)) => return self.go(request, None, None),
+        };
+        let address = address.written(head.host.unwrap_or(host));
+        let asked = subject::asked(head, &here.policy);
         let look = Look {
             request,
+            bytes: (cut.as_deref().unwrap_or(request.bytes), cut.is_some()),
             cache,
             route: here,
             asked,
-            wanted,
-            secure,
+            wanted: subject::wanted(head.target, &address, cache, here),
+            secure: address.secure,
             seeking,
         };
         if let Class::Alone(passing) = asked.class {

@@ -10,6 +10,7 @@ fn asking<'a>() -> Asking<'a> {
         trusted: false,
         target: None,
         default_host: "origin:3000",
+        steering: &[],
         edits: &[],
         trace: None,
         cached: None,
@@ -102,7 +103,26 @@ fn what_a_stranger_says_of_himself_is_not_believed() {
         &trusted,
         "GET / HTTP/1.1\r\nHost: x\r\nX-Forwarded-Proto: https\r\n\
          X-Forwarded-For: 1.1.1.1, 192.0.2.7\r\nX-Forwarded-Host: x\r\n\
-         Forwarded: for=1.1.1.1, for=192.0.2.7;host=\"x\";proto=http\r\n\r\n",
+         Forwarded: for=1.1.1.1, for=192.0.2.7;host=\"x\";proto=https\r\n\r\n",
+    );
+}
+
+#[test]
+fn what_steers_applications_comes_from_trusted_peers_or_by_the_routes_leave() {
+    let lines = "X-Forwarded-Ssl: on\r\nx_original_url: /a\r\nX-HTTP-Method-Override: PUT\r\nX-Forwarded-Host: e\r\n";
+    check_lines(lines, "{own}");
+    let steering = [
+        "x-http-method-override".to_owned(),
+        "X-Forwarded-Host".to_owned(),
+    ];
+    let asking = Asking {
+        steering: &steering,
+        ..asking()
+    };
+    check_request(
+        &format!("GET / HTTP/1.1\r\nHost: x\r\n{lines}\r\n"),
+        &asking,
+        &format!("GET / HTTP/1.1\r\nHost: x\r\nX-HTTP-Method-Override: PUT\r\n{OWN}\r\n"),
     );
 }
 
@@ -119,6 +139,7 @@ fn a_route_sets_and_drops() {
         },
     ];
     let asking = Asking {
+        steering: &[],
         edits: &edits,
         target: Some("/new?q"),
         ..asking()

@@ -5,6 +5,7 @@ mod clients;
 mod collapse;
 mod disk;
 mod fragments;
+mod keyed;
 mod plain;
 mod purge;
 mod stale;

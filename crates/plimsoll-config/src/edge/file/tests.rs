@@ -83,7 +83,7 @@ fn every_word_has_its_meaning() {
            b: { servers: [http://127.0.0.1:1], balance: { cookie: stay }, max_in_flight: 3, retries: 5% }\n\
          routes:\n\
          - { match: { path: '~^/u/([0-9]+)', methods: [GET], share: 5% }, pool: b, class: sheddable,\n    \
-             rewrite: { regex: '^/u/', with: /users/ }, request_headers: { X-A: b, Cookie: }, rate: { limit: 10/s } }\n\
+             rewrite: { regex: '^/u/', with: /users/ }, request_headers: { X-A: b, Cookie: }, steering_headers: X-Script-Name, rate: { limit: 10/s } }\n\
          - { match: { path: /old }, redirect: { to: 'https://{host}/new', status: 301 } }\n\
          - { pool: a }\n",
     )
@@ -103,6 +103,7 @@ fn every_word_has_its_meaning() {
         Some(Rewrite::Regex("^/u/".to_owned(), "/users/".to_owned()))
     );
     assert_eq!(route.request_headers[1].value, None);
+    assert_eq!(route.steering_headers, ["X-Script-Name"]);
     assert_eq!(route.rate.unwrap().burst, 10);
     assert_eq!(route.matches.share, Some(0.05));
 }
@@ -252,6 +253,26 @@ fn certificates_that_cannot_be_obtained_are_named() {
 }
 
 #[test]
+fn steering_headers_are_names_that_clients_may_send() {
+    let faults = read_text(
+        "pools: { app: { servers: [http://127.0.0.1:1] } }\n\
+         routes:\n\
+         - { pool: app, steering_headers: [X-Script-Name, 'a b', x_forwarded_for, TE, Host] }\n",
+    )
+    .unwrap_err();
+    let text = faults.lines("edge.yaml").join("\n");
+    for expected in [
+        "3:50: `a b` is not a header name",
+        "3:57: the edge writes the header `x_forwarded_for` itself",
+        "the edge writes the header `TE` itself",
+        "the edge writes the header `Host` itself",
+        "such as X-HTTP-Method-Override",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
 fn all_faults_are_told_at_once() {
     let faults = read_text(
         "listn: 127.0.0.1:80\n\
@@ -378,6 +399,7 @@ fn plausible_text() -> impl proptest::strategy::Strategy<Value = String> {
         "body",
         "token",
         "answer_headers",
+        "steering_headers",
         "check",
         "every",
         "eject",

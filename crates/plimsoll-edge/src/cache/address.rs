@@ -1,0 +1,156 @@
+//! Which scheme and host a request is for, when all that its server will be told of them agrees.
+
+use plimsoll_cache::{KeyRef, KeyRule, Query};
+use plimsoll_wire::head::Header;
+use plimsoll_wire::request_head::RequestHead;
+
+use crate::connection::Peer;
+
+/// Scheme and host of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address<'a> {
+    pub(crate) secure: bool,
+    /// With its port, as it was written.
+    pub(crate) host: &'a str,
+    /// Without the scheme's own port.
+    bare_host: &'a str,
+    trusted: bool,
+}
+
+/// The key's rule does not matter for scheme and host.
+static ANY: KeyRule = KeyRule {
+    query: Query::All,
+    sorted: false,
+};
+
+impl<'a> Address<'a> {
+    /// Of a request; `None` when its target is no path, or when a trusted peer says of scheme, host or port what the
+    /// head does not, or says it twice: a server may go by either.
+    pub(crate) fn of(head: &RequestHead<'_, '_>, host: &'a str, peer: &Peer) -> Option<Self> {
+        if !(head.target.is_empty() || head.target.starts_with('/')) {
+            return None;
+        }
+        let secure = if peer.trusted {
+            scheme(head.headers, peer.secure)?
+        } else {
+            peer.secure
+        };
+        let address = Self {
+            secure,
+            host,
+            bare_host: "",
+            trusted: peer.trusted,
+        }
+        .written(host);
+        (!peer.trusted || address.agrees(head.headers)).then_some(address)
+    }
+
+    /// The same address, with its host written in another way.
+    pub(crate) fn written<'b>(&self, host: &'b str) -> Address<'b> {
+        Address {
+            secure: self.secure,
+            host,
+            bare_host: KeyRef::new(self.secure, host, "/", &ANY).host(),
+            trusted: self.trusted,
+        }
+    }
+
+    /// Whether a header of a trusted peer says only what is said anyway, in other words than others would.
+    pub(crate) fn is_said_anyway(&self, header: &Header<'_>) -> bool {
+        self.trusted
+            && match header.name.len() {
+                16 if header.name.eq_ignore_ascii_case("x-forwarded-port") => true,
+                16 if header.name.eq_ignore_ascii_case("x-forwarded-host") => {
+                    let value = header.value;
+                    value.len() != self.bare_host.len() || value.iter().any(u8::is_ascii_uppercase)
+                }
+                _ => false,
+            }
+    }
+
+    /// Whether all that a trusted peer says of the address is this one.
+    fn agrees(&self, headers: &[Header<'_>]) -> bool {
+        let (mut hosts, mut ports) = (0, 0);
+        headers.iter().all(|header| {
+            let value = header.value.trim_ascii();
+            match header.name.len() {
+                9 if header.name.eq_ignore_ascii_case("forwarded") => self.is_in_list(value),
+                10 if header.name.eq_ignore_ascii_case("cf-visitor") => {
+                    value == format!("{{\"scheme\":\"{}\"}}", self.scheme()).as_bytes()
+                }
+                16 if header.name.eq_ignore_ascii_case("x-forwarded-host") => {
+                    hosts += 1;
+                    hosts == 1 && self.is_host(value)
+                }
+                16 if header.name.eq_ignore_ascii_case("x-forwarded-port") => {
+                    ports += 1;
+                    ports == 1 && self.is_own_port(value)
+                }
+                _ => true,
+            }
+        })
+    }
+
+    fn scheme(&self) -> &'static str {
+        if self.secure { "https" } else { "http" }
+    }
+
+    fn is_host(&self, value: &[u8]) -> bool {
+        std::str::from_utf8(value).is_ok_and(|host| {
+            let bare = KeyRef::new(self.secure, host, "/", &ANY).host();
+            bare.eq_ignore_ascii_case(self.bare_host)
+        })
+    }
+
+    /// The scheme's own port, for a host that is written without one.
+    fn is_own_port(&self, value: &[u8]) -> bool {
+        let own: &[u8] = if self.secure { b"443" } else { b"80" };
+        let is_ipv6 = self.bare_host.ends_with(']');
+        value == own && (is_ipv6 || !self.bare_host.contains(':'))
+    }
+
+    /// Whether every element of a `Forwarded` (RFC 7239, 4) names this host and scheme, or none, and otherwise only
+    /// addresses of clients and proxies.
+    fn is_in_list(&self, value: &[u8]) -> bool {
+        let pairs = value.split(|&byte| byte == b',' || byte == b';');
+        pairs.map(<[u8]>::trim_ascii).all(|pair| {
+            let Some(at) = pair.iter().position(|&byte| byte == b'=') else {
+                return pair.is_empty();
+            };
+            let (name, value) = (&pair[..at], &pair[at + 1..]);
+            let Some(value) = unquoted(value) else {
+                return false;
+            };
+            match name.to_ascii_lowercase().as_slice() {
+                // Addresses may hold neither commas nor semicolons.
+                b"for" | b"by" => true,
+                b"host" => self.is_host(value),
+                b"proto" => value.eq_ignore_ascii_case(self.scheme().as_bytes()),
+                _ => false,
+            }
+        })
+    }
+}
+
+/// The scheme that a trusted peer names, or that of its connection; `None` when it names two, or neither of those known.
+fn scheme(headers: &[Header<'_>], is_encrypted: bool) -> Option<bool> {
+    let mut protos = headers.iter().filter(|header| {
+        header.name.len() == 17 && header.name.eq_ignore_ascii_case("x-forwarded-proto")
+    });
+    let secure = match protos.next().map(|header| header.value) {
+        None => is_encrypted,
+        Some(b"https") => true,
+        Some(b"http") => false,
+        Some(_) => return None,
+    };
+    protos.next().is_none().then_some(secure)
+}
+
+/// A value without its quotes; `None` when they are not closed or something is escaped in them.
+fn unquoted(value: &[u8]) -> Option<&[u8]> {
+    let inner = match value {
+        [b'"', inner @ .., b'"'] => inner,
+        value => value,
+    };
+    (!inner.iter().any(|byte| b"\"\\".contains(byte))).then_some(inner)
+}

@@ -1,0 +1,385 @@
+//! One key, one request: what servers are told for two requests that share a copy differs in nothing that they could
+//! read.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
+
+use plimsoll_cache::steering::{is_per_request, merge, steers, tells_client};
+use plimsoll_cache::vary::{Codings, write_selecting};
+use plimsoll_cache::{Asked, Class, KeyRef, KeyRule, Policy, Query};
+use plimsoll_config::edge::HeaderEdit;
+use plimsoll_wire::head::Header;
+use plimsoll_wire::request_head::{RequestHead, find_end, header_room, parse};
+
+use super::HEAD_LEN_MAX;
+use crate::cache::address::Address;
+use crate::cache::as_forwarded::as_forwarded;
+use crate::cache::subject;
+use crate::connection::Peer;
+use crate::forward::{self, Asking, Cached, Dropping};
+
+/// Who sends a request, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Sender {
+    /// Whether it is a trusted proxy.
+    pub trusted: bool,
+    /// Whether the connection is encrypted.
+    pub secure: bool,
+    /// The last number of its address.
+    pub address: u8,
+}
+
+/// What a route says of its copies.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// What of the query counts: all, nothing, one parameter, all but those of campaigns.
+    pub query: u8,
+    /// Whether parameters are sorted.
+    pub sorted: bool,
+    /// Whether a cookie does not count, and a steering header is let through.
+    pub lenient: bool,
+}
+
+/// The header that a lenient route lets through.
+const STEERING: &str = "X-HTTP-Method-Override";
+
+impl Rule {
+    fn policy(self) -> Policy {
+        let query = match self.query % 4 {
+            0 => Query::All,
+            1 => Query::Ignore,
+            2 => Query::Only(vec!["id".to_owned()]),
+            _ => Query::Tracking,
+        };
+        let names = |name: &str| {
+            let name = self.lenient.then(|| name.to_ascii_lowercase());
+            name.into_iter().collect::<Vec<_>>()
+        };
+        Policy {
+            key: KeyRule {
+                query,
+                sorted: self.sorted,
+            },
+            cookies_ignored: names("theme"),
+            fields_keyed: names(STEERING),
+            ..Policy::default()
+        }
+    }
+
+    fn steering(self) -> Vec<String> {
+        self.lenient
+            .then(|| STEERING.to_owned())
+            .into_iter()
+            .collect()
+    }
+}
+
+/// A request that may bring a copy: under which key, with which head, and what its server is told.
+struct Fetch {
+    key: Vec<u8>,
+    head: Vec<u8>,
+    forwarded: Vec<u8>,
+}
+
+impl Fetch {
+    /// `None` when it is not valid, or passes the cache by.
+    fn of(bytes: &[u8], sender: Sender, rule: Rule) -> Option<Self> {
+        let end = find_end(bytes, 0, HEAD_LEN_MAX).ok()??;
+        let bytes = &bytes[..end];
+        let mut room = header_room();
+        let head = parse(bytes, &mut room).ok()?;
+        if head.upgrade {
+            return None;
+        }
+        let address = IpAddr::V4(Ipv4Addr::new(192, 0, 2, sender.address));
+        let peer = Peer {
+            address,
+            text: address.to_string(),
+            trusted: sender.trusted,
+            secure: sender.secure,
+        };
+        let (policy, steering) = (rule.policy(), rule.steering());
+        let dropping = Dropping {
+            trusted: sender.trusted,
+            steering: &steering,
+        };
+        let cut = |head: &RequestHead<'_, '_>, address: &Address<'_>| {
+            as_forwarded(head, address, &dropping, &policy, subject::is_bare(head))
+        };
+        let host = head.host.unwrap_or(DEFAULT_HOST);
+        let address = Address::of(&head, host, &peer)?;
+        let bytes = cut(&head, &address).unwrap_or_else(|| bytes.to_vec());
+        let mut room = header_room();
+        let head = parse(&bytes, &mut room).expect("what was cut is a request");
+        let host = head.host.unwrap_or(DEFAULT_HOST);
+        let address = Address::of(&head, host, &peer).expect("what was cut is for the same place");
+        assert_eq!(cut(&head, &address), None, "it is cut once");
+        if matches!(subject::asked(&head, &policy).class, Class::Alone(_)) {
+            return None;
+        }
+        let key = KeyRef::new(address.secure, host, head.target, &policy.key).to_key();
+        let mut forwarded = Vec::new();
+        let asking = Asking {
+            peer: &peer.text,
+            secure: peer.secure,
+            trusted: peer.trusted,
+            target: None,
+            default_host: DEFAULT_HOST,
+            edits: &[HeaderEdit {
+                name: "X-Drop".to_owned(),
+                value: None,
+            }],
+            steering: &steering,
+            trace: None,
+            cached: Some(Cached {
+                codings: Codings::of(head.headers).map(Codings::as_str),
+                conditions: &[],
+            }),
+        };
+        forward::request(&mut forwarded, &bytes, &head, &asking);
+        Some(Self {
+            key: key.as_bytes().to_vec(),
+            head: bytes,
+            forwarded,
+        })
+    }
+}
+
+const DEFAULT_HOST: &str = "server.example:8080";
+
+/// Two requests of one key are forwarded alike: in method and target, host and scheme always; in every other field where
+/// they say the same by the rules of `Vary`. Only what [`is_per_request`] names may differ all the same: the address of
+/// the client, and the trace.
+///
+/// # Panics
+/// When they are not.
+pub fn one_key_is_one_request(requests: [&[u8]; 2], senders: [Sender; 2], rule: Rule) {
+    let fetches = [0, 1].map(|at| Fetch::of(requests[at], senders[at], rule));
+    let [Some(one), Some(other)] = fetches else {
+        return;
+    };
+    if one.key != other.key {
+        return;
+    }
+    let mut rooms = [header_room(), header_room(), header_room(), header_room()];
+    let [first, second, third, fourth] = &mut rooms;
+    let said = [parse(&one.head, first), parse(&other.head, second)];
+    let sent = [
+        parse(&one.forwarded, third),
+        parse(&other.forwarded, fourth),
+    ];
+    let (Ok(said_one), Ok(said_other)) = (&said[0], &said[1]) else {
+        panic!("what was parsed is parsed again");
+    };
+    // The edge's own headers may be more than are read.
+    let (Ok(one), Ok(other)) = (&sent[0], &sent[1]) else {
+        return;
+    };
+    assert_eq!(one.target, other.target);
+    assert_eq!(one.host, other.host);
+    assert_eq!(scheme_and_host(one), scheme_and_host(other));
+    let policy = rule.policy();
+    let names: BTreeSet<String> = [one, other]
+        .iter()
+        .flat_map(|head| head.headers)
+        .map(|header| header.name.to_ascii_lowercase())
+        .collect();
+    for name in names.iter().filter(|name| !is_per_request(name)) {
+        let values = [one, other].map(|head| values(head.headers, name));
+        let is_always_alike = steers(name) && !merge(name, STEERING);
+        if is_always_alike || says_the_same(said_one, said_other, name, &policy) {
+            assert_eq!(values[0], values[1], "{name}");
+        }
+    }
+    for (head, sender) in [one, other].into_iter().zip(senders) {
+        check_steering(head.headers, sender, rule);
+    }
+}
+
+/// Whether a copy for one request is one for the other, when it varies by this field.
+fn says_the_same(
+    one: &RequestHead<'_, '_>,
+    other: &RequestHead<'_, '_>,
+    name: &str,
+    policy: &Policy,
+) -> bool {
+    let selecting = [one, other].map(|head| {
+        let mut out = Vec::new();
+        write_selecting(&mut out, name, head.headers, policy).then_some(out)
+    });
+    selecting[0].is_some() && selecting[0] == selecting[1]
+}
+
+/// The members of all lines that a server may take for this field, in small letters.
+fn values(headers: &[Header<'_>], name: &str) -> Vec<String> {
+    let lines = headers.iter().filter(|header| merge(header.name, name));
+    let text = lines.map(|header| String::from_utf8_lossy(header.value).to_ascii_lowercase());
+    let separator = if name == "cookie" { ';' } else { ',' };
+    let members = text.flat_map(|text| {
+        let members = text.split(separator).map(str::trim).map(str::to_owned);
+        members.collect::<Vec<_>>()
+    });
+    members.filter(|member| !member.is_empty()).collect()
+}
+
+/// What the edge itself says in `Forwarded`, without the client's address.
+fn scheme_and_host(head: &RequestHead<'_, '_>) -> Option<String> {
+    let mut lines = head
+        .headers
+        .iter()
+        .filter(|header| merge(header.name, "forwarded"));
+    let value = String::from_utf8_lossy(lines.next()?.value).into_owned();
+    let (_, ours) = value.rsplit_once(";host=")?;
+    Some(ours.to_owned())
+}
+
+/// No steering header of somebody who is not trusted goes on, but for those the route lets through.
+fn check_steering(headers: &[Header<'_>], sender: Sender, rule: Rule) {
+    for header in headers {
+        let name = header.name;
+        let is_ours = ["x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"]
+            .iter()
+            .any(|ours| merge(name, ours));
+        let is_let_through = rule.lenient && merge(name, STEERING);
+        let steers = steers(name) || tells_client(name);
+        assert!(
+            sender.trusted || !steers || is_ours || is_let_through,
+            "{name}"
+        );
+        assert!(!Asked::stays_behind(name), "{name}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn header() -> impl Strategy<Value = String> {
+        let name = prop::sample::select(vec![
+            "Connection",
+            "Connection",
+            "Origin",
+            "Accept-Language",
+            "accept_language",
+            "Accept-Encoding",
+            "Accept_Encoding",
+            "Cookie",
+            "X-Foo",
+            "X_Foo",
+            "x.foo",
+            "X-Forwarded-Proto",
+            "X_Forwarded_Proto",
+            "X-Forwarded-Host",
+            "X-Forwarded-Port",
+            "X-Forwarded-For",
+            "X-Forwarded-Ssl",
+            "X-Forwarded-Prefix",
+            "Front-End-Https",
+            "X-HTTP-Method-Override",
+            "X_HTTP_Method_Override",
+            "X-Original-URL",
+            "X-Real-IP",
+            "CF-Visitor",
+            "Forwarded",
+            "Range",
+            "If-None-Match",
+            "X-Drop",
+            "TE",
+            "traceparent",
+        ]);
+        let value = prop::sample::select(vec![
+            "close",
+            "close, origin",
+            "accept-language, x-foo",
+            "cookie, x-forwarded-proto, host",
+            "accept-encoding, transfer-encoding",
+            "a",
+            "A",
+            "de",
+            "gzip",
+            "gzip, br;q=0.5",
+            "https",
+            "http",
+            "443",
+            "80",
+            "a.example",
+            "A.example:80",
+            "theme=dark; id=1",
+            "id=1",
+            "theme=dark",
+            "for=192.0.2.1",
+            "for=192.0.2.1;host=b.example",
+            "for=192.0.2.1;proto=https, for=\"[::1]:80\"",
+            "host=\"a.example\";proto=http",
+            "secret=1",
+            "{\"scheme\":\"https\"}",
+            "PUT",
+            "",
+        ]);
+        (name, value).prop_map(|(name, value)| format!("{name}: {value}\r\n"))
+    }
+
+    fn request() -> impl Strategy<Value = String> {
+        let method = prop::sample::select(vec!["GET", "GET", "GET", "HEAD", "POST"]);
+        let target = prop::sample::select(vec![
+            "/",
+            "/?id=1",
+            "/?id=1&utm_source=a",
+            "/?utm_source=b&id=1",
+            "/?id=1&id=2&x=3",
+            "/?x=3&id=1&id=2",
+            "/?",
+            "http://a.example/?id=1",
+            "http://a.example:80/?id=1",
+        ]);
+        let host = prop::sample::select(vec![
+            "Host: a.example\r\n",
+            "Host: a.example\r\n",
+            "Host: a.example:80\r\n",
+            "Host: a.example:443\r\n",
+            "Host: a.example:\r\n",
+            "Host: A.Example\r\n",
+            "",
+        ]);
+        let version = prop::sample::select(vec!["1.1", "1.1", "1.0"]);
+        let headers = prop::collection::vec(header(), 0..5);
+        (method, target, host, version, headers).prop_map(
+            |(method, target, host, version, headers)| {
+                let headers = headers.concat();
+                format!("{method} {target} HTTP/{version}\r\n{host}{headers}\r\n")
+            },
+        )
+    }
+
+    fn sender() -> impl Strategy<Value = Sender> {
+        (any::<bool>(), any::<bool>(), 1..3_u8).prop_map(|(trusted, secure, address)| Sender {
+            trusted,
+            secure,
+            address,
+        })
+    }
+
+    fn rule() -> impl Strategy<Value = Rule> {
+        (0..4_u8, any::<bool>(), any::<bool>()).prop_map(|(query, sorted, lenient)| Rule {
+            query,
+            sorted,
+            lenient,
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn two_requests_of_one_key_are_forwarded_alike(
+            requests in prop::array::uniform2(request()),
+            senders in prop::array::uniform2(sender()),
+            rule in rule(),
+        ) {
+            let requests = requests.each_ref().map(|request| request.as_bytes());
+            one_key_is_one_request(requests, senders, rule);
+        }
+    }
+}

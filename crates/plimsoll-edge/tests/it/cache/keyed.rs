@@ -1,0 +1,313 @@
+//! What is forwarded and what is keyed is the same: nobody chooses what others get by saying what the key leaves out.
+
+use std::net::SocketAddr;
+
+use plimsoll_config::edge::{CacheQuery, Caching, Edge, Network};
+
+use super::{before, cached, origin, page, request, status, value};
+use crate::frames;
+use crate::support::{Afloat, Scripted, ask, parts, start};
+
+/// A server whose pages say all that it was asked, and vary by what `vary` names.
+fn echo(vary: &'static str) -> Scripted {
+    origin(move |head, _| {
+        let vary = if vary.is_empty() {
+            String::new()
+        } else {
+            format!("\nVary: {vary}")
+        };
+        page(&format!("Cache-Control: max-age=600{vary}"), head)
+    })
+}
+
+fn with_route(server: SocketAddr, change: impl FnOnce(&mut Edge)) -> Afloat {
+    let mut edge = cached(server);
+    change(&mut edge);
+    start(&edge)
+}
+
+/// An edge whose clients here are all trusted proxies.
+fn trusting(server: SocketAddr) -> Afloat {
+    with_route(server, |edge| {
+        edge.trusted = vec![Network::parse("127.0.0.1").unwrap()]
+    })
+}
+
+/// What a page says that its server was asked with, in small letters.
+fn asked(answer: &str) -> String {
+    assert_eq!(parts(answer).0, 200, "{answer}");
+    parts(answer).1.to_ascii_lowercase()
+}
+
+#[test]
+fn a_field_that_connection_names_selects_no_copy() {
+    let origin = echo("Origin, Accept-Language, Accept-Encoding, Cookie, X-Shop");
+    let edge = before(origin.address);
+    for (named, honest) in [
+        ("origin", "Origin: https://b.example"),
+        ("Accept-Language", "Accept-Language: de"),
+        ("accept-encoding", "Accept-Encoding: gzip"),
+        ("cookie", "Cookie: shop=1"),
+        ("X-Shop", "X-Shop: 7"),
+    ] {
+        let line = format!("GET /{named}");
+        let attack = format!("Connection: {named}\n{honest}");
+        let bare = format!("close, {named}");
+        assert!(
+            !asked(&request(edge.address, &line, &attack)).contains(&honest.to_ascii_lowercase())
+        );
+        let answer = request(edge.address, &line, honest);
+        assert!(
+            asked(&answer).contains(&honest.to_ascii_lowercase()),
+            "{bare}: {answer}"
+        );
+        // What was stored is for those who say nothing of it.
+        let answer = request(edge.address, &line, "");
+        if named != "cookie" {
+            assert_eq!(status(&answer), "plimsoll; hit", "{named}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_port_that_the_scheme_has_anyway_reaches_no_server() {
+    let origin = echo("");
+    let edge = before(origin.address);
+    for host in ["b.example:80", "b.example:", "B.Example", "B.EXAMPLE:80"] {
+        let target = format!("/{}", host.replace(':', "_"));
+        let bytes = format!("GET {target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        let first = ask(edge.address, &bytes);
+        let hosts: Vec<_> = parts(&first)
+            .1
+            .lines()
+            .filter(|line| line.contains("."))
+            .collect();
+        for line in hosts
+            .iter()
+            .filter(|line| line.to_ascii_lowercase().contains("host"))
+        {
+            assert!(
+                line.contains("b.example") && !line.contains("b.example:"),
+                "{line}"
+            );
+        }
+        let absolute = format!(
+            "GET http://{host}{target} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+        );
+        assert_eq!(
+            status(&ask(edge.address, absolute)),
+            "plimsoll; hit",
+            "{host}"
+        );
+        let plain =
+            format!("GET {target} HTTP/1.1\r\nHost: b.example\r\nConnection: close\r\n\r\n");
+        assert_eq!(
+            ask(edge.address, plain).contains("plimsoll; hit"),
+            true,
+            "{host}"
+        );
+        let (_, by_frames) = frames::fetch(edge.address, &target, host, &[]);
+        assert_eq!(by_frames, parts(&first).1, "{host} over HTTP/2");
+    }
+    // Another port is another place.
+    let bytes = "GET /p HTTP/1.1\r\nHost: b.example:443\r\nConnection: close\r\n\r\n";
+    assert!(asked(&ask(edge.address, bytes)).contains("\r\nhost: b.example:443\r\n"));
+}
+
+/// Names that applications believe of proxies; few of them are on anybody's list.
+const STEERING: [&str; 26] = [
+    "X-Forwarded-Ssl",
+    "Front-End-Https",
+    "X-Forwarded-Protocol",
+    "X-Url-Scheme",
+    "X-Forwarded-Uri",
+    "X-Forwarded-Path",
+    "X-Forwarded-Context",
+    "X-Script-Name",
+    "X-Forwarded-Script-Name",
+    "X-Original-Uri",
+    "X-HTTP-Host-Override",
+    "X-Forwarded",
+    "X-Forwarded-Port",
+    "X-Forwarded-Server",
+    "X-Original-URL",
+    "X-Rewrite-URL",
+    "X-HTTP-Method-Override",
+    "X-Forwarded-Whatever",
+    "X-Envoy-Original-Path",
+    "X-Accel-Mapping",
+    "X_Forwarded_Ssl",
+    "x_script_name",
+    "FRONT_END_HTTPS",
+    "X.Forwarded.Prefix",
+    "X-Real-IP",
+    "CF-Connecting-IP",
+];
+
+#[test]
+fn steering_headers_of_strangers_reach_no_server() {
+    let origin = echo("");
+    let edge = before(origin.address);
+    let mut uncached = cached(origin.address);
+    uncached.routes[0].cache = None;
+    let uncached = start(&uncached);
+    for name in STEERING {
+        let line = format!("GET /{}", name.to_ascii_lowercase());
+        for edge in [&uncached, &edge] {
+            let answer = request(edge.address, &line, &format!("{name}: poison"));
+            assert!(!asked(&answer).contains("poison"), "{name}: {answer}");
+        }
+        let target = format!("/h2-{}", name.to_ascii_lowercase());
+        let lower = name.to_ascii_lowercase();
+        let (_, body) = frames::fetch(edge.address, &target, "a", &[(&lower, "poison")]);
+        assert!(!body.contains("poison"), "{name} over HTTP/2: {body}");
+    }
+}
+
+#[test]
+fn what_a_route_lets_through_is_in_the_key() {
+    let origin = echo("");
+    let edge = with_route(origin.address, |edge| {
+        edge.routes[0].steering_headers =
+            vec!["X-Forwarded-Prefix".to_owned(), "api_key".to_owned()];
+    });
+    for (name, other_spelling) in [
+        ("X-Forwarded-Prefix", "X_Forwarded_Prefix"),
+        ("api_key", "Api-Key"),
+    ] {
+        let line = format!("GET /{name}");
+        for value in ["/one", "/two"] {
+            for expected in ["plimsoll; fwd=uri-miss; stored", "plimsoll; hit"] {
+                let answer = request(edge.address, &line, &format!("{name}: {value}"));
+                let expected = match (value, expected) {
+                    ("/two", "plimsoll; fwd=uri-miss; stored") => "plimsoll; fwd=vary-miss; stored",
+                    (_, expected) => expected,
+                };
+                assert_eq!(status(&answer), expected, "{name}: {value}: {answer}");
+                assert!(asked(&answer).contains(value), "{answer}");
+            }
+        }
+        let answer = request(edge.address, &line, &format!("{other_spelling}: /three"));
+        assert!(asked(&answer).contains("/three"), "{answer}");
+        assert!(!asked(&request(edge.address, &line, "")).contains("/three"));
+    }
+    // A name that servers merge with another is in no key unless a route says so.
+    for _ in 0..2 {
+        let answer = request(edge.address, "GET /other", "x_other: 1");
+        assert_eq!(
+            status(&answer),
+            "plimsoll; fwd=bypass; detail=steering-field",
+            "{answer}"
+        );
+        assert!(asked(&answer).contains("x_other: 1"));
+    }
+}
+
+#[test]
+fn what_a_trusted_peer_says_twice_or_of_another_place_is_in_nobodys_copy() {
+    let origin = echo("");
+    let edge = trusting(origin.address);
+    let stored = "plimsoll; fwd=uri-miss; stored";
+    let bypass = "plimsoll; fwd=bypass; detail=steering-field";
+    for (at, (lines, expected)) in [
+        ("X-Forwarded-Proto: https", stored),
+        ("X-Forwarded-Proto: https\nX-Forwarded-Proto: http", bypass),
+        ("X-Forwarded-Proto: https, http", bypass),
+        ("X_Forwarded_Proto: http", bypass),
+        ("Forwarded: for=192.0.2.1", stored),
+        ("Forwarded: for=192.0.2.1;host=a.example;proto=http", stored),
+        ("Forwarded: for=192.0.2.1;host=evil.example", bypass),
+        ("Forwarded: proto=https", bypass),
+        ("Forwarded: for=\"a\\\"\";host=evil.example", bypass),
+        ("X-Forwarded-Proto: https\nForwarded: proto=http", bypass),
+        ("X-Forwarded-Proto: https\nForwarded: proto=https", stored),
+        ("X-Forwarded-Host: a.example", stored),
+        ("X-Forwarded-Host: A.Example:80", stored),
+        (
+            "X-Forwarded-Host: a.example\nX-Forwarded-Host: evil.example",
+            bypass,
+        ),
+        ("X-Forwarded-Host: evil.example", bypass),
+        ("X-Forwarded-Proto: https\nX-Forwarded-Port: 443", stored),
+        ("X-Forwarded-Port: 8443", bypass),
+        ("X-Forwarded-Ssl: on", bypass),
+        ("CF-Visitor: {\"scheme\":\"https\"}", bypass),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = request(edge.address, &format!("GET /{at}"), lines);
+        assert_eq!(status(&answer), expected, "{lines}: {answer}");
+    }
+    // Scheme and host are the same in every header that says them.
+    let answer = request(edge.address, "GET /one", "X-Forwarded-Proto: https");
+    let body = asked(&answer);
+    assert!(body.contains("\r\nx-forwarded-proto: https\r\n"), "{body}");
+    assert!(
+        body.contains(";proto=https\r\n") && !body.contains("proto=http\r\n"),
+        "{body}"
+    );
+}
+
+#[test]
+fn what_the_key_leaves_out_is_left_out_of_the_request_too() {
+    let origin = echo("");
+    let edge = with_route(origin.address, |edge| {
+        edge.routes[0].cache = Some(Caching {
+            query: CacheQuery::Tracking,
+            sorted: true,
+            ignore_cookies: vec!["theme".to_owned()],
+            ..Caching::default()
+        });
+    });
+    let answer = request(
+        edge.address,
+        "GET /a?b=2&utm_source=poison&a=1",
+        "Cookie: theme=poison",
+    );
+    assert_eq!(status(&answer), "plimsoll; fwd=uri-miss; stored");
+    let body = asked(&answer);
+    assert!(body.starts_with("get /a?a=1&b=2 http/1.1\r\n"), "{body}");
+    assert!(
+        !body.contains("poison") && !body.contains("cookie"),
+        "{body}"
+    );
+    assert_eq!(
+        status(&request(edge.address, "GET /a?a=1&b=2", "")),
+        "plimsoll; hit"
+    );
+    // Somebody's own cookies stay.
+    let answer = request(
+        edge.address,
+        "GET /own",
+        "Cookie: theme=dark; id=7; theme=x",
+    );
+    assert_eq!(value(parts(&answer).1, "cookie"), "id=7", "{answer}");
+    // What changes something is for its server as it was sent.
+    let answer = request(
+        edge.address,
+        "POST /a?b=2&utm_source=x",
+        "Cookie: theme=dark\nContent-Length: 0",
+    );
+    let body = asked(&answer);
+    assert!(body.starts_with("post /a?b=2&utm_source=x "), "{body}");
+    assert!(body.contains("theme=dark"), "{body}");
+}
+
+#[test]
+fn a_page_for_one_address_or_trace_is_for_nobody_else() {
+    for vary in [
+        "X-Forwarded-For",
+        "forwarded",
+        "X-Real-IP, Accept",
+        "traceparent",
+    ] {
+        let origin = echo(vary);
+        let edge = before(origin.address);
+        for _ in 0..2 {
+            let answer = request(edge.address, "GET /", "");
+            assert!(!status(&answer).contains("stored"), "{vary}: {answer}");
+            assert!(!status(&answer).contains("hit"), "{vary}: {answer}");
+        }
+    }
+}
