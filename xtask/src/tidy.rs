@@ -3,6 +3,7 @@
 //! A rule looks at a [`Tree`] in memory and returns faults, so each rule is tested on files made up for it.
 
 mod arrows;
+mod attacks;
 mod leftovers;
 mod names;
 mod papers;
@@ -48,10 +49,14 @@ struct Rule {
     faults: fn(&Tree) -> Vec<Fault>,
 }
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     Rule {
         name: "arrows",
         faults: arrows::faults,
+    },
+    Rule {
+        name: "attacks",
+        faults: attacks::faults,
     },
     Rule {
         name: "file-sizes",

@@ -139,8 +139,11 @@ pub(crate) fn steers_unjudged(name: &str) -> bool {
 /// Whether a field tells the address of the client, as far as its writer is believed.
 #[inline]
 pub fn tells_client(name: &str) -> bool {
-    let len = name.len();
-    (9..=19).contains(&len) && CLIENT_ADDRESS.iter().any(|other| merge(name, other))
+    let starts_so = matches!(
+        name.as_bytes(),
+        [b'x' | b'X' | b'c' | b'C' | b't' | b'T' | b'f' | b'F', ..]
+    );
+    starts_so && name.len() >= 9 && CLIENT_ADDRESS.iter().any(|other| merge(name, other))
 }
 
 /// Whether a field differs from one request to the next because the edge writes it, or because it tells who asks.

@@ -429,10 +429,17 @@ fn names_others(value: &[u8]) -> bool {
     })
 }
 
-/// Whether `Connection` names this header. What frames and routes a message is never named so.
+/// Whether `Connection` names this header. What frames and routes a message is never named so; nor is what a trusted
+/// proxy says, or its client could have that forgotten.
 fn is_named_by_connection(name: &str, headers: &[Header<'_>]) -> bool {
-    let frames = ["host", "content-length", "transfer-encoding", "upgrade"];
-    if frames.iter().any(|frame| same(name, frame)) {
+    let kept = [
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "upgrade",
+        "forwarded",
+    ];
+    if kept.iter().any(|kept| same(name, kept)) || steers(name) || tells_client(name) {
         return false;
     }
     headers
