@@ -22,10 +22,14 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 41] = [
+const TOOLS: [Tool; 42] = [
     Tool {
         program: "curl",
         package: "curl",
+    },
+    Tool {
+        program: "openssl",
+        package: "openssl",
     },
     Tool {
         program: "nginx",

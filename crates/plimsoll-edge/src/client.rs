@@ -11,6 +11,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::fragments::pipe::Inner;
 use crate::http2::ClientStream;
+use crate::tls::Inbound;
 
 /// A body up to this long is copied behind its head: one piece to send costs the kernel less than two, by more than
 /// the copy.
@@ -20,7 +21,7 @@ pub(crate) const GATHERED_MAX: usize = 4 * 1024;
 #[derive(Debug)]
 pub(crate) enum Client {
     Plain(TcpStream),
-    Tls(Box<TlsStream<TcpStream>>),
+    Tls(Box<TlsStream<Inbound>>),
     Stream(Box<ClientStream>),
     /// It was handed to whoever speaks its protocol.
     Gone,
@@ -40,7 +41,11 @@ impl Client {
     ) -> Poll<io::Result<usize>> {
         match self {
             Self::Plain(stream) => poll_read(stream, cx, buffer),
-            Self::Tls(stream) => poll_read(stream.as_mut(), cx, buffer),
+            Self::Tls(stream) => {
+                let count = ready!(poll_read(stream.as_mut(), cx, buffer))?;
+                stream.get_mut().0.handed_on();
+                Poll::Ready(Ok(count))
+            }
             Self::Stream(stream) => stream.poll_read(cx, buffer),
             Self::Inner(inner) => inner.poll_read(cx, buffer),
             Self::Gone => Poll::Ready(Ok(0)),
@@ -74,7 +79,7 @@ impl Client {
     pub(crate) fn bound_unsent(&self, bytes: u32) {
         let stream = match self {
             Self::Plain(stream) => stream,
-            Self::Tls(stream) => stream.get_ref().0,
+            Self::Tls(stream) => stream.get_ref().0.socket(),
             Self::Stream(_) | Self::Gone | Self::Inner(_) | Self::Nobody => return,
         };
         // Where the kernel does not know it, it holds what it always did.
@@ -86,7 +91,8 @@ impl Client {
     pub(crate) fn memory(&self) -> usize {
         match self {
             Self::Stream(stream) => stream.memory(),
-            Self::Plain(_) | Self::Tls(_) | Self::Inner(_) | Self::Gone | Self::Nobody => 0,
+            Self::Tls(stream) => stream.get_ref().0.memory(),
+            Self::Plain(_) | Self::Inner(_) | Self::Gone | Self::Nobody => 0,
         }
     }
 

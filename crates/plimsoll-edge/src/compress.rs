@@ -17,6 +17,9 @@ const CODERS_MAX: u32 = 128;
 const BUDGET_NS: Nanoseconds = 1_000_000_000;
 /// Exponent of two of the window of coders: what a client must remember.
 const WINDOW_LOG: u32 = 18;
+/// Exponent of two of the largest window that a sender may ask for in HTTP (RFC 9659): a frame of a few bytes would
+/// otherwise have 128 MiB set aside for it.
+const ZSTD_WINDOW_LOG_MAX: u32 = 23;
 /// The level of what is compressed once and sent often.
 const LEVEL_MAX: u32 = 9;
 
@@ -298,10 +301,11 @@ pub(crate) fn decompress(coding: &[u8], bytes: &[u8], len_max: u64) -> Option<Ve
         b"br" => brotli::Decompressor::new(bytes, 4096)
             .take(bound)
             .read_to_end(&mut plain),
-        b"zstd" => zstd::stream::read::Decoder::new(bytes)
-            .ok()?
-            .take(bound)
-            .read_to_end(&mut plain),
+        b"zstd" => {
+            let mut decoder = zstd::stream::read::Decoder::new(bytes).ok()?;
+            decoder.window_log_max(ZSTD_WINDOW_LOG_MAX).ok()?;
+            decoder.take(bound).read_to_end(&mut plain)
+        }
         _ => return None,
     }
     .ok()?;

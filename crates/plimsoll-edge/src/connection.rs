@@ -176,7 +176,8 @@ impl Connection {
     fn poll_stages(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         while !matches!(self.stage, Stage::Over) {
             let is_idle = matches!(self.stage, Stage::Head) && self.held.is_empty();
-            if is_idle && self.event_loop.is_draining() {
+            // A stream, or a request within the edge, is one that has come: it is answered.
+            if is_idle && self.is_counted && self.event_loop.is_draining() {
                 break;
             }
             ready!(self.poll_stage(cx));

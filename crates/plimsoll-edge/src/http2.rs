@@ -2,11 +2,14 @@
 //!
 //! A stream's request is written as HTTP/1.1 and read by the same reader as any other, so that what is refused there is
 //! refused here too, and nothing can be smuggled on the way down. The answer comes back in the edge's own framing and
-//! goes out in frames. What HTTP/2 itself bounds (resets, headers, streams, small frames of data) is bounded by the h2
-//! crate, and frames that bring nothing forward by [`meter`].
+//! goes out in frames. What HTTP/2 itself bounds (headers, streams, small frames of data) is bounded by the h2 crate,
+//! frames that bring nothing forward and streams that are reset by [`meter`], and the time of a connection by
+//! [`lifetime`]. Decision 0349 says what is counted.
 
 mod held;
+mod lifetime;
 mod meter;
+mod resets;
 mod stream;
 
 use std::future::poll_fn;
@@ -18,9 +21,11 @@ use h2::server::{Builder, Connection as Frames};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::Client;
+use crate::clock::nanoseconds;
 use crate::connection::{Connection, Peer};
 use crate::event_loop::EventLoop;
 use held::{Inbound, Outbound};
+use lifetime::{Lifetime, Observed, Verdict};
 use meter::{Meter, Metered};
 use stream::Stream;
 pub(crate) use stream::Stream as ClientStream;
@@ -34,7 +39,14 @@ const STREAM_WINDOW: u32 = 256 * 1024;
 const CONNECTION_WINDOW: u32 = 1024 * 1024;
 /// Bytes of answers that wait for a client, of each stream.
 const SEND_MAX: usize = 128 * 1024;
-/// How often a connection without streams is looked at.
+/// Streams that have ended by a reset and are remembered for a while: frames that were on their way to them break no rule.
+const RESET_KNOWN_MAX: usize = STREAMS_MAX as usize;
+const RESET_KNOWN: Duration = Duration::from_secs(10);
+/// Streams of one connection that a client may break by frames that are against the rules.
+const BROKEN_MAX: usize = STREAMS_MAX as usize;
+/// Streams that a client may reset before the edge has taken them up.
+const UNSEEN_RESETS_MAX: usize = 50;
+/// How often a connection on which nothing happens is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// Serves a connection to its end, and counts it meanwhile.
@@ -60,8 +72,12 @@ where
         .initial_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buffer_size(SEND_MAX)
-        .max_header_list_size(limits.head_len_max);
-    let meter = Rc::new(Meter::default());
+        .max_header_list_size(limits.head_len_max)
+        .max_concurrent_reset_streams(RESET_KNOWN_MAX)
+        .reset_stream_duration(RESET_KNOWN)
+        .max_local_error_reset_streams(Some(BROKEN_MAX))
+        .max_pending_accept_reset_streams(UNSEEN_RESETS_MAX);
+    let meter = Rc::new(Meter::new(event_loop.clock));
     let io = Metered {
         io,
         meter: Rc::clone(&meter),
@@ -81,11 +97,9 @@ async fn streams<T>(
 ) where
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let mut idle = Duration::ZERO;
-    let mut is_ending = false;
+    let mut lifetime = Lifetime::new(event_loop.clock.now());
     let mut inbound = Inbound::new(event_loop);
     loop {
-        let limits = event_loop.settings().limits;
         let accepted = poll_fn(|cx| {
             let polled = frames.poll_accept(cx);
             // What came is with its stream now.
@@ -94,38 +108,39 @@ async fn streams<T>(
         });
         match tokio::time::timeout(LOOK, accepted).await {
             Ok(Some(Ok((request, respond)))) => {
-                idle = Duration::ZERO;
+                let mut stream = Stream::new(request, respond, Rc::clone(meter), event_loop);
                 // Each stream holds the meter.
-                if Rc::strong_count(meter) > UNFINISHED_MAX {
+                let are_too_many = Rc::strong_count(meter) > UNFINISHED_MAX + 1;
+                let is_late = !lifetime.allows_stream(event_loop.clock.now());
+                if are_too_many || is_late || meter.has_too_many_resets() {
                     frames.abrupt_shutdown(Reason::ENHANCE_YOUR_CALM);
                     break;
                 }
-                let stream = Stream::new(request, respond, Rc::clone(meter), event_loop);
-                if let Some(body) = stream.awaited() {
-                    inbound.add(body);
+                if !stream.is_reset() {
+                    if let Some(body) = stream.awaited() {
+                        inbound.add(body);
+                    }
+                    let client = Client::Stream(Box::new(stream));
+                    let connection = Connection::of_stream(client, peer.clone(), event_loop);
+                    tokio::task::spawn_local(connection);
                 }
-                let client = Client::Stream(Box::new(stream));
-                let connection = Connection::of_stream(client, peer.clone(), event_loop);
-                tokio::task::spawn_local(connection);
             }
             Ok(Some(Err(_)) | None) => break,
-            Err(_) => {
-                let is_quiet = !frames.has_streams();
-                idle = if is_quiet {
-                    idle + LOOK
-                } else {
-                    Duration::ZERO
-                };
-                let is_over = idle >= limits.idle_timeout || event_loop.is_draining();
-                if is_over && !is_ending {
-                    is_ending = true;
-                    frames.graceful_shutdown();
-                }
-                // Whoever does not let it end in peace is cut off.
-                if is_ending && is_quiet && idle >= limits.idle_timeout + limits.write_timeout {
-                    return;
-                }
-            }
+            Err(_) => {}
+        }
+        let limits = event_loop.settings().limits;
+        let verdict = lifetime.judge(&Observed {
+            now: event_loop.clock.now(),
+            has_streams: frames.has_streams(),
+            blocked_since: meter.blocked_since(),
+            is_draining: event_loop.is_draining(),
+            idle: nanoseconds(limits.idle_timeout),
+            write: nanoseconds(limits.write_timeout),
+        });
+        match verdict {
+            Verdict::Stay => {}
+            Verdict::Announce => frames.graceful_shutdown(),
+            Verdict::CutOff => return,
         }
     }
     // What was answered last may still be on its way.

@@ -20,8 +20,8 @@ use crate::http2;
 use crate::pool::lock;
 use crate::proxy_header::{self, Version};
 use crate::settings::DoorSettings;
-use crate::tls;
 use crate::tls::challenges::ACME_TLS;
+use crate::tls::{self, Inbound};
 
 /// Connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 4096;
@@ -208,9 +208,11 @@ async fn prepare(
     let Some(tls) = &door.tls else {
         return Connection::new(Client::Plain(stream), peer, &event_loop).await;
     };
-    let Ok(Ok(stream)) = tokio::time::timeout(timeout, tls.accept(stream)).await else {
+    let handshake = tls.accept(Inbound::new(stream, &event_loop));
+    let Ok(Ok(mut stream)) = tokio::time::timeout(timeout, handshake).await else {
         return event_loop.figures.turned_away.increment();
     };
+    stream.get_mut().0.end_handshake();
     if stream.get_ref().1.alpn_protocol() == Some(ACME_TLS) {
         // The handshake was all that was asked for.
         return;

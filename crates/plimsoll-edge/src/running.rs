@@ -3,6 +3,7 @@
 pub(crate) mod control;
 mod event_loops;
 mod logs;
+mod orders;
 mod sockets;
 mod user;
 
@@ -33,8 +34,9 @@ use crate::tls::challenges::Challenges;
 use crate::trace::{Span, Spans};
 pub(crate) use control::Control;
 use control::Followed;
-use event_loops::{ORDERS_MAX, Order, Parts};
+use event_loops::Parts;
 use logs::{Out, open_log, write_log};
+use orders::{Added, Sender};
 pub use sockets::Handed;
 use sockets::Sockets;
 
@@ -282,8 +284,8 @@ fn share(
     Ok(shared)
 }
 
-/// Sockets by loop, with the address of the configuration that each is for.
-type ByLoop = Vec<Vec<(SocketAddr, TcpListener)>>;
+/// Sockets by loop.
+type ByLoop = Vec<Added>;
 
 /// Binds what is to be listened at, or takes what was handed over; also says where each listener is bound.
 fn listen(
@@ -326,7 +328,7 @@ fn give_up_rights(edge: &Edge) -> Result<(), Fault> {
 /// Loops that run.
 struct Started {
     threads: Vec<JoinHandle<()>>,
-    orders: Vec<mpsc::Sender<Order>>,
+    orders: Vec<Sender>,
     figures: Vec<Arc<Figures>>,
 }
 
@@ -345,7 +347,7 @@ fn start_loops(
         figures: Vec::new(),
     };
     for (number, listeners) in by_loop.into_iter().enumerate() {
-        let (sender, inbox) = mpsc::channel(ORDERS_MAX);
+        let (sender, inbox) = orders::orders();
         let figures: Arc<Figures> = Arc::default();
         let parts = Parts {
             clock,
@@ -408,8 +410,7 @@ impl Running {
     pub fn drain(self, at_most: Duration) {
         (self.control.hooks.phase)(Phase::Stopping);
         for orders in &self.control.orders {
-            // A loop that takes no orders has ended.
-            let _ = orders.blocking_send(Order::Drain(at_most));
+            orders.drain(at_most);
         }
         // The writer ends with the last who might give it something.
         drop(self.reopener);

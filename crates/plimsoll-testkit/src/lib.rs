@@ -4,6 +4,7 @@
 pub mod browser;
 pub mod corpus;
 pub mod countries;
+pub mod frames;
 pub mod link;
 pub mod machine;
 pub mod origin;

@@ -493,7 +493,11 @@ pub(crate) static LIMITS: Table = Table {
             Size,
             "Bytes held for clients and servers that are slow, in all; beyond, requests are shed; 512MiB."
         ),
-        word!("head_timeout", Duration, "Time for a head; 10s."),
+        word!(
+            "head_timeout",
+            Duration,
+            "Time for a head, and before it for a TLS handshake and a PROXY header; 10s."
+        ),
         word!(
             "body_timeout",
             Duration,

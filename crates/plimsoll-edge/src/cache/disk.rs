@@ -8,6 +8,7 @@
 
 mod body;
 mod counts;
+mod directory;
 mod folder;
 mod index;
 mod jobs;

@@ -1,7 +1,8 @@
 //! How much of what a client sends is of any use.
 //!
 //! Pings, settings, priorities, window updates, resets and empty frames cost their sender next to nothing. A client
-//! may send as many as go with its requests and answers; who sends little else is cut off.
+//! may send as many as go with its requests and answers; who sends little else is cut off. So is who gives up most of
+//! the requests that it sends, and the connection sees here since when nothing that is written to it was taken.
 
 use std::cell::Cell;
 use std::io;
@@ -11,19 +12,64 @@ use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use super::resets::ResetBudget;
+use crate::clock::{Clock, Nanoseconds};
+
 /// How many bytes may come for each that is of use.
 const SHARE: u64 = 8;
 /// Useful bytes that every connection is credited with.
 const CREDIT: u64 = 256 * 1024;
 
 /// Counts of one connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Meter {
+    clock: Clock,
     came: Cell<u64>,
     useful: Cell<u64>,
+    resets: ResetBudget,
+    blocked_since: Cell<Option<Nanoseconds>>,
 }
 
 impl Meter {
+    pub(super) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            came: Cell::new(0),
+            useful: Cell::new(0),
+            resets: ResetBudget::new(clock.now()),
+            blocked_since: Cell::new(None),
+        }
+    }
+
+    /// A stream was answered to its end.
+    pub(super) fn count_answer(&self) {
+        self.resets.refill(1);
+    }
+
+    /// A stream was reset by its client, or for what its client did, before it was answered.
+    pub(super) fn count_reset(&self) {
+        self.resets.take(self.clock.now());
+    }
+
+    /// Whether more streams were reset than a client may.
+    pub(super) fn has_too_many_resets(&self) -> bool {
+        self.resets.is_exhausted()
+    }
+
+    /// Since when the client has taken nothing of what is written.
+    pub(super) fn blocked_since(&self) -> Option<Nanoseconds> {
+        self.blocked_since.get()
+    }
+
+    /// Takes note of what became of an attempt to write.
+    fn wrote<T>(&self, polled: &Poll<T>) {
+        if polled.is_ready() {
+            self.blocked_since.set(None);
+        } else if self.blocked_since.get().is_none() {
+            self.blocked_since.set(Some(self.clock.now()));
+        }
+    }
+
     /// Bytes of heads, of bodies, and of answers, whose reader must make room for more by frames.
     pub(crate) fn useful(&self, bytes: usize) {
         self.useful
@@ -67,7 +113,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write(cx, bytes)
+        let polled = Pin::new(&mut self.io).poll_write(cx, bytes);
+        self.meter.wrote(&polled);
+        polled
     }
 
     fn poll_write_vectored(
@@ -75,7 +123,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.io).poll_write_vectored(cx, parts)
+        let polled = Pin::new(&mut self.io).poll_write_vectored(cx, parts);
+        self.meter.wrote(&polled);
+        polled
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -83,7 +133,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Metered<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(cx)
+        let polled = Pin::new(&mut self.io).poll_flush(cx);
+        self.meter.wrote(&polled);
+        polled
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -97,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_goes_with_requests_is_let_through() {
-        let meter = Meter::default();
+        let meter = Meter::new(Clock::start());
         for _ in 0..100_000 {
             meter.useful(100);
             meter.came(700).unwrap();

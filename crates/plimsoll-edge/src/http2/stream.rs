@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::io;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use h2::server::SendResponse;
 use h2::{RecvStream, SendStream};
@@ -40,6 +40,16 @@ impl fmt::Debug for Stream {
         f.debug_struct("Stream")
             .field("answer", &self.answer)
             .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if matches!(self.answer, Answer::Complete) {
+            self.meter.count_answer();
+        } else if self.is_reset() {
+            self.meter.count_reset();
+        }
     }
 }
 
@@ -133,6 +143,12 @@ impl Stream {
                 }
             }
         }
+    }
+
+    /// Whether its client has given it up, or broken it, before it was answered.
+    pub(super) fn is_reset(&mut self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        self.poll_reset(&mut cx).is_ready()
     }
 
     fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<()> {

@@ -2,7 +2,7 @@
 //!
 //! Everything that can fail is done before anything changes, and one change follows the other.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use plimsoll_config::edge::{Acme, Edge, Listener};
 use serde_json::{Value, json};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::Notify;
 
-use super::event_loops::Order;
+use super::orders::{Added, Sender};
 use super::sockets::bind;
 use super::{Fault, Hooks, Phase};
 use crate::cache::disk::{self, Disk};
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// What a change needs.
 pub(crate) struct Control {
     loops: usize,
-    pub(super) orders: Vec<mpsc::Sender<Order>>,
+    pub(super) orders: Vec<Sender>,
     pub(crate) watch: Arc<Watch>,
     pub(crate) errands: Errands,
     pub(crate) hooks: Hooks,
@@ -69,7 +69,7 @@ impl Control {
         watch: Watch,
         errands: Errands,
         hooks: Hooks,
-        orders: Vec<mpsc::Sender<Order>>,
+        orders: Vec<Sender>,
         followed: Followed,
         challenges: Arc<Challenges>,
     ) -> Self {
@@ -166,8 +166,7 @@ impl Control {
 
     fn follow_in(&self, state: &mut Followed, edge: &Edge) -> Result<usize, Fault> {
         let mut kept = Vec::new();
-        let mut added: Vec<Vec<(SocketAddr, TcpListener)>> =
-            (0..self.loops).map(|_| Vec::new()).collect();
+        let mut added: Vec<Added> = (0..self.loops).map(|_| Vec::new()).collect();
         for listener in &edge.listen {
             let before = state
                 .listening
@@ -232,17 +231,14 @@ impl Control {
         &self,
         edge: &Edge,
         shared: &Shared,
-        added: Vec<Vec<(SocketAddr, TcpListener)>>,
+        added: Vec<Added>,
     ) -> Result<(), Fault> {
         let settings: Vec<Settings> = (0..self.loops)
             .map(|number| Settings::new(edge, shared, number))
             .collect::<Result<_, _>>()?;
+        self.orders.iter().try_for_each(Sender::check)?;
         for ((orders, settings), added) in self.orders.iter().zip(settings).zip(added) {
-            let order = Order::Follow {
-                settings: Box::new(settings),
-                added,
-            };
-            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
+            orders.follow(Box::new(settings), added);
         }
         Ok(())
     }
@@ -251,9 +247,9 @@ impl Control {
     fn use_servers(&self, state: &mut Followed, roster: Roster) -> Result<(), Fault> {
         let mut in_use = lock(&self.watch.pools);
         let changed = pools(&roster.pools(), &in_use, self.watch.clock)?;
+        self.orders.iter().try_for_each(Sender::check)?;
         for orders in &self.orders {
-            let order = Order::Pools(changed.clone());
-            orders.try_send(order).map_err(|_| Fault::LoopGone)?;
+            orders.use_pools(changed.clone());
         }
         in_use.clone_from(&changed);
         drop(in_use);

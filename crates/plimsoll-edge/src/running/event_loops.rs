@@ -7,34 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
-use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::orders::Inbox;
 use crate::clock::{Clock, nanoseconds};
 use crate::event_loop::EventLoop;
 use crate::figures::Figures;
 use crate::listen::{self, Census};
 use crate::log::Lines;
-use crate::pool::Pool;
 use crate::settings::Settings;
 use crate::trace::Spans;
 
-/// Orders that may wait for a loop.
-pub(super) const ORDERS_MAX: usize = 16;
 /// How often a draining loop looks whether everybody has left.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
-
-/// What a loop is told.
-pub(super) enum Order {
-    /// A new configuration, and sockets it did not have. Listeners it no longer has are closed.
-    Follow {
-        settings: Box<Settings>,
-        added: Vec<(SocketAddr, TcpListener)>,
-    },
-    /// Other servers.
-    Pools(Vec<Arc<Pool>>),
-    Drain(Duration),
-}
 
 /// What a loop is made of.
 pub(super) struct Parts {
@@ -46,7 +31,7 @@ pub(super) struct Parts {
     pub(super) spans: Spans,
     pub(super) listeners: Vec<(SocketAddr, TcpListener)>,
     pub(super) census: Arc<Census>,
-    pub(super) inbox: mpsc::Receiver<Order>,
+    pub(super) inbox: Inbox,
 }
 
 /// What drives a thread besides the loops.
@@ -96,24 +81,21 @@ struct Door {
 }
 
 impl Doors {
-    async fn serve(
-        mut self,
-        listeners: Vec<(SocketAddr, TcpListener)>,
-        mut inbox: mpsc::Receiver<Order>,
-    ) {
+    async fn serve(mut self, listeners: Vec<(SocketAddr, TcpListener)>, inbox: Inbox) {
         tokio::task::spawn_local(Rc::clone(&self.event_loop).keep_time());
         self.open(listeners);
         let at_most = loop {
-            match inbox.recv().await {
-                Some(Order::Follow { settings, added }) => {
-                    self.event_loop.follow(*settings);
-                    self.open(added);
-                    self.close_others();
-                }
-                Some(Order::Pools(pools)) => self.event_loop.follow_pools(pools),
-                Some(Order::Drain(at_most)) => break at_most,
-                // Whoever could give orders is gone, and with it the reason to go on.
-                None => break Duration::ZERO,
+            let orders = inbox.take().await;
+            if let Some(settings) = orders.settings {
+                self.event_loop.follow(*settings);
+                self.open(orders.added);
+                self.close_others();
+            }
+            if let Some(pools) = orders.pools {
+                self.event_loop.follow_pools(pools);
+            }
+            if let Some(at_most) = orders.drain {
+                break at_most;
             }
         };
         for door in std::mem::take(&mut self.open) {

@@ -145,7 +145,8 @@ pub(super) enum Unread {
 impl From<io::Error> for Unread {
     fn from(error: io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::UnexpectedEof => Self::Damaged,
+            // Cut off, or not a file at all.
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Self::Damaged,
             io::ErrorKind::NotFound => Self::Gone,
             _ => Self::System(error),
         }

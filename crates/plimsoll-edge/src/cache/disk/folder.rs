@@ -1,14 +1,15 @@
 //! The folder of the copies: whose it is, what stands where, and what is found there at a start.
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File, TryLockError};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use plimsoll_cache::Seed;
-use plimsoll_cache::disk::{JOURNAL_LEN_MAX, Journal, META_LEN_MAX, START_LEN};
+use plimsoll_cache::disk::{BODY_LEN_MAX, JOURNAL_LEN_MAX, Journal, META_LEN_MAX, START_LEN};
 
+use super::directory::{Directory, Rights, linked_by};
 use super::index::{Name, taken};
 
 const LOCK: &str = "lock";
@@ -19,9 +20,29 @@ const HEAD: &str = "head";
 /// Longest newer head that is read.
 const HEAD_LEN_MAX: u64 = (START_LEN + META_LEN_MAX) as u64;
 
+/// No file of a copy is longer, bytes: twice its body leaves room for sums and head.
+const FILE_LEN_MAX: u64 = 2 * BODY_LEN_MAX;
+
 /// Why a folder cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Fault {
+    #[error(
+        "it belongs to the user {owner}, and the edge runs as the user {own}; give it to that one with chown, or choose a \
+         folder that is not there yet",
+        own = rustix::process::geteuid().as_raw()
+    )]
+    OfAnother { owner: u32 },
+    #[error(
+        "others may write in it (mode {mode:03o}), and there are files in it; empty it, or take the right away with \
+         chmod 700 if you know where they come from"
+    )]
+    Writable { mode: u32 },
+    #[error(
+        "it is a link that the user {owner} made; name the folder itself, or one that is not there yet"
+    )]
+    Linked { owner: u32 },
+    #[error("`{0}` in it is not what an edge put there; remove it")]
+    Replaced(&'static str),
     #[error("another edge uses it")]
     InUse,
     #[error("there are other files in it; choose a folder that is empty or not there yet")]
@@ -53,12 +74,20 @@ pub(super) fn remedy(error: &io::Error) -> &'static str {
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
+    root: Directory,
+    /// Where files are written under names that nobody looks at.
+    new: Directory,
     lock: File,
 }
 
+/// The name under which a file is written.
+#[derive(Debug)]
+pub(super) struct Written(String);
+
 /// Whether another edge uses a folder.
 pub(crate) fn is_in_use(path: &Path) -> bool {
-    let held = File::open(path.join(LOCK)).and_then(|lock| match lock.try_lock() {
+    let lock = Directory::open(path).and_then(|root| root.read(LOCK));
+    let held = lock.and_then(|lock| match lock.try_lock() {
         Ok(()) => lock.unlock().map(|()| false),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
@@ -74,8 +103,38 @@ pub(crate) fn prepare(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> 
     }
     DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     match owner {
-        Some((user, group)) => std::os::unix::fs::chown(path, Some(user), Some(group)),
+        Some((user, group)) => Directory::open_made(path)?.give(user, group),
         None => Ok(()),
+    }
+}
+
+/// Opens a folder that is this user's, and in which nobody else has put anything.
+fn open_own(path: &Path) -> Result<Directory, Fault> {
+    if let Some(owner) = linked_by(path) {
+        return Err(Fault::Linked { owner });
+    }
+    let root = Directory::open(path)?;
+    let rights @ Rights { owner, mode } = root.rights()?;
+    if !rights.is_own() {
+        return Err(Fault::OfAnother { owner });
+    }
+    let is_empty = root.is_empty()?;
+    let is_ours = root.entry(JOURNAL)?.is_some() || root.entry(LOCK)?.is_some();
+    if !is_ours && !is_empty {
+        return Err(Fault::Foreign);
+    }
+    if rights.lets_others_write() && !is_empty {
+        return Err(Fault::Writable { mode });
+    }
+    root.close_to_others()?;
+    Ok(root)
+}
+
+/// Something else stands where a file or a folder of ours should.
+fn replaced(name: &'static str) -> impl Fn(io::Error) -> Fault {
+    move |error| match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::NotADirectory => Fault::Replaced(name),
+        _ => error.into(),
     }
 }
 
@@ -83,21 +142,22 @@ impl Folder {
     /// Takes a folder into use; also says whether what is in it can still be read.
     pub(super) fn open(path: &Path) -> Result<(Self, Journal, bool), Fault> {
         prepare(path, None)?;
-        let is_ours = path.join(JOURNAL).exists() || path.join(LOCK).exists();
-        if !is_ours && !is_empty(path)? {
-            return Err(Fault::Foreign);
+        let root = open_own(path)?;
+        if root.entry(LOCK)?.is_none() {
+            root.create(LOCK)?;
         }
         // Open for reading alone: a file system can be made read-only under it.
-        options().truncate(false).open(path.join(LOCK))?;
-        let lock = File::open(path.join(LOCK))?;
+        let lock = root.read(LOCK).map_err(replaced(LOCK))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Fault::InUse),
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+        let new = root.make_child(NEW).map_err(replaced(NEW))?;
         let folder = Self {
             path: path.to_owned(),
+            root,
+            new,
             lock,
         };
         let known = folder.read_journal()?;
@@ -106,7 +166,6 @@ impl Folder {
             Some(journal) => journal,
             None => Journal::new(random_seed().ok_or(Fault::NoRandom)?),
         };
-        make_folder(&folder.path.join(NEW))?;
         folder.clear_new()?;
         folder.write_journal(&journal)?;
         Ok((folder, journal, is_known))
@@ -123,9 +182,12 @@ impl Folder {
     }
 
     fn read_journal(&self) -> Result<Option<Journal>, Fault> {
-        let file = match File::open(self.path.join(JOURNAL)) {
+        let file = match self.root.read(JOURNAL) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            // What is no file says nothing; it is written anew, in its place.
+            Err(error) if is_missing(&error) || error.kind() == io::ErrorKind::InvalidData => {
+                return Ok(None);
+            }
             Err(error) => return Err(error.into()),
         };
         let mut bytes = Vec::new();
@@ -135,63 +197,64 @@ impl Folder {
 
     /// Writes the whole journal anew; it is there, or the one before is.
     pub(super) fn write_journal(&self, journal: &Journal) -> io::Result<()> {
-        let beside = self.path.join(NEW).join(JOURNAL);
-        let mut file = options().truncate(true).open(&beside)?;
+        // One that was not finished.
+        self.new.remove(JOURNAL)?;
+        let mut file = self.new.create(JOURNAL)?;
         file.write_all(&journal.write())?;
         file.sync_all()?;
-        fs::rename(&beside, self.path.join(JOURNAL))?;
-        File::open(&self.path)?.sync_all()
+        self.new.rename(JOURNAL, &self.root, JOURNAL)?;
+        self.root.sync()
     }
 
     /// Adds records to the journal; they are on the disk when this returns.
     pub(super) fn append_journal(&self, records: &[u8]) -> io::Result<()> {
-        let mut file = OpenOptions::new()
-            .append(true)
-            .open(self.path.join(JOURNAL))?;
+        let mut file = self.root.append(JOURNAL)?;
         file.write_all(records)?;
         file.sync_data()
     }
 
     /// Without it nothing of what is there is used at the next start.
     pub(super) fn remove_journal(&self) -> io::Result<()> {
-        remove_file(&self.path.join(JOURNAL))
+        self.root.remove(JOURNAL)
     }
 
     /// A file that is written, under a name that nobody looks at.
-    pub(super) fn create(&self, number: u64) -> io::Result<(File, PathBuf)> {
-        let path = self.path.join(NEW).join(number.to_string());
-        let file = options().read(true).create_new(true).open(&path)?;
-        Ok((file, path))
+    pub(super) fn create(&self, number: u64) -> io::Result<(File, Written)> {
+        let name = number.to_string();
+        let file = self.new.create(&name)?;
+        Ok((file, Written(name)))
+    }
+
+    /// A file that was written is not wanted. What is left of it is removed at the next start.
+    pub(super) fn discard(&self, written: &Written) {
+        let _ = self.new.remove(&written.0);
     }
 
     /// A file that was written takes its name. It is not forced to the disk: after a loss of power its sums tell.
-    pub(super) fn settle(&self, written: &Path, name: Name) -> io::Result<()> {
-        let place = self.place(name);
-        match fs::rename(written, &place) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                make_folder(place.parent().unwrap_or(&self.path))?;
-                fs::rename(written, &place)?;
-            }
-            done => done?,
-        }
+    pub(super) fn settle(&self, written: &Written, name: Name) -> io::Result<()> {
+        let part = self.root.make_child(&part_of(name))?;
+        let place = file_of(name);
+        self.new.rename(&written.0, &part, &place)?;
         // It was of the copy before, and says so: whoever finds it all the same does not use it.
-        remove_file(&head_of(&place))
+        part.remove(&head_of(&place))
     }
 
     /// A newer head that was written takes its name, beside the file of its copy.
-    pub(super) fn settle_head(&self, written: &Path, name: Name) -> io::Result<()> {
-        fs::rename(written, head_of(&self.place(name)))
+    pub(super) fn settle_head(&self, written: &Written, name: Name) -> io::Result<()> {
+        let part = self.root.child(&part_of(name))?;
+        self.new.rename(&written.0, &part, &head_of(&file_of(name)))
     }
 
     pub(super) fn open_file(&self, name: Name) -> io::Result<File> {
-        File::open(self.place(name))
+        self.root.child(&part_of(name))?.read(&file_of(name))
     }
 
     /// The newer head of a copy, as bytes; `None` when it has none.
     pub(super) fn read_head(&self, name: Name) -> io::Result<Option<Vec<u8>>> {
-        let file = match File::open(head_of(&self.place(name))) {
+        let part = self.root.child(&part_of(name));
+        let file = match part.and_then(|part| part.read(&head_of(&file_of(name)))) {
             Ok(file) => file,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) if is_missing(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
         let mut bytes = Vec::new();
@@ -200,18 +263,15 @@ impl Folder {
     }
 
     pub(super) fn remove(&self, name: Name) -> io::Result<()> {
-        let place = self.place(name);
+        let part = match self.root.child(&part_of(name)) {
+            Ok(part) => part,
+            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let place = file_of(name);
         // First, so that none is left alone when the edge is killed in between.
-        remove_file(&head_of(&place))?;
-        remove_file(&place)
-    }
-
-    fn place(&self, name: Name) -> PathBuf {
-        let Name { hash, identity } = name;
-        let folder = format!("{:02x}", hash >> 56);
-        self.path
-            .join(folder)
-            .join(format!("{hash:016x}{identity:016x}"))
+        part.remove(&head_of(&place))?;
+        part.remove(&place)
     }
 
     /// Hands out what is there, with the bytes that each copy takes, until `take` wants no more. Files of other names
@@ -233,45 +293,48 @@ impl Folder {
 
     /// What is in one of the folders; `None` when there is no such folder. Heads that were left alone are removed.
     fn look_into(&self, number: u8) -> io::Result<Option<Part>> {
-        let path = self.path.join(format!("{number:02x}"));
-        let entries = match fs::read_dir(&path) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        let directory = match self.root.child(&format!("{number:02x}")) {
+            Ok(directory) => directory,
+            // What is no folder of ours holds nothing of ours.
+            Err(error) if is_missing(&error) || error.kind() == io::ErrorKind::NotADirectory => {
+                return Ok(None);
+            }
             Err(error) => return Err(error),
         };
         let mut part = Part::default();
-        for entry in entries {
-            let entry = entry?;
-            let file_name = entry.file_name();
-            let text = file_name.to_str().unwrap_or_default();
-            let (text, is_head) = match text.split_once('.') {
+        for file_name in directory.names()? {
+            let file_name = file_name?;
+            let (text, is_head) = match file_name.split_once('.') {
                 Some((text, HEAD)) => (text, true),
-                _ => (text, false),
+                _ => (file_name.as_str(), false),
             };
             let name = named(text).filter(|name| name.hash >> 56 == u64::from(number));
             // One that has gone meanwhile is nobody's loss.
-            let (Some(name), Ok(about)) = (name, entry.metadata()) else {
+            let (Some(name), Some(entry)) = (name, directory.entry(&file_name)?) else {
                 continue;
             };
-            if !about.is_file() {
+            if !entry.is_file {
                 continue;
             }
-            if is_head {
-                part.heads.insert(name, about.len());
+            if entry.len > FILE_LEN_MAX {
+                // No edge wrote it; it must not count for all others.
+                directory.remove(&file_name)?;
+            } else if is_head {
+                part.heads.insert(name, entry.len);
             } else {
-                part.files.push((name, about.len()));
+                part.files.push((name, entry.len));
             }
         }
         let known: HashSet<Name> = part.files.iter().map(|(name, _)| *name).collect();
         for name in part.heads.keys().filter(|name| !known.contains(name)) {
-            remove_file(&head_of(&self.place(*name)))?;
+            directory.remove(&head_of(&file_of(*name)))?;
         }
         Ok(Some(part))
     }
 
     fn clear_new(&self) -> io::Result<()> {
-        for entry in fs::read_dir(self.path.join(NEW))? {
-            fs::remove_file(entry?.path())?;
+        for name in self.new.names()? {
+            self.new.remove(&name?)?;
         }
         Ok(())
     }
@@ -286,41 +349,23 @@ struct Part {
     heads: HashMap<Name, u64>,
 }
 
-/// Where the newer head of a copy is.
-fn head_of(place: &Path) -> PathBuf {
-    place.with_extension(HEAD)
+/// The folder of a copy's file.
+fn part_of(name: Name) -> String {
+    format!("{:02x}", name.hash >> 56)
 }
 
-/// Removes a file that may be gone already.
-fn remove_file(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        done => done,
-    }
+/// The name of a copy's file.
+fn file_of(Name { hash, identity }: Name) -> String {
+    format!("{hash:016x}{identity:016x}")
 }
 
-/// A file that only its owner may read.
-fn options() -> OpenOptions {
-    let mut options = OpenOptions::new();
-    options.create(true).write(true).mode(0o600);
-    options
+/// The name of the newer head of a copy, by that of its file.
+fn head_of(place: &str) -> String {
+    format!("{place}.{HEAD}")
 }
 
-fn make_folder(path: &Path) -> io::Result<()> {
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        done => done,
-    }
-}
-
-fn is_empty(path: &Path) -> io::Result<bool> {
-    for entry in fs::read_dir(path)? {
-        // File systems of their own have one.
-        if entry?.file_name() != "lost+found" {
-            return Ok(false);
-        }
-    }
-    Ok(true)
+fn is_missing(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
 }
 
 fn named(text: &str) -> Option<Name> {

@@ -1,10 +1,9 @@
 //! The thread that writes: copies, records of purges, and what is to be removed.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use plimsoll_cache::disk::{BLOCK_LEN, START_LEN, Start, block_sum, meta_sum};
@@ -12,6 +11,7 @@ use plimsoll_cache::store::{self, Named, Object, Put};
 
 use super::Inner;
 use super::body::{Body, BodyRef, OnDisk};
+use super::folder::Written;
 use super::index::{Name, taken};
 use super::jobs::{Described, ToWrite, Write};
 use crate::cache::{Page, Told};
@@ -34,7 +34,7 @@ struct Writer {
 #[derive(Debug)]
 struct Opened {
     file: File,
-    path: PathBuf,
+    written: Written,
     described: Box<Described>,
     name: Name,
     start: Start,
@@ -63,8 +63,7 @@ pub(super) fn run(inner: &Arc<Inner>) {
         sweep(inner);
     }
     for (_, opened) in writer.open {
-        // The next start removes it otherwise.
-        let _ = fs::remove_file(opened.path);
+        inner.folder.discard(&opened.written);
     }
 }
 
@@ -264,12 +263,11 @@ fn write_head(inner: &Inner, object: &Object<Page>, purges: u64) -> io::Result<b
         ..file.start
     };
     let bytes = [&start.write()[..], &meta].concat();
-    let (mut new, path) = inner.folder.create(inner.number())?;
-    let written = new.write_all(&bytes);
-    let settled = written.and_then(|()| inner.folder.settle_head(&path, name));
+    let (mut new, written) = inner.folder.create(inner.number())?;
+    let done = new.write_all(&bytes);
+    let settled = done.and_then(|()| inner.folder.settle_head(&written, name));
     if settled.is_err() {
-        // What is left of it is removed at the next start.
-        let _ = fs::remove_file(&path);
+        inner.folder.discard(&written);
     }
     settled?;
     let taken = taken(file.start.file_len()) + taken(bytes.len() as u64);
@@ -278,12 +276,11 @@ fn write_head(inner: &Inner, object: &Object<Page>, purges: u64) -> io::Result<b
 }
 
 fn write_file(inner: &Inner, bytes: &[u8], name: Name) -> io::Result<()> {
-    let (mut file, path) = inner.folder.create(inner.number())?;
-    let written = file.write_all(bytes);
-    let settled = written.and_then(|()| inner.folder.settle(&path, name));
+    let (mut file, written) = inner.folder.create(inner.number())?;
+    let done = file.write_all(bytes);
+    let settled = done.and_then(|()| inner.folder.settle(&written, name));
     if settled.is_err() {
-        // What is left of it is removed at the next start.
-        let _ = fs::remove_file(&path);
+        inner.folder.discard(&written);
     }
     settled
 }
@@ -319,10 +316,10 @@ fn begin(inner: &Inner, described: Box<Described>, name: Name) -> io::Result<Opt
         purges,
     } = &*described;
     let (start, meta) = describe(inner, told, key, tags, *purges);
-    let (file, path) = inner.folder.create(inner.number())?;
+    let (file, written) = inner.folder.create(inner.number())?;
     let opened = Opened {
         file,
-        path,
+        written,
         described,
         name,
         start,
@@ -358,15 +355,14 @@ impl Opened {
 
     fn discard(self, inner: &Inner) {
         super::lock(&inner.index).give_back(self.taken);
-        // The next start removes it otherwise.
-        let _ = fs::remove_file(&self.path);
+        inner.folder.discard(&self.written);
     }
 
     /// It is whole: it takes its name, and its head a place in memory if it has none.
     fn end(self, inner: &Arc<Inner>, begun: Option<store::Asked>) {
         let name = self.name;
         let first = self.file.write_all_at(&self.start.write(), 0);
-        let settled = first.and_then(|()| inner.folder.settle(&self.path, name));
+        let settled = first.and_then(|()| inner.folder.settle(&self.written, name));
         if let Err(error) = settled {
             is_written(inner, name, Err(error));
             return self.discard(inner);

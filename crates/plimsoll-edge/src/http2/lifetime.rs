@@ -1,0 +1,146 @@
+//! How long a connection in frames lasts. Pure.
+//!
+//! Its end is announced (GOAWAY) when it has been idle, or when the edge drains; streams that are open then go on. Who
+//! opens further ones all the same, or takes no byte of what is written, is cut off: neither must hold a connection
+//! for ever, whatever streams are open on it.
+
+use crate::clock::Nanoseconds;
+
+/// Streams that were on their way when the end was announced come within this time.
+const GRACE_NS: Nanoseconds = 2_000_000_000;
+
+/// What is observed of a connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Observed {
+    pub(super) now: Nanoseconds,
+    pub(super) has_streams: bool,
+    /// Since when its client has taken nothing of what is written.
+    pub(super) blocked_since: Option<Nanoseconds>,
+    pub(super) is_draining: bool,
+    /// Time-outs.
+    pub(super) idle: Nanoseconds,
+    pub(super) write: Nanoseconds,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Stay,
+    /// Its end is to be announced.
+    Announce,
+    /// It ends at once.
+    CutOff,
+}
+
+/// The course of one connection.
+#[derive(Debug)]
+pub(super) struct Lifetime {
+    /// The last moment at which it had a stream.
+    busy: Nanoseconds,
+    announced: Option<Nanoseconds>,
+}
+
+impl Lifetime {
+    pub(super) fn new(now: Nanoseconds) -> Self {
+        Self {
+            busy: now,
+            announced: None,
+        }
+    }
+
+    /// Whether a stream may still be opened.
+    pub(super) fn allows_stream(&mut self, now: Nanoseconds) -> bool {
+        self.busy = now;
+        self.announced
+            .is_none_or(|announced| now.saturating_sub(announced) <= GRACE_NS)
+    }
+
+    pub(super) fn judge(&mut self, observed: &Observed) -> Verdict {
+        let now = observed.now;
+        if observed.has_streams {
+            self.busy = now;
+        }
+        let since = |moment: Nanoseconds| now.saturating_sub(moment);
+        if observed
+            .blocked_since
+            .is_some_and(|blocked| since(blocked) >= observed.write)
+        {
+            return Verdict::CutOff;
+        }
+        match self.announced {
+            None if observed.is_draining || since(self.busy) >= observed.idle => {
+                self.announced = Some(now);
+                Verdict::Announce
+            }
+            Some(announced) if since(self.busy.max(announced)) >= observed.write => Verdict::CutOff,
+            _ => Verdict::Stay,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUIET: Observed = Observed {
+        now: 0,
+        has_streams: false,
+        blocked_since: None,
+        is_draining: false,
+        idle: 60,
+        write: 30,
+    };
+
+    #[test]
+    fn an_idle_connection_ends_in_two_steps() {
+        let mut lifetime = Lifetime::new(0);
+        let mut at = |now, has_streams| {
+            lifetime.judge(&Observed {
+                now,
+                has_streams,
+                ..QUIET
+            })
+        };
+        assert_eq!(at(50, true), Verdict::Stay);
+        assert_eq!(at(109, false), Verdict::Stay);
+        assert_eq!(at(110, false), Verdict::Announce);
+        assert_eq!(at(139, false), Verdict::Stay);
+        assert_eq!(at(140, false), Verdict::CutOff);
+    }
+
+    #[test]
+    fn whoever_takes_nothing_is_cut_off_with_all_streams() {
+        let mut lifetime = Lifetime::new(0);
+        let mut at = |now| {
+            lifetime.judge(&Observed {
+                now,
+                has_streams: true,
+                blocked_since: Some(5),
+                ..QUIET
+            })
+        };
+        assert_eq!(at(34), Verdict::Stay);
+        assert_eq!(at(35), Verdict::CutOff);
+    }
+
+    #[test]
+    fn streams_after_the_end_was_announced_have_a_moment_to_come() {
+        let mut lifetime = Lifetime::new(0);
+        assert!(lifetime.allows_stream(1));
+        let drained = Observed {
+            now: 2,
+            has_streams: true,
+            is_draining: true,
+            ..QUIET
+        };
+        assert_eq!(lifetime.judge(&drained), Verdict::Announce);
+        assert!(lifetime.allows_stream(2 + GRACE_NS));
+        assert!(!lifetime.allows_stream(3 + GRACE_NS));
+        // One that was open goes on as long as it takes.
+        let later = Observed {
+            now: 1000 * GRACE_NS,
+            ..drained
+        };
+        assert_eq!(lifetime.judge(&later), Verdict::Stay);
+    }
+}

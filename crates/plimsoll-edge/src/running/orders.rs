@@ -1,0 +1,123 @@
+//! What a loop is told, until it has taken it up.
+//!
+//! A later order takes the place of an earlier one of its kind: however often somebody reloads while a loop is busy, one
+//! configuration waits for it, nobody who gives orders waits, and all loops get what one gets.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use super::Fault;
+use crate::pool::{Pool, lock};
+use crate::settings::Settings;
+
+/// Sockets that a loop did not have, with the address of the configuration that each is for.
+pub(super) type Added = Vec<(SocketAddr, TcpListener)>;
+
+/// What a loop is to do, in this order.
+#[derive(Default)]
+pub(super) struct Orders {
+    /// A new configuration. Listeners it no longer has are closed.
+    pub(super) settings: Option<Box<Settings>>,
+    pub(super) added: Added,
+    /// Other servers.
+    pub(super) pools: Option<Vec<Arc<Pool>>>,
+    /// It is to end, and its connections have so long.
+    pub(super) drain: Option<Duration>,
+}
+
+impl Orders {
+    fn is_empty(&self) -> bool {
+        self.settings.is_none() && self.pools.is_none() && self.drain.is_none()
+    }
+
+    fn follow(&mut self, settings: Box<Settings>, added: Added) {
+        // Those that were meant for a configuration that nobody will use.
+        self.added
+            .retain(|(address, _)| settings.listener(*address).is_some());
+        self.added.extend(added);
+        self.settings = Some(settings);
+        // They are in the configuration.
+        self.pools = None;
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    orders: Mutex<Orders>,
+    given: Notify,
+    is_over: AtomicBool,
+}
+
+/// The end of whoever gives orders to a loop. When it is dropped, the loop ends.
+pub(super) struct Sender(Arc<Shared>);
+
+/// The end of the loop.
+pub(super) struct Inbox(Arc<Shared>);
+
+/// Both ends.
+pub(super) fn orders() -> (Sender, Inbox) {
+    let shared = Arc::<Shared>::default();
+    (Sender(Arc::clone(&shared)), Inbox(shared))
+}
+
+impl Sender {
+    /// Whether the loop still takes orders.
+    ///
+    /// # Errors
+    /// When it has ended.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        if self.0.is_over.load(Ordering::Acquire) {
+            return Err(Fault::LoopGone);
+        }
+        Ok(())
+    }
+
+    pub(super) fn follow(&self, settings: Box<Settings>, added: Added) {
+        self.give(|orders| orders.follow(settings, added));
+    }
+
+    pub(super) fn use_pools(&self, pools: Vec<Arc<Pool>>) {
+        self.give(|orders| orders.pools = Some(pools));
+    }
+
+    pub(super) fn drain(&self, at_most: Duration) {
+        self.give(|orders| orders.drain = Some(at_most));
+    }
+
+    fn give(&self, change: impl FnOnce(&mut Orders)) {
+        change(&mut lock(&self.0.orders));
+        self.0.given.notify_one();
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        // Whoever could give orders is gone, and with it the reason to go on.
+        self.give(|orders| {
+            orders.drain.get_or_insert(Duration::ZERO);
+        });
+    }
+}
+
+impl Inbox {
+    /// Waits for orders; all that wait are taken.
+    pub(super) async fn take(&self) -> Orders {
+        loop {
+            let orders = std::mem::take(&mut *lock(&self.0.orders));
+            if !orders.is_empty() {
+                return orders;
+            }
+            self.0.given.notified().await;
+        }
+    }
+}
+
+impl Drop for Inbox {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::Release);
+    }
+}

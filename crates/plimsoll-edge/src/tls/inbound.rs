@@ -1,0 +1,142 @@
+//! An encrypted client's socket: its handshake has an end, and what it sends by halves is counted.
+//!
+//! A record and a message of the handshake are kept until they are whole: 64 KiB for each client that never ends one.
+//! An honest hello takes two or three; who sends more than [`HANDSHAKE_LEN_MAX`] before the handshake is done is turned
+//! away. What is kept counts into the memory of its loop, as everything that waits for slow clients does.
+
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use crate::event_loop::EventLoop;
+
+/// Most bytes that a client may send before its handshake is done.
+const HANDSHAKE_LEN_MAX: usize = 16 * 1024;
+/// Most that is kept of a record that is not whole, bytes.
+const RECORD_LEN_MAX: usize = 20 * 1024;
+
+/// The socket of an encrypted client.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    stream: TcpStream,
+    event_loop: Rc<EventLoop>,
+    in_handshake: bool,
+    /// Bytes that came and were not handed on yet: no whole record, or none that says anything.
+    unread: usize,
+    /// How many of them the loop was told of during the handshake.
+    counted: usize,
+}
+
+impl Inbound {
+    pub(crate) fn new(stream: TcpStream, event_loop: &Rc<EventLoop>) -> Self {
+        Self {
+            stream,
+            event_loop: Rc::clone(event_loop),
+            in_handshake: true,
+            unread: 0,
+            counted: 0,
+        }
+    }
+
+    /// The handshake is done: from here on [`Inbound::memory`] says what is kept.
+    pub(crate) fn end_handshake(&mut self) {
+        self.in_handshake = false;
+        self.unread = 0;
+        self.event_loop.hold(self.counted, 0);
+        self.counted = 0;
+    }
+
+    /// What came was whole, and was handed on.
+    #[inline]
+    pub(crate) fn handed_on(&mut self) {
+        self.unread = 0;
+    }
+
+    /// Memory that it takes for a record that is not whole.
+    #[inline]
+    pub(crate) fn memory(&self) -> usize {
+        self.unread.min(RECORD_LEN_MAX)
+    }
+
+    pub(crate) fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Counts bytes of the handshake.
+    ///
+    /// # Errors
+    /// When there are too many, or connections hold as much as they may.
+    fn count(&mut self) -> io::Result<()> {
+        if self.unread > HANDSHAKE_LEN_MAX {
+            return Err(io::Error::other("a handshake without end"));
+        }
+        if self.event_loop.is_full() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.event_loop.hold(self.counted, self.unread);
+        self.counted = self.unread;
+        Ok(())
+    }
+}
+
+impl Drop for Inbound {
+    fn drop(&mut self) {
+        self.event_loop.hold(self.counted, 0);
+    }
+}
+
+impl AsyncRead for Inbound {
+    #[inline]
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(cx, buffer))?;
+        self.unread = self
+            .unread
+            .saturating_add(buffer.filled().len().saturating_sub(before));
+        if self.in_handshake {
+            self.count()?;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Inbound {
+    #[inline]
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    #[inline]
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    #[inline]
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

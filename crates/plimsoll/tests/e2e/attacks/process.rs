@@ -1,0 +1,311 @@
+//! An edge in a process of its own with what it takes of the machine, and a server behind it that counts.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::Place;
+
+/// Longest time a test waits for what never comes; it may be long on a machine that has other work.
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(super) const MIB: u64 = 1 << 20;
+pub(super) const KIB: u64 = 1 << 10;
+
+/// An edge that ends with the test.
+pub(super) struct Process {
+    child: Child,
+    /// Where clients come in, in the order of the configuration.
+    pub(super) addresses: Vec<SocketAddr>,
+    pub(super) admin: SocketAddr,
+    lines: Mutex<Lines>,
+    pub(super) place: Place,
+}
+
+/// What it says.
+struct Lines {
+    coming: Receiver<String>,
+    /// What has come and nobody has waited for.
+    passed: Vec<String>,
+}
+
+impl Lines {
+    /// The next line with these words in it, be it that it has come already.
+    #[track_caller]
+    fn find(&mut self, words: &str) -> String {
+        if let Some(at) = self.passed.iter().position(|line| line.contains(words)) {
+            return self.passed.remove(at);
+        }
+        loop {
+            match self.coming.recv_timeout(PATIENCE) {
+                Ok(line) if line.contains(words) => return line,
+                Ok(line) => self.passed.push(line),
+                Err(error) => panic!("`{words}` is not said: {error} after {:?}", self.passed),
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Process {
+    /// Starts `plimsoll edge` with one loop; `configuration` says where it listens and what else it does.
+    pub(super) fn start(place: Place, configuration: &str) -> Self {
+        let hosts = configuration.split("127.0.0.").skip(1);
+        let listeners = hosts.filter(|rest| rest[1..].starts_with(":0")).count();
+        let text = format!("cores: 1\nadmin: 127.0.0.1:0\naccess_log: off\n{configuration}");
+        std::fs::write(place.path().join("edge.yaml"), text).unwrap();
+        let mut child = place
+            .command(&["edge", "--config", "edge.yaml"])
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let read = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (sender, lines) = sync_channel(10_000);
+        std::thread::spawn(move || {
+            for line in read.map_while(Result::ok) {
+                // What nobody waits for is dropped: the edge must not wait for a reader.
+                let _ = sender.try_send(line);
+            }
+        });
+        let mut process = Self {
+            child,
+            addresses: Vec::new(),
+            admin: SocketAddr::from(([127, 0, 0, 1], 0)),
+            lines: Mutex::new(Lines {
+                coming: lines,
+                passed: Vec::new(),
+            }),
+            place,
+        };
+        for _ in 0..listeners {
+            let line = process.told("edge at http");
+            process.addresses.push(address_in(&line));
+        }
+        process.admin = address_in(&process.told("admin at http"));
+        process
+    }
+
+    /// The first listener.
+    pub(super) fn address(&self) -> SocketAddr {
+        self.addresses[0]
+    }
+
+    /// Waits until it says something with these words in it.
+    #[track_caller]
+    pub(super) fn told(&self, words: &str) -> String {
+        self.lines.lock().unwrap().find(words)
+    }
+
+    /// All that it has said and nobody has waited for.
+    pub(super) fn said(&self) -> Vec<String> {
+        let mut lines = self.lines.lock().unwrap();
+        let mut said = std::mem::take(&mut lines.passed);
+        said.extend(lines.coming.try_iter());
+        said
+    }
+
+    fn status(&self, field: &str) -> u64 {
+        let path = format!("/proc/{}/status", self.child.id());
+        let text = std::fs::read_to_string(path).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(field));
+        let value = line.and_then(|line| line.split_whitespace().next());
+        value.and_then(|value| value.parse().ok()).unwrap()
+    }
+
+    /// Bytes of memory that are in use.
+    pub(super) fn memory(&self) -> u64 {
+        self.status("VmRSS:") * KIB
+    }
+
+    /// Bytes of memory that were in use at most.
+    pub(super) fn memory_peak(&self) -> u64 {
+        self.status("VmHWM:") * KIB
+    }
+
+    pub(super) fn threads(&self) -> u64 {
+        self.status("Threads:")
+    }
+
+    pub(super) fn descriptors(&self) -> usize {
+        let path = format!("/proc/{}/fd", self.child.id());
+        std::fs::read_dir(path).unwrap().count()
+    }
+
+    pub(super) fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    /// Whether it has ended, and how.
+    pub(super) fn has_ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    pub(super) fn metric(&self, name: &str) -> f64 {
+        let text = exchange(
+            self.admin,
+            &format!(
+                "GET /metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+                self.admin
+            ),
+        );
+        let text = String::from_utf8_lossy(&text);
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.and_then(|value| value.parse().ok())
+            .unwrap_or_else(|| panic!("no metric {name}"))
+    }
+
+    /// Waits until it has so many connections with clients.
+    #[track_caller]
+    pub(super) fn wait_for_connections(&self, count: f64) {
+        let began = Instant::now();
+        while self.metric("plimsoll_edge_connections") != count {
+            assert!(began.elapsed() < PATIENCE, "connections stay");
+        }
+    }
+
+    /// Waits until it has no more descriptors than so many: connections to servers end a moment after their clients.
+    #[track_caller]
+    pub(super) fn wait_for_descriptors(&self, most: usize) {
+        let began = Instant::now();
+        while self.descriptors() > most {
+            let count = self.descriptors();
+            assert!(began.elapsed() < PATIENCE, "{count} descriptors stay");
+        }
+    }
+
+    /// Asks for the small page on so many connections of its own, one after the other: each must be answered.
+    #[track_caller]
+    pub(super) fn serves(&self, count: usize) {
+        for number in 0..count {
+            let answer = get(self.address(), "/");
+            let text = String::from_utf8_lossy(&answer);
+            assert!(
+                text.starts_with("HTTP/1.1 200 ") && text.ends_with("\r\n\r\nok"),
+                "honest request {number}: {text}"
+            );
+        }
+    }
+}
+
+fn address_in(line: &str) -> SocketAddr {
+    let rest = line.split("://").nth(1).unwrap();
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | ':'))
+        .unwrap_or(rest.len());
+    rest[..end].trim_end_matches(':').parse().unwrap()
+}
+
+pub(super) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect_timeout(&address, PATIENCE).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// Sends a request, and reads to the end of the connection.
+pub(super) fn exchange(address: SocketAddr, request: &str) -> Vec<u8> {
+    let mut stream = connect(address);
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    let _ = stream.read_to_end(&mut answer);
+    answer
+}
+
+/// A GET on a connection of its own.
+pub(super) fn get(address: SocketAddr, path: &str) -> Vec<u8> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    exchange(address, &request)
+}
+
+/// A server that answers `ok`, or does with a path what a test says; it counts what reaches it.
+pub(super) struct Origin {
+    pub(super) address: SocketAddr,
+    heads: Arc<AtomicUsize>,
+}
+
+/// What a test says to a head; whether the connection goes on.
+type Says = dyn Fn(&str, &mut TcpStream) -> bool + Send + Sync;
+
+/// An answer with a body.
+pub(super) fn answer(lines: &str, body: &[u8]) -> Vec<u8> {
+    let len = body.len();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {len}\r\n{lines}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+impl Origin {
+    /// `says` is asked first; what it does not know (`None`) is answered `ok`.
+    pub(super) fn start(
+        says: impl Fn(&str, &mut TcpStream) -> Option<bool> + Send + Sync + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let heads = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&heads);
+        let says: Arc<Says> = Arc::new(move |head: &str, stream: &mut TcpStream| {
+            says(head, stream).unwrap_or_else(|| stream.write_all(&answer("", b"ok")).is_ok())
+        });
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (says, count) = (Arc::clone(&says), Arc::clone(&count));
+                let thread = std::thread::Builder::new().stack_size(128 * 1024);
+                let _ = thread.spawn(move || serve(stream, &*says, &count));
+            }
+        });
+        Self { address, heads }
+    }
+
+    /// One that never answers `/never`, and reads what comes behind such a request to its end.
+    pub(super) fn with_never() -> Self {
+        Self::start(|head, stream| {
+            head.contains(" /never").then(|| {
+                let _ = std::io::copy(stream, &mut std::io::sink());
+                false
+            })
+        })
+    }
+
+    /// Heads of requests that have come.
+    pub(super) fn heads(&self) -> usize {
+        self.heads.load(Ordering::SeqCst)
+    }
+
+    /// A pool of this server alone, in the words of a configuration.
+    pub(super) fn pool(&self) -> String {
+        format!(
+            "pools: {{ app: {{ servers: [\"http://{}\"], max_in_flight: 10000, timeouts: {{ tunnel: 2s }} }} }}\ncache: off\n",
+            self.address
+        )
+    }
+}
+
+fn serve(mut stream: TcpStream, says: &Says, count: &AtomicUsize) {
+    let _ = stream.set_nodelay(true);
+    let mut head = Vec::new();
+    let mut byte = [0];
+    while let Ok(1) = stream.read(&mut byte) {
+        head.push(byte[0]);
+        if head.ends_with(b"\r\n\r\n") {
+            count.fetch_add(1, Ordering::SeqCst);
+            let text = String::from_utf8_lossy(&head).into_owned();
+            head.clear();
+            if !says(&text, &mut stream) {
+                return;
+            }
+        }
+    }
+}
