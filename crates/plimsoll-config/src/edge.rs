@@ -328,6 +328,10 @@ pub struct Route {
     pub compress: Option<Compress>,
     /// Who may ask, besides what holds for the whole edge.
     pub access: Option<Access>,
+    /// What becomes of paths with parameters; `None` refuses them where `access` is said, and where they lead elsewhere.
+    pub path_parameters: Option<PathParameters>,
+    /// Whether the path is matched whatever the case of its letters.
+    pub case_ignored: bool,
     /// Who goes first when not all can.
     pub class: Class,
     /// What is done to the request's path.
@@ -373,6 +377,15 @@ pub enum PathMatch {
     Prefix(String),
     /// A regular expression finds something in it.
     Regex(String),
+}
+
+/// What becomes of a path with parameters (`/news;page=2`), which some servers read as if it had none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathParameters {
+    /// It is refused.
+    Refused,
+    /// The path is matched without them, and goes on with them.
+    Kept,
 }
 
 /// What becomes of a request.

@@ -2,6 +2,8 @@
 //! any. Each function panics where it does not hold.
 
 mod keys;
+mod paths;
+mod servers;
 
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use crate::forward::{self, Answering, Asking, Connection, Framing};
 use crate::proxy_header;
 use crate::route::shared::RouteShared;
 use crate::route::{Route, Routes};
+pub use paths::no_spelling_gets_past_a_guard;
 
 /// Longest head that is tried.
 const HEAD_LEN_MAX: usize = 32 * 1024;
@@ -267,6 +270,14 @@ pub fn target_is_rewritten_safely(target: &str) {
         assert!(new.starts_with('/'));
         if let Rewrite::Prefix(prefix) = rewrite {
             assert!(new.starts_with(&prefix), "{new}");
+            let path = new.split('?').next().unwrap_or_default();
+            let area = prefix.trim_matches('/').as_bytes();
+            for (server, model) in servers::MODELS {
+                for segments in model(path.as_bytes()) {
+                    let first = segments.first().map_or(&[][..], Vec::as_slice);
+                    assert!(first.starts_with(area), "{server} reads {new} elsewhere");
+                }
+            }
         }
         let query = |target: &str| target.split_once('?').map(|(_, query)| query.to_owned());
         assert_eq!(query(&new), query(head.target));

@@ -1,23 +1,26 @@
 //! Which route a request takes. Pure.
 //!
 //! A path that two servers could read in two ways must not be matched in one and served in the other. Dot segments are
-//! refused (browsers and tools resolve them before they ask), slashes in a row count as one, and a path with an
-//! encoded slash is matched in both readings: when they take different routes, it is refused.
+//! refused (browsers and tools resolve them before they ask), slashes in a row count as one, and a path that is written
+//! unusually is matched in each reading that servers have: when they take different routes, it is refused.
 
+mod decoding;
+mod readings;
 pub(crate) mod shared;
 
-use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-use plimsoll_config::edge::{self, Action, HeaderEdit, Match, PathMatch, Rewrite};
+use plimsoll_config::edge::{self, Action, HeaderEdit, Match, PathMatch, PathParameters, Rewrite};
 use plimsoll_wire::request_head::RequestHead;
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 
 use crate::cache::RouteCache;
 use crate::compress::weighed;
 use crate::fragments::CAPABILITY;
 use crate::own::Page;
 use crate::shell;
+pub(crate) use readings::Confused;
+use readings::{Readings, is_plain, on_windows};
 use shared::RouteShared;
 
 /// A route with everything compiled.
@@ -30,6 +33,8 @@ pub(crate) struct Route {
     /// Only its own loop asks: nobody ever waits for it.
     seen: Mutex<shell::Seen>,
     path: Path,
+    /// What matches the path in its place, where case is ignored.
+    caseless: Option<Regex>,
     rewrite: Option<Regex>,
     /// Its part in the cache.
     pub(crate) cache: Option<RouteCache>,
@@ -47,14 +52,12 @@ enum Path {
 /// All routes, in order.
 #[derive(Debug)]
 pub(crate) struct Routes {
-    routes: Vec<Route>,
+    all: Vec<Route>,
     /// Whether the first takes everything.
     plain: bool,
+    /// Whether some ignore case.
+    caseless: bool,
 }
-
-/// A path that could be read in two ways.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Confused;
 
 impl Routes {
     /// Compiles them.
@@ -74,7 +77,12 @@ impl Routes {
         let plain = routes
             .first()
             .is_some_and(|route| route.config.matches == Match::default());
-        Ok(Self { routes, plain })
+        let caseless = routes.iter().any(|route| route.config.case_ignored);
+        Ok(Self {
+            all: routes,
+            plain,
+            caseless,
+        })
     }
 
     /// The first route that takes a request. `random` is in [0, 1), for routes that take a share.
@@ -88,25 +96,95 @@ impl Routes {
         random: f64,
     ) -> Result<Option<usize>, Confused> {
         let path = path_of(head.target);
-        let readings = Readings::of(path)?;
+        if !is_plain(path.as_bytes(), self.caseless) {
+            return self.find_in_all(&Readings::of(path.as_bytes())?, head, random);
+        }
         if self.plain {
             return Ok(Some(0));
         }
-        let first = self.first(head, &readings.plain, random);
-        if let Some(slashed) = &readings.slashed
-            && self.first(head, slashed, random) != first
-        {
-            return Err(Confused);
+        let path = if path.is_empty() { "/" } else { path };
+        Ok(self.first(head, path, random))
+    }
+
+    /// The route that a path takes in all its readings.
+    #[cold]
+    fn find_in_all(
+        &self,
+        readings: &Readings,
+        head: &RequestHead<'_, '_>,
+        random: f64,
+    ) -> Result<Option<usize>, Confused> {
+        let mut routes = self.all.iter();
+        let is_caseless = routes.any(|one| one.config.case_ignored && one.takes_rest(head, random));
+        let taken = |reading: &String| {
+            let first = self.first(head, reading, random);
+            if is_caseless && self.first(head, &on_windows(reading)?, random) != first {
+                return Err(Confused);
+            }
+            Ok(first)
+        };
+        let mut first = taken(&readings.plain)?;
+        for reading in &readings.further {
+            if taken(reading)? != first {
+                return Err(Confused);
+            }
+        }
+        if let Some((one, others)) = readings.bare.split_first() {
+            let bare = taken(one)?;
+            for reading in others {
+                if taken(reading)? != bare {
+                    return Err(Confused);
+                }
+            }
+            first = self.with_parameters(first, bare)?;
+        }
+        for reading in &readings.rare {
+            // Many write two slashes where one is meant: only who gets past somebody's word by it is refused.
+            let rare = taken(reading)?;
+            if rare != first
+                && self
+                    .route(rare)
+                    .is_some_and(|one| one.config.access.is_some())
+            {
+                return Err(Confused);
+            }
         }
         Ok(first)
     }
 
+    /// The route of a path with parameters: it takes the path with them, and another, or the same, without.
+    fn with_parameters(
+        &self,
+        first: Option<usize>,
+        bare: Option<usize>,
+    ) -> Result<Option<usize>, Confused> {
+        let refuses = |route: &Route| match route.config.path_parameters {
+            Some(word) => word == PathParameters::Refused,
+            None => route.config.access.is_some(),
+        };
+        if first == bare {
+            let is_refused = self.route(first).is_some_and(refuses);
+            return if is_refused { Err(Confused) } else { Ok(first) };
+        }
+        let keeps = |route: &Route| route.config.path_parameters == Some(PathParameters::Kept);
+        // A server that does not know of parameters must not get what another route guards.
+        let guards = |route: &Route| route.config.access.is_some() || refuses(route);
+        if self.route(bare).is_some_and(keeps) && !self.route(first).is_some_and(guards) {
+            return Ok(bare);
+        }
+        Err(Confused)
+    }
+
+    fn route(&self, index: Option<usize>) -> Option<&Route> {
+        index.map(|index| &self.all[index])
+    }
+
     pub(crate) fn get(&self, index: usize) -> &Route {
-        &self.routes[index]
+        &self.all[index]
     }
 
     fn first(&self, head: &RequestHead<'_, '_>, path: &str, random: f64) -> Option<usize> {
-        self.routes
+        self.all
             .iter()
             .position(|route| route.takes(head, path, random))
     }
@@ -120,83 +198,19 @@ fn path_of(target: &str) -> &str {
     }
 }
 
-/// How a path may be read.
-#[derive(Debug)]
-struct Readings<'a> {
-    /// Decoded but for slashes, and slashes in a row as one.
-    plain: Cow<'a, str>,
-    /// With encoded slashes as slashes, if there are any.
-    slashed: Option<String>,
-}
-
-impl<'a> Readings<'a> {
-    #[inline]
-    fn of(path: &'a str) -> Result<Self, Confused> {
-        let bytes = path.as_bytes();
-        let is_plain = !bytes
-            .windows(2)
-            .any(|pair| pair[0] == b'%' || (pair[0] == b'/' && matches!(pair[1], b'/' | b'.')))
-            && bytes.last() != Some(&b'%');
-        if is_plain {
-            let plain = if path.is_empty() { "/" } else { path };
-            return Ok(Self {
-                plain: Cow::Borrowed(plain),
-                slashed: None,
-            });
+/// What matches a path whatever the case of its letters.
+fn caseless(path: &PathMatch) -> Result<Option<Regex>, regex::Error> {
+    let expression = match path {
+        PathMatch::Any => return Ok(None),
+        PathMatch::Exact(path) => format!("^{}$", regex::escape(path)),
+        PathMatch::Prefix(path) => {
+            let whole = path.strip_suffix('/').unwrap_or(path);
+            format!("^(?:{}|{}$)", regex::escape(path), regex::escape(whole))
         }
-        let (plain, has_slash) = decode(bytes, false)?;
-        let slashed = if has_slash {
-            Some(without_dots(&decode(bytes, true)?.0)?)
-        } else {
-            None
-        };
-        Ok(Self {
-            plain: Cow::Owned(without_dots(&plain)?),
-            slashed,
-        })
-    }
-}
-
-/// Decodes a path; encoded slashes only when asked. Whether there were any.
-fn decode(path: &[u8], slashes: bool) -> Result<(Vec<u8>, bool), Confused> {
-    let mut decoded = Vec::with_capacity(path.len());
-    let mut has_slash = false;
-    let mut at = 0;
-    while at < path.len() {
-        let mut byte = path[at];
-        at += 1;
-        if byte == b'%' {
-            let digits = path.get(at..at + 2).ok_or(Confused)?;
-            let digits = std::str::from_utf8(digits).map_err(|_| Confused)?;
-            byte = u8::from_str_radix(digits, 16).map_err(|_| Confused)?;
-            match byte {
-                0 => return Err(Confused),
-                b'/' | b'\\' => {
-                    has_slash = true;
-                    if !slashes {
-                        decoded.push(b'%');
-                        continue;
-                    }
-                    byte = b'/';
-                }
-                _ => {}
-            }
-            at += 2;
-        }
-        if byte == b'/' && decoded.last() == Some(&b'/') {
-            continue;
-        }
-        decoded.push(byte);
-    }
-    Ok((decoded, has_slash))
-}
-
-fn without_dots(path: &[u8]) -> Result<String, Confused> {
-    let mut segments = path.split(|&byte| byte == b'/');
-    if segments.any(|segment| segment == b"." || segment == b"..") {
-        return Err(Confused);
-    }
-    Ok(String::from_utf8_lossy(path).into_owned())
+        PathMatch::Regex(expression) => expression.clone(),
+    };
+    let mut expression = RegexBuilder::new(&expression);
+    expression.case_insensitive(true).build().map(Some)
 }
 
 /// The route as it is carried out: servers are told that pages are put together here (Edge Architecture Specification
@@ -245,6 +259,11 @@ impl Route {
             shared,
             seen: Mutex::default(),
             path,
+            caseless: if config.case_ignored {
+                caseless(&config.matches.path)?
+            } else {
+                None
+            },
             rewrite,
             cache: RouteCache::new(config, pools),
         })
@@ -266,17 +285,21 @@ impl Route {
     }
 
     fn takes(&self, head: &RequestHead<'_, '_>, path: &str, random: f64) -> bool {
-        let wanted = &self.config.matches;
-        let path_fits = match &self.path {
-            Path::Any => true,
-            Path::Exact(exact) => path == exact,
-            Path::Prefix(prefix) => {
+        let path_fits = match (&self.caseless, &self.path) {
+            (Some(expression), _) | (None, Path::Regex(expression)) => expression.is_match(path),
+            (None, Path::Any) => true,
+            (None, Path::Exact(exact)) => path == exact,
+            (None, Path::Prefix(prefix)) => {
                 path.starts_with(prefix.as_str()) || prefix.strip_suffix('/') == Some(path)
             }
-            Path::Regex(expression) => expression.is_match(path),
         };
-        path_fits
-            && (wanted.hosts.is_empty() || wanted.hosts.iter().any(|host| is_host(head.host, host)))
+        path_fits && self.takes_rest(head, random)
+    }
+
+    /// Whether everything but the path is as it must be.
+    fn takes_rest(&self, head: &RequestHead<'_, '_>, random: f64) -> bool {
+        let wanted = &self.config.matches;
+        (wanted.hosts.is_empty() || wanted.hosts.iter().any(|host| is_host(head.host, host)))
             && (wanted.methods.is_empty() || wanted.methods.iter().any(|one| one == head.method))
             && wanted.headers.iter().all(|(name, value)| {
                 let mut lines = head.headers.iter();
@@ -293,15 +316,15 @@ impl Route {
     /// The target that the server is asked for, when it is not the client's own.
     ///
     /// # Errors
-    /// When the path as written does not start with what it was matched by.
+    /// When the path as written does not start with what it was matched by, or the new one could be read in two ways.
     pub(crate) fn rewritten(&self, target: &str) -> Result<Option<String>, Confused> {
         let path = path_of(target);
         let query = &target[path.len()..];
         let new = match (&self.config.rewrite, &self.path, &self.rewrite) {
             (Some(Rewrite::Prefix(new)), Path::Prefix(old), _) => {
-                let rest = match path.strip_prefix(old.as_str()) {
+                let rest = match self.behind(path, old) {
                     Some(rest) => rest,
-                    None if old.strip_suffix('/') == Some(path) => "",
+                    None if self.behind(path, old.trim_end_matches('/')) == Some("") => "",
                     None => return Err(Confused),
                 };
                 format!("{new}{rest}")
@@ -315,11 +338,23 @@ impl Route {
         let whole = format!("{rooted}{new}{query}");
         // What was written into the file was checked there; what the client sent holds no blank or control byte.
         let is_clean = whole.bytes().all(|byte| (0x21..0x7f).contains(&byte));
+        // Two harmless parts may come together to a dot segment.
+        let path = path_of(&whole).as_bytes();
+        if !is_plain(path, false) {
+            Readings::of(path)?;
+        }
         if is_clean {
             Ok(Some(whole))
         } else {
             Err(Confused)
         }
+    }
+
+    /// What of a path stands behind its start, which is written as the route has it.
+    fn behind<'p>(&self, path: &'p str, start: &str) -> Option<&'p str> {
+        let (head, rest) = path.split_at_checked(start.len())?;
+        let is_same = head == start || self.config.case_ignored && head.eq_ignore_ascii_case(start);
+        is_same.then_some(rest)
     }
 
     /// Where a route sends a client.

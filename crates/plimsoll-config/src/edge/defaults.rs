@@ -158,6 +158,8 @@ impl Route {
             waiting: None,
             compress: None,
             access: None,
+            path_parameters: None,
+            case_ignored: false,
             class: Class::default(),
             rewrite: None,
             request_headers: Vec::new(),

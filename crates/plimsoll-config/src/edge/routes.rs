@@ -4,7 +4,10 @@ use regex::Regex;
 
 use super::file::required;
 use super::words::{MATCH, RATE, REDIRECT, REWRITE, ROUTE};
-use super::{Action, Caching, Class, HeaderEdit, Match, PathMatch, Pool, Rate, Rewrite, Route};
+use super::{
+    Action, Caching, Class, HeaderEdit, Match, PathMatch, PathParameters, Pool, Rate, Rewrite,
+    Route,
+};
 use super::{answers, caching, fragments, outward};
 use crate::plan::desk::{Desk, Fields};
 use crate::plan::tree::Node;
@@ -20,6 +23,15 @@ const OWN_HEADERS: [&str; 7] = [
     "te",
     "trailer",
 ];
+
+/// What becomes of paths with parameters.
+const PATH_PARAMETERS: [(&str, PathParameters); 2] = [
+    ("refused", PathParameters::Refused),
+    ("kept", PathParameters::Kept),
+];
+
+/// Whether case is ignored.
+const CASES: [(&str, bool); 2] = [("ignored", true), ("exact", false)];
 
 /// Reads `routes:`.
 pub(super) fn routes(desk: &Desk<'_>, node: &Node, pools: &[Pool]) -> Vec<Route> {
@@ -75,6 +87,13 @@ fn route(desk: &Desk<'_>, node: &Node, pools: &[Pool]) -> Option<Route> {
         access: fields
             .get("access")
             .and_then(|node| outward::access(desk, node)),
+        path_parameters: fields
+            .get("path_parameters")
+            .and_then(|node| desk.one_of(node, &PATH_PARAMETERS)),
+        case_ignored: fields
+            .get("case")
+            .and_then(|node| desk.one_of(node, &CASES))
+            .unwrap_or_default(),
         class: class.unwrap_or_default(),
         rewrite,
         request_headers: edits("request_headers"),

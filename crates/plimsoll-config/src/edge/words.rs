@@ -340,6 +340,16 @@ pub(crate) static ROUTE: Table = Table {
             "Who may ask, besides what is said for the whole edge."
         ),
         word!(
+            "path_parameters",
+            OneOf(&["refused", "kept"]),
+            "Paths with parameters (`/news;page=2`), which some servers read as if they had none: `kept` matches them so and hands them on. Without this word they are refused where `access` is said, and where another route takes what is left without them."
+        ),
+        word!(
+            "case",
+            OneOf(&["ignored", "exact"]),
+            "Whether the path is matched whatever the case of its letters, and names of files as Windows reads them; `exact`."
+        ),
+        word!(
             "cache",
             Either(&[OneOf(&["off"]), Of(&CACHE)]),
             "What is kept of its answers; what they allow themselves."

@@ -205,6 +205,6 @@ fn only_browsers_get_the_page() {
 proptest::proptest! {
     #[test]
     fn any_path_is_taken_or_refused(path in "/[ -~]{0,40}") {
-        let _ = Readings::of(path_of(&path));
+        let _ = Readings::of(path_of(&path).as_bytes());
     }
 }

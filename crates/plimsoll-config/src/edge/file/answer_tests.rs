@@ -187,6 +187,16 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "7200s is out of range",
     ),
     (
+        "routes: [{ pool: app, path_parameters: keep }]",
+        "2:40",
+        "the word `keep` is not known",
+    ),
+    (
+        "routes: [{ pool: app, case: lower }]",
+        "2:29",
+        "the word `lower` is not known",
+    ),
+    (
         "access: { deny: ten }",
         "2:17",
         "`ten` is not a range of addresses",

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::*;
-use crate::edge::{Ceiling, Chooser, HashKey, Match, PathMatch, Rewrite};
+use crate::edge::{Ceiling, Chooser, HashKey, Match, PathMatch, PathParameters, Rewrite};
 use crate::plan::FileFault;
 
 pub(super) struct Folder(pub(super) BTreeMap<&'static str, &'static [u8]>);
@@ -84,7 +84,7 @@ fn every_word_has_its_meaning() {
          routes:\n\
          - { match: { path: '~^/u/([0-9]+)', methods: [GET], share: 5% }, pool: b, class: sheddable,\n    \
              rewrite: { regex: '^/u/', with: /users/ }, request_headers: { X-A: b, Cookie: }, steering_headers: X-Script-Name, rate: { limit: 10/s } }\n\
-         - { match: { path: /old }, redirect: { to: 'https://{host}/new', status: 301 } }\n\
+         - { match: { path: /old }, redirect: { to: 'https://{host}/new', status: 301 }, path_parameters: kept, case: ignored }\n\
          - { pool: a }\n",
     )
     .unwrap();
@@ -106,6 +106,12 @@ fn every_word_has_its_meaning() {
     assert_eq!(route.steering_headers, ["X-Script-Name"]);
     assert_eq!(route.rate.unwrap().burst, 10);
     assert_eq!(route.matches.share, Some(0.05));
+    assert_eq!((route.path_parameters, route.case_ignored), (None, false));
+    let old = &edge.routes[1];
+    assert_eq!(
+        (old.path_parameters, old.case_ignored),
+        (Some(PathParameters::Kept), true)
+    );
 }
 
 #[test]

@@ -1,0 +1,7 @@
+//! However a path is spelled, no server behind the edge reads in it what a route guards that it did not take.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_edge::properties::no_spelling_gets_past_a_guard;
+
+fuzz_target!(|target: &str| no_spelling_gets_past_a_guard(target));
