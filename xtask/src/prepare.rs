@@ -22,7 +22,7 @@ impl Tool {
     }
 }
 
-const TOOLS: [Tool; 42] = [
+const TOOLS: [Tool; 44] = [
     Tool {
         program: "curl",
         package: "curl",
@@ -178,6 +178,14 @@ const TOOLS: [Tool; 42] = [
     Tool {
         program: "/usr/share/java/slf4j-nop.jar",
         package: "libslf4j-java",
+    },
+    Tool {
+        program: "/usr/share/java/tomcat10-catalina.jar",
+        package: "libtomcat10-java",
+    },
+    Tool {
+        program: "/usr/share/java/jetty9-server.jar",
+        package: "libjetty9-java",
     },
     Tool {
         program: "uwsgi",

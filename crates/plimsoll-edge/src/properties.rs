@@ -12,13 +12,13 @@ use plimsoll_wire::head::{self, Head, Header, Length};
 use plimsoll_wire::request_head::{self, RequestHead, find_end, header_room};
 
 pub use keys::{Rule, Sender, one_key_is_one_request};
+pub use paths::no_spelling_gets_past_a_guard;
 
 use crate::compress::Coded;
 use crate::forward::{self, Answering, Asking, Connection, Framing};
 use crate::proxy_header;
 use crate::route::shared::RouteShared;
 use crate::route::{Route, Routes};
-pub use paths::no_spelling_gets_past_a_guard;
 
 /// Longest head that is tried.
 const HEAD_LEN_MAX: usize = 32 * 1024;

@@ -19,6 +19,7 @@ pub mod engines;
 pub mod pool;
 pub mod runtimes;
 pub mod servers;
+pub mod servlets;
 pub mod traced;
 
 /// How long a program may take to end by itself.

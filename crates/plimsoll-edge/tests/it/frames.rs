@@ -1,6 +1,7 @@
 //! HTTP/2 at its worst: floods of frames, resets, and heads that swell; the connection ends and nobody else notices.
 
 mod memory;
+mod paths;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

@@ -28,6 +28,7 @@ mod reload;
 mod retry;
 mod servers;
 mod sick;
+mod spellings;
 mod support;
 mod telling;
 mod tls;
