@@ -4,6 +4,7 @@
 
 mod arrows;
 mod attacks;
+mod foreign_files;
 mod leftovers;
 mod names;
 mod papers;
@@ -61,6 +62,10 @@ const RULES: [Rule; 11] = [
     Rule {
         name: "file-sizes",
         faults: sizes::faults,
+    },
+    Rule {
+        name: "foreign-files",
+        faults: foreign_files::faults,
     },
     Rule {
         name: "leftovers",

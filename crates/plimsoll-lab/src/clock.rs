@@ -1,5 +1,6 @@
 //! The one place of this crate that reads clocks.
 
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Run time: whole seconds and moments since the start of the run.
@@ -54,6 +55,20 @@ impl RunClock {
     pub fn until(&self, second: u32) -> Duration {
         let begin = self.epoch + Duration::from_secs(u64::from(second));
         begin.saturating_duration_since(Instant::now())
+    }
+
+    /// Waits until `second` begins, or somebody is seen to stop, at every `glance`.
+    pub fn wait_until(&self, second: u32, glance: Duration, is_stopped: impl Fn() -> bool) {
+        let nobody = (Mutex::new(()), Condvar::new());
+        let mut guard = nobody.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let left = self.until(second);
+            if left.is_zero() || is_stopped() {
+                return;
+            }
+            let waited = nobody.1.wait_timeout(guard, left.min(glance));
+            guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
     }
 }
 

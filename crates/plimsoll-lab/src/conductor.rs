@@ -18,7 +18,7 @@ use plimsoll_probe::ProbePlan;
 
 use crate::clock::{self, RunClock};
 use crate::error::LabError;
-use crate::probes::{MachineUse, Probes};
+use crate::probes::{MachineUse, Probes, Stopped};
 use crate::progress::StopFlag;
 use crate::run_log::{self, RunLog};
 
@@ -29,6 +29,12 @@ pub struct SharedLog(Arc<Mutex<Option<RunLog>>>);
 impl SharedLog {
     fn new(log: RunLog) -> Self {
         Self(Arc::new(Mutex::new(Some(log))))
+    }
+
+    /// A log that keeps nothing.
+    #[cfg(test)]
+    pub(crate) fn nowhere() -> Self {
+        Self(Arc::new(Mutex::new(None)))
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<RunLog>> {
@@ -89,6 +95,8 @@ pub struct Finished {
     pub log_path: PathBuf,
     /// What the disk refused: the reason. The run holds those events all the same.
     pub not_written: Option<String>,
+    /// The probe of this machine did not come back, and its readings end early: what held it.
+    pub left_behind: Option<String>,
 }
 
 /// One load on one target.
@@ -333,8 +341,9 @@ impl Conductor {
     /// # Errors
     /// When the log cannot be read back.
     pub fn close(mut self, verdict: Verdict, void: Vec<VoidReason>) -> Result<Finished, LabError> {
-        let notes = self.probes.take().map(Probes::stop).unwrap_or_default();
-        for note in notes {
+        let Stopped { notes, left_behind } =
+            self.probes.take().map(Probes::stop).unwrap_or_default();
+        for note in notes.into_iter().chain(left_behind.clone()) {
             self.note(note);
         }
         let not_written = self.log.write_error();
@@ -355,6 +364,7 @@ impl Conductor {
             run,
             log_path,
             not_written,
+            left_behind,
         })
     }
 }

@@ -1,20 +1,26 @@
 //! Reads the probes once a second, on a thread of their own, in step with the windows.
+//!
+//! What is read may be in the hands of others: a probe that does not come back is left behind, and the run ends without
+//! it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use plimsoll_analysis::whole_run;
 use plimsoll_model::event::Event;
 use plimsoll_model::metric;
 use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
-use plimsoll_probe::{Probe, ProbePlan};
+use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
 use crate::conductor::SharedLog;
 use crate::error::LabError;
 
+/// How long a probe may take to come back when a run ends: a second's reading waits for parts, and for files of others.
+pub(crate) const END_PATIENCE: Duration = Duration::from_secs(3);
 /// Seconds of machine use kept for judging trials; longer than any trial.
 const RECENT_MAX: usize = 4000;
 
@@ -37,6 +43,54 @@ struct Shared {
     told: Vec<String>,
     target_is_local: bool,
     parts: Vec<Part>,
+    /// The first second that was not read.
+    next: u32,
+    has_ended: bool,
+}
+
+/// What is read once a second.
+pub(crate) trait Reads {
+    /// The readings of a second.
+    fn read(&mut self, second: u32) -> Readings;
+    /// What could not be read.
+    fn notes(&self) -> Vec<String>;
+    /// What was said of parts of the service since this was asked last.
+    fn take_told(&mut self) -> Vec<String>;
+    /// Parts of the service that are asked.
+    fn parts(&self) -> Vec<Part>;
+    /// Whether the target was found on this machine.
+    fn target_is_local(&self) -> bool;
+}
+
+impl Reads for Probe {
+    fn read(&mut self, second: u32) -> Readings {
+        Self::read(self, second)
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Self::notes(self)
+    }
+
+    fn take_told(&mut self) -> Vec<String> {
+        Self::take_told(self)
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        Self::parts(self).to_vec()
+    }
+
+    fn target_is_local(&self) -> bool {
+        Self::target_is_local(self)
+    }
+}
+
+/// What a probe leaves when it ends.
+#[derive(Clone, Debug, Default)]
+pub struct Stopped {
+    /// What could not be read.
+    pub notes: Vec<String>,
+    /// It did not come back, and was left behind: what held it.
+    pub left_behind: Option<String>,
 }
 
 /// The running thread.
@@ -44,6 +98,7 @@ struct Shared {
 pub struct Probes {
     shared: Arc<(Mutex<Shared>, Condvar)>,
     thread: Option<JoinHandle<()>>,
+    activity: Activity,
 }
 
 impl Probes {
@@ -52,15 +107,30 @@ impl Probes {
     /// # Errors
     /// When the thread cannot be started.
     pub fn start(plan: ProbePlan, clock: RunClock, log: SharedLog) -> Result<Self, LabError> {
+        Self::start_with(move |activity| Probe::open_with(plan, activity), clock, log)
+    }
+
+    fn start_with<R: Reads>(
+        open: impl FnOnce(Activity) -> R + Send + 'static,
+        clock: RunClock,
+        log: SharedLog,
+    ) -> Result<Self, LabError> {
         let shared = Arc::new((Mutex::new(Shared::default()), Condvar::new()));
         let theirs = Arc::clone(&shared);
+        let activity = Activity::default();
+        let seen = activity.clone();
         let thread = std::thread::Builder::new()
             .name("probes".to_owned())
-            .spawn(move || read_every_second(Probe::open(plan), clock, &log, &theirs))
+            .spawn(move || {
+                // However it ends, nobody waits for it any more.
+                let _ended = Ended(&theirs);
+                read_every_second(open(seen), clock, &log, &theirs);
+            })
             .map_err(LabError::Thread)?;
         Ok(Self {
             shared,
             thread: Some(thread),
+            activity,
         })
     }
 
@@ -113,30 +183,53 @@ impl Probes {
         )
     }
 
-    /// Ends the thread and hands back what could not be read.
-    pub fn stop(mut self) -> Vec<String> {
-        self.end();
-        std::mem::take(
-            &mut self
-                .shared
-                .0
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .notes,
-        )
+    /// Ends the thread and hands back what could not be read. A thread that does not end in time is left behind, and
+    /// what holds it is among what could not be read.
+    pub fn stop(mut self) -> Stopped {
+        let left_behind = self.end();
+        let mut shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let notes = std::mem::take(&mut shared.notes);
+        Stopped { notes, left_behind }
     }
 
-    fn end(&mut self) {
-        self.shared
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .stopping = true;
+    fn end(&mut self) -> Option<String> {
+        let thread = self.thread.take()?;
+        let mut shared = self.shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.stopping = true;
         self.shared.1.notify_all();
-        if let Some(thread) = self.thread.take() {
-            // A probe that panicked has printed why; what was measured is kept.
-            let _ = thread.join();
+        let (shared, waited) = self
+            .shared
+            .1
+            .wait_timeout_while(shared, END_PATIENCE, |shared| !shared.has_ended)
+            .unwrap_or_else(PoisonError::into_inner);
+        if waited.timed_out() {
+            return Some(left_behind(&self.activity, shared.next));
         }
+        drop(shared);
+        // A probe that panicked has printed why; what was measured is kept.
+        let _ = thread.join();
+        None
+    }
+}
+
+/// What is said of a probe that did not come back.
+pub(crate) fn left_behind(activity: &Activity, next: u32) -> String {
+    format!(
+        "the probe of this machine did not come back within {} s and was left behind (it was {}): readings end before second \
+         {next}; what was measured until then is kept",
+        END_PATIENCE.as_secs(),
+        activity.now()
+    )
+}
+
+/// Says that the thread has ended, whether it returned or panicked.
+struct Ended<'a>(&'a (Mutex<Shared>, Condvar));
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let mut shared = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.has_ended = true;
+        self.0.1.notify_all();
     }
 }
 
@@ -147,7 +240,7 @@ impl Drop for Probes {
 }
 
 fn read_every_second(
-    mut probe: Probe,
+    mut probe: impl Reads,
     clock: RunClock,
     log: &SharedLog,
     shared: &(Mutex<Shared>, Condvar),
@@ -156,7 +249,7 @@ fn read_every_second(
     // defines goes into the log with the second one.
     let mut defined = probe.read(0).new_series;
     let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
-    guard.parts = probe.parts().to_vec();
+    guard.parts = probe.parts();
     drop(guard);
     let mut second = u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX);
     loop {
@@ -180,12 +273,16 @@ fn read_every_second(
     }
 }
 
-fn remember(shared: &(Mutex<Shared>, Condvar), seen: MachineUse, probe: &mut Probe) {
+fn remember(shared: &(Mutex<Shared>, Condvar), seen: MachineUse, probe: &mut impl Reads) {
     let mut guard = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
     if guard.recent.len() == RECENT_MAX {
         guard.recent.pop_front();
     }
     guard.recent.push_back(seen);
+    guard.next = seen.second.saturating_add(1);
+    // Should it not come back from the next second, this is what is known of it.
+    guard.notes = probe.notes();
+    guard.parts = probe.parts();
     guard.target_is_local = probe.target_is_local();
     guard.told.append(&mut probe.take_told());
 }
@@ -196,5 +293,74 @@ fn machine_use(readings: &Readings) -> MachineUse {
         second: readings.second,
         busy: value(metric::CPU_BUSY),
         steal: value(&whole_run::steal_series()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::mpsc::{Receiver, sync_channel};
+
+    use super::*;
+
+    /// A probe that does not come back from a second before somebody lets it.
+    pub(crate) struct Stuck {
+        pub(crate) from: u32,
+        pub(crate) released: Receiver<()>,
+    }
+
+    impl Reads for Stuck {
+        fn read(&mut self, second: u32) -> Readings {
+            if second >= self.from {
+                let _ = self.released.recv();
+            }
+            Readings {
+                second,
+                ..Readings::default()
+            }
+        }
+
+        fn notes(&self) -> Vec<String> {
+            vec!["known before".to_owned()]
+        }
+
+        fn take_told(&mut self) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn parts(&self) -> Vec<Part> {
+            Vec::new()
+        }
+
+        fn target_is_local(&self) -> bool {
+            false
+        }
+    }
+
+    #[test]
+    fn a_probe_that_does_not_come_back_is_left_behind() {
+        let (_held, released) = sync_channel::<()>(1);
+        let stuck = Stuck { from: 1, released };
+        let probes =
+            Probes::start_with(|_| stuck, RunClock::start(), SharedLog::nowhere()).unwrap();
+        // Second 0 is read; of the next there is nothing, however long one waits.
+        while probes.latest().is_none() {
+            std::thread::yield_now();
+        }
+        let stopped = probes.stop();
+        assert_eq!(stopped.notes, ["known before"]);
+        let said = stopped.left_behind.unwrap_or_default();
+        assert!(said.contains("was left behind"), "{said}");
+    }
+
+    #[test]
+    fn a_probe_that_does_not_begin_is_left_behind() {
+        let (_held, released) = sync_channel::<()>(1);
+        let open = move |_| {
+            let _ = released.recv();
+            Stuck { from: 0, released }
+        };
+        let probes = Probes::start_with(open, RunClock::start(), SharedLog::nowhere()).unwrap();
+        let said = probes.stop().left_behind.unwrap_or_default();
+        assert!(said.contains("readings end before second 0"), "{said}");
     }
 }

@@ -1,54 +1,169 @@
 //! Readings without load: what the probes see while others use the service.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use plimsoll_model::reading::Readings;
-use plimsoll_probe::{Probe, ProbePlan};
+use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
+use crate::error::LabError;
+use crate::probes::{END_PATIENCE, Reads, Stopped, left_behind};
 use crate::progress::StopFlag;
 
 /// How soon a request to stop is seen.
 const GLANCE: Duration = Duration::from_millis(100);
+/// How long a second's readings may fail to come before it is said that they do not.
+const SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// What the thread that reads has to say.
+enum Said {
+    /// A second was read: its readings, and what was said of parts of the service since the last.
+    Second(Box<Readings>, Vec<String>),
+    /// The last second was read: all notes, and what was said since the last second.
+    Ended(Vec<String>, Vec<String>),
+}
 
 /// Reads the probes at the end of each of so many seconds, or until somebody asks to stop. `each` is handed the readings
-/// of a second, and what was said of parts of the service since the last. Returns all notes.
+/// of a second, and what was said of parts of the service since the last; at the end of no readings, and of what was
+/// said last. A probe that does not come back is left behind.
+///
+/// # Errors
+/// When the thread that reads cannot be started.
 pub fn watch(
     plan: ProbePlan,
     seconds: u32,
     stop: &StopFlag,
-    each: &mut dyn FnMut(&Readings, &[String]),
-) -> Vec<String> {
-    let mut probe = Probe::open(plan);
+    each: &mut dyn FnMut(Option<&Readings>, &[String]),
+) -> Result<Stopped, LabError> {
+    watch_with(
+        move |activity| Probe::open_with(plan, activity),
+        seconds,
+        stop,
+        each,
+    )
+}
+
+fn watch_with<R: Reads>(
+    open: impl FnOnce(Activity) -> R + Send + 'static,
+    seconds: u32,
+    stop: &StopFlag,
+    each: &mut dyn FnMut(Option<&Readings>, &[String]),
+) -> Result<Stopped, LabError> {
+    let (sender, said) = sync_channel(4);
+    let activity = Activity::default();
+    let (theirs, flag) = (activity.clone(), stop.clone());
+    std::thread::Builder::new()
+        .name("probes".to_owned())
+        .spawn(move || read(open(theirs), seconds, &flag, &sender))
+        .map_err(LabError::Thread)?;
+    Ok(listen(&said, stop, &activity, each))
+}
+
+fn listen(
+    said: &Receiver<Said>,
+    stop: &StopFlag,
+    activity: &Activity,
+    each: &mut dyn FnMut(Option<&Readings>, &[String]),
+) -> Stopped {
+    let (mut next, mut silence, mut since_stop) = (0, Duration::ZERO, Duration::ZERO);
+    let mut known: Vec<String> = Vec::new();
+    loop {
+        match said.recv_timeout(GLANCE) {
+            Ok(Said::Second(readings, told)) => {
+                next = readings.second.saturating_add(1);
+                silence = Duration::ZERO;
+                each(Some(&readings), &told);
+                known.extend(told);
+            }
+            Ok(Said::Ended(notes, told)) => {
+                each(None, &told);
+                return Stopped {
+                    notes,
+                    left_behind: None,
+                };
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                silence += GLANCE;
+                since_stop += if stop.is_raised() {
+                    GLANCE
+                } else {
+                    Duration::ZERO
+                };
+                if since_stop > END_PATIENCE || silence > SILENCE_MAX {
+                    break;
+                }
+            }
+            // It panicked, and has printed why.
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Stopped {
+        notes: known,
+        left_behind: Some(left_behind(activity, next)),
+    }
+}
+
+/// The thread's work.
+fn read(mut probe: impl Reads, seconds: u32, stop: &StopFlag, said: &SyncSender<Said>) {
     let clock = RunClock::start();
     // Counters have nothing to compare with yet; what this defines comes with the first second.
     let mut defined = probe.read(0).new_series;
     let mut second = 0;
     while second < seconds {
-        wait_until(clock, second + 1, stop);
+        clock.wait_until(second + 1, GLANCE, || stop.is_raised());
         if stop.is_raised() {
             break;
         }
         let mut readings = probe.read(second);
         readings.new_series.append(&mut defined);
-        each(&readings, &probe.take_told());
+        if said
+            .send(Said::Second(Box::new(readings), probe.take_told()))
+            .is_err()
+        {
+            return;
+        }
         // Seconds missed while the machine was too busy stay missing.
         let now = u32::try_from(clock.elapsed().as_secs()).unwrap_or(u32::MAX);
         second = (second + 1).max(now);
     }
-    probe.notes()
+    // Whoever waited may have gone.
+    let _ = said.send(Said::Ended(probe.notes(), probe.take_told()));
 }
 
-fn wait_until(clock: RunClock, second: u32, stop: &StopFlag) {
-    let nobody = (Mutex::new(()), Condvar::new());
-    let mut guard = nobody.0.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        let left = clock.until(second);
-        if left.is_zero() || stop.is_raised() {
-            return;
-        }
-        let waited = nobody.1.wait_timeout(guard, left.min(GLANCE));
-        guard = waited.unwrap_or_else(PoisonError::into_inner).0;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probes::tests::Stuck;
+
+    #[test]
+    fn who_asks_to_stop_is_not_held_by_a_probe_that_does_not_come_back() {
+        let (_held, released) = sync_channel::<()>(1);
+        let stuck = Stuck { from: 1, released };
+        let (stop, mut seconds) = (StopFlag::default(), Vec::new());
+        let asked = stop.clone();
+        let stopped = watch_with(|_| stuck, 600, &stop, &mut |readings, _| {
+            seconds.extend(readings.map(|readings| readings.second));
+            asked.raise();
+        });
+        assert_eq!(seconds, [0]);
+        // Whether it had begun the next second by then is chance; if not, it ended by itself.
+        let stopped = stopped.unwrap();
+        let said = stopped.left_behind.unwrap_or_default();
+        assert!(
+            said.is_empty() || said.contains("before second 1"),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn a_probe_that_does_not_begin_holds_up_nobody() {
+        let (_held, released) = sync_channel::<()>(1);
+        let stop = StopFlag::default();
+        stop.raise();
+        let stuck = Stuck { from: 0, released };
+        let stopped = watch_with(|_| stuck, 600, &stop, &mut |_, _| {}).unwrap();
+        let said = stopped.left_behind.unwrap_or_default();
+        assert!(said.contains("before second 0"), "{said}");
     }
 }

@@ -3,11 +3,13 @@
 //! Processes are known by name and command line. Configuration files that these name are parsed; nothing that is found
 //! is executed.
 
+pub(crate) mod admission;
 mod databases;
 mod engines;
 mod proxy_logs;
 mod runtimes;
 mod servers;
+mod texts;
 
 use std::path::Path;
 
@@ -17,13 +19,14 @@ use crate::eyes::{Known, Setting};
 use crate::files::Files;
 use crate::parse::nginx_configuration::{self, StatusPage, Written};
 use crate::parse::{haproxy_configuration, nginx_logs, process};
+use admission::Admission;
+pub(crate) use texts::{text_beside, text_for, texts_for};
 
 /// Processes that are looked at.
 pub(crate) const PROCESSES_MAX: usize = 65_536;
-/// Files that a pattern stands for.
-const INCLUDED_MAX: usize = 256;
-/// Stars in a pattern: each multiplies the ways in which it could fit.
-const STARS_MAX: usize = 4;
+/// Parts that one process may name, and that are asked of all that are found.
+const PARTS_OF_ONE_MAX: usize = 32;
+const PARTS_MAX: usize = 128;
 /// Programs that can be asked, as the kernel knows them.
 const NAMES: [&str; 11] = [
     "nginx",
@@ -46,37 +49,90 @@ struct Found {
     source: String,
 }
 
-/// The parts that are named, and with `auto` those that are found, each with what its configuration says. What is found,
-/// and what access is lacking, is noted.
-pub(crate) fn parts(files: &mut Files, named: Vec<Part>, auto: bool) -> Vec<(Part, Known)> {
+/// Parts, each with what its configuration says.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    /// Those that are asked.
+    pub(crate) asked: Vec<(Part, Known)>,
+    /// Those that are asked once it is seen that they belong to the target.
+    pub(crate) later: Vec<(Part, Known)>,
+}
+
+/// The parts that are named, and with `auto` those that are found and that `admit` lets through. What is found, and what
+/// access is lacking, is noted.
+pub(crate) fn parts(
+    files: &mut Files,
+    named: Vec<Part>,
+    auto: bool,
+    admit: &mut dyn FnMut(&mut Files, &Part, u32) -> Admission,
+) -> Parts {
+    let mut parts = Parts::default();
     if named.is_empty() && !auto {
-        return Vec::new();
+        return parts;
     }
     // Some cannot be found where they tell of themselves, so that they are asked for only where they are not named.
     let kinds: Vec<PartKind> = named.iter().map(|part| part.kind).collect();
     let found = find(files, auto, &kinds);
-    let mut parts: Vec<(Part, Known)> = Vec::new();
     for part in named {
         let own = found.iter().find(|found| is_same(&found.part, &part));
         let known = own.map(|found| found.known.clone()).unwrap_or_default();
-        parts.push((part, known));
+        // Who runs this has named it: it is asked with his rights.
+        let named_by = None;
+        parts.asked.push((part, Known { named_by, ..known }));
     }
+    let has_found = !found.is_empty();
     for one in found.into_iter().filter(|_| auto) {
-        if !parts.iter().any(|(part, _)| is_same(part, &one.part)) {
-            files.tell(
-                &format!("found {}", one.part),
-                &format!("found and watched: {} (named by {})", one.part, one.source),
-            );
-            parts.push((one.part, one.known));
+        let mut all = parts.asked.iter().chain(&parts.later);
+        if !all.any(|(part, _)| is_same(part, &one.part)) {
+            add(files, &mut parts, one, admit);
         }
     }
-    if auto && parts.is_empty() {
+    if auto && parts.asked.is_empty() && !has_found {
         files.tell(
             "found nothing",
             "no nginx, HAProxy, Redis, Valkey, memcached, PostgreSQL, MariaDB, MySQL, pgbouncer, PHP-FPM, gunicorn, uWSGI, JVM or Apache that tells of itself was found on this machine",
         );
     }
     parts
+}
+
+/// Adds a part that was found, if it may be asked.
+fn add(
+    files: &mut Files,
+    parts: &mut Parts,
+    one: Found,
+    admit: &mut dyn FnMut(&mut Files, &Part, u32) -> Admission,
+) {
+    let part = &one.part;
+    let pid = one.known.named_by.unwrap_or_default();
+    if parts.asked.len() + parts.later.len() >= PARTS_MAX {
+        let text = format!("more than {PARTS_MAX} parts were found: no more of them are watched");
+        files.tell("found many", &text);
+        return;
+    }
+    match admit(files, part, pid) {
+        Admission::Ask => {
+            let text = format!("found and watched: {part} (named by {})", one.source);
+            files.tell(&format!("found {part}"), &text);
+            parts.asked.push((one.part, one.known));
+        }
+        Admission::Later => {
+            let text = format!(
+                "found, and watched once the target is seen to use it: {part} (named by {}); to have it watched at once, name it \
+                 under `watch:`",
+                one.source
+            );
+            files.tell(&format!("later {part}"), &text);
+            parts.later.push((one.part, one.known));
+        }
+        Admission::Refused(why) => {
+            let text = format!(
+                "found, and not watched: {part} (named by {}): {why}; to have it watched all the same, name it under `watch:`",
+                one.source
+            );
+            files.tell(&format!("refused {part} {pid}"), &text);
+        }
+    }
 }
 
 /// Whether two descriptions mean the same part. Names of this machine are taken for its address.
@@ -112,6 +168,7 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
     let mut found = Vec::new();
     let pids = files.numbers_in("proc").unwrap_or_default();
     for pid in pids.into_iter().take(PROCESSES_MAX) {
+        let before = found.len();
         let comm = files.read(&format!("proc/{pid}/comm"));
         let comm = comm.map_or(String::new(), |comm| comm.trim_end().to_owned());
         let is_fpm = comm.starts_with("php-fpm");
@@ -121,10 +178,7 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
             }
             continue;
         }
-        let line = files
-            .read(&format!("proc/{pid}/cmdline"))
-            .unwrap_or_default()
-            .to_owned();
+        let line = files.command_line(pid);
         let words: Vec<&str> = line
             .split(['\0', ' '])
             .filter(|word| !word.is_empty())
@@ -144,6 +198,10 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
             "mariadbd" | "mysqld" => found.extend(databases::mysql(files, pid, &words)),
             other => servers::find(files, (pid, other), &words, auto, &mut found),
         }
+        found.truncate(before + PARTS_OF_ONE_MAX);
+        for one in &mut found[before..] {
+            one.known.named_by = Some(pid);
+        }
     }
     found
 }
@@ -159,63 +217,6 @@ pub(crate) fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
         }
     }
     None
-}
-
-/// The text of a file as the process sees it.
-pub(crate) fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
-    let inside = format!("proc/{pid}/root{path}");
-    if let Ok(text) = files.read(&inside) {
-        return Some(text.to_owned());
-    }
-    files.read(path).ok().map(str::to_owned)
-}
-
-/// Names and texts of the files that a pattern with `*` or `?` in its last part stands for.
-pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(String, String)> {
-    let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-    if name.matches('*').count() > STARS_MAX {
-        return Vec::new();
-    }
-    if !name.contains(['*', '?']) {
-        let text = text_for(files, pid, pattern);
-        return text
-            .map(|text| (pattern.to_owned(), text))
-            .into_iter()
-            .collect();
-    }
-    let names = |path: &Path| -> Vec<String> {
-        let entries = std::fs::read_dir(path)
-            .into_iter()
-            .flatten()
-            .filter_map(Result::ok);
-        entries
-            .filter_map(|entry| entry.file_name().into_string().ok())
-            .collect()
-    };
-    let mut found = names(&files.path(&format!("proc/{pid}/root{folder}")));
-    if found.is_empty() {
-        found = names(&files.path(folder));
-    }
-    found.retain(|have| matches(name.as_bytes(), have.as_bytes()));
-    found.sort_unstable();
-    let paths = found
-        .into_iter()
-        .take(INCLUDED_MAX)
-        .map(|have| format!("{folder}/{have}"));
-    paths
-        .filter_map(|path| Some((path.clone(), text_for(files, pid, &path)?)))
-        .collect()
-}
-
-/// Whether a name fits a pattern with `*` and `?`.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    match (pattern, name) {
-        ([], []) => true,
-        ([b'*', rest @ ..], _) => (0..=name.len()).any(|at| matches(rest, &name[at..])),
-        ([b'?', rest @ ..], [_, name @ ..]) => matches(rest, name),
-        ([one, rest @ ..], [other, name @ ..]) => one == other && matches(rest, name),
-        _ => false,
-    }
 }
 
 fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Vec<Found>) {
@@ -243,8 +244,8 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Ve
     let read = nginx_configuration::read(main, &text, &mut included);
     let logs = nginx_logs::access_logs(main, &text, &mut included);
     let settings = nginx_settings(files, pid, &read);
-    found.extend(proxy_logs::nginx(files, &text, main, &settings));
-    found.extend(proxy_logs::nginx_access(files, logs, main, auto));
+    found.extend(proxy_logs::nginx((files, pid), &text, main, &settings));
+    found.extend(proxy_logs::nginx_access((files, pid), logs, main, auto));
     if read.pages.is_empty() && auto {
         files.tell(
             &format!("nginx without status {main}"),

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::clock;
-use crate::files::Files;
+use crate::files::{Files, kernel_links};
 use crate::parse::socket::socket_link;
 use crate::sockets::Sockets;
 use crate::tree::{Tree, holders_of};
@@ -48,10 +48,11 @@ impl Behind {
             let pause_ns = cost_ns.saturating_mul(PAUSE_PER_CPU);
             self.next_ns = now_ns.saturating_add(pause_ns.clamp(PAUSE_MIN_NS, PAUSE_MAX_NS));
         }
-        self.all(tree, members)
+        self.known(tree, members)
     }
 
-    fn all(&self, tree: &Tree, members: &BTreeSet<u32>) -> BTreeSet<u32> {
+    /// The same as they were found last.
+    pub(crate) fn known(&self, tree: &Tree, members: &BTreeSet<u32>) -> BTreeSet<u32> {
         let mut all = tree.with_descendants(&self.roots);
         all.retain(|pid| !members.contains(pid) && *pid != std::process::id());
         all
@@ -64,7 +65,7 @@ impl Behind {
         tree: &Tree,
         members: &BTreeSet<u32>,
     ) {
-        let known = self.all(tree, members);
+        let known = self.known(tree, members);
         let clients: BTreeSet<u64> = members
             .iter()
             .chain(&known)
@@ -102,13 +103,12 @@ impl Behind {
 
 /// The numbers of the files of a process's sockets.
 fn sockets_of(files: &Files, pid: u32) -> Vec<u64> {
-    let Ok(entries) = std::fs::read_dir(files.path(&format!("proc/{pid}/fd"))) else {
+    let Ok(links) = kernel_links(&files.path(&format!("proc/{pid}/fd"))) else {
         return Vec::new();
     };
-    let entries = entries.filter_map(Result::ok).take(DESCRIPTORS_MAX);
-    let links = entries.filter_map(|entry| std::fs::read_link(entry.path()).ok());
     links
-        .filter_map(|link| socket_link(link.to_str()?))
+        .take(DESCRIPTORS_MAX)
+        .filter_map(|link| socket_link(&link))
         .collect()
 }
 

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use plimsoll_model::metric;
 
+use crate::clock;
 use crate::files::Files;
 use crate::meter::Meter;
 
-/// Longest time for each step of asking.
+/// Longest time for a question and its answer.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// Longest answer taken.
-const ANSWER_LEN_MAX: u64 = 1 << 20;
+const ANSWER_LEN_MAX: usize = 1 << 20;
 
 /// Name in the edge's text, and what becomes of it here.
 const LEVELS: [(&str, &str); 6] = [
@@ -82,16 +83,30 @@ impl Edge {
     }
 
     fn ask(&self) -> io::Result<String> {
+        let patience_ns = u64::try_from(self.patience.as_nanos()).unwrap_or(u64::MAX);
+        let deadline_ns = clock::now_ns().saturating_add(patience_ns);
         let mut stream = TcpStream::connect_timeout(&self.address, self.patience)?;
-        stream.set_read_timeout(Some(self.patience))?;
         stream.set_write_timeout(Some(self.patience))?;
         let request = format!(
             "GET /metrics HTTP/1.0\r\nHost: {}\r\nConnection: close\r\n\r\n",
             self.address
         );
         stream.write_all(request.as_bytes())?;
-        let mut answer = String::new();
-        stream.take(ANSWER_LEN_MAX).read_to_string(&mut answer)?;
+        let mut bytes = Vec::new();
+        let mut chunk = [0; 16 << 10];
+        // An answer that comes in drops has no more time than one that does not come.
+        loop {
+            let left_ns = deadline_ns.saturating_sub(clock::now_ns());
+            if left_ns == 0 || bytes.len() >= ANSWER_LEN_MAX {
+                return Err(io::Error::other("its answer is too long, or too slow"));
+            }
+            stream.set_read_timeout(Some(Duration::from_nanos(left_ns)))?;
+            match stream.read(&mut chunk)? {
+                0 => break,
+                count => bytes.extend_from_slice(&chunk[..count]),
+            }
+        }
+        let answer = String::from_utf8_lossy(&bytes);
         let (head, body) = answer
             .split_once("\r\n\r\n")
             .ok_or_else(|| io::Error::other("it gave no answer of HTTP"))?;

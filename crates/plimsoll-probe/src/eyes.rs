@@ -67,6 +67,10 @@ pub use node::MODULE as NODE_MODULE;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Connections tried for one question.
 const TRIES_MAX: usize = 10;
+/// Eyes of a run at most: those of parts that were found, and those that were named.
+const EYES_MAX: usize = 256;
+/// How much longer than it may an eye takes before it is said that it is stuck.
+const STUCK_AFTER: Duration = Duration::from_secs(5);
 /// How long a second's readings wait for eyes that have not answered when all else was read.
 const WAIT: Duration = Duration::from_millis(200);
 
@@ -77,6 +81,9 @@ trait Source: fmt::Debug + Send {
 
     /// Turns the answer into series.
     fn tell(&mut self, text: &str, figures: &mut Figures<'_>) -> Result<(), Blind>;
+
+    /// By which name the machine knows whoever asks; for what lets in by it.
+    fn known_as(&mut self, _name: &str) {}
 
     /// How many times as long as others it may take to answer.
     fn slower(&self) -> u32 {
@@ -105,6 +112,8 @@ struct Eye {
     name: String,
     at: String,
     source: Box<dyn Source>,
+    /// The name of whoever runs this.
+    own_name: String,
     link: Link,
     meter: Meter,
     identity: Option<String>,
@@ -118,6 +127,7 @@ struct Eye {
 
 impl Eye {
     fn new(part: Part, known: Known, patience: Duration, own_name: &str) -> Self {
+        let named_by = known.named_by;
         let source: Box<dyn Source> = match part.kind {
             PartKind::Nginx => Box::new(nginx::Nginx {
                 settings: known.settings,
@@ -137,10 +147,9 @@ impl Eye {
             )),
             PartKind::PhpFpm => php_fpm_of(&part.place, known),
             PartKind::NginxLog => log_of(log::Writer::Nginx, &part.place, known),
-            PartKind::NginxAccessLog => Box::new(access_log::AccessLog::new(
-                &file_of(&part.place),
-                known.log_format.as_deref(),
-            )),
+            PartKind::NginxAccessLog => {
+                Box::new(access_log::AccessLog::new(&file_of(&part.place), &known))
+            }
             PartKind::HaproxyLog => log_of(log::Writer::Haproxy, &part.place, known),
             PartKind::PhpFpmSlowlog => log_of(log::Writer::PhpFpm, &part.place, known),
             PartKind::Node => Box::new(node::Node),
@@ -161,7 +170,7 @@ impl Eye {
                 known.settings,
             )),
             PartKind::Mysql => Box::new(mysql::Mysql::new(part.login.clone(), own_name.to_owned())),
-            PartKind::Jvm => Box::new(jvm::Jvm::new(part.place.clone(), known.pid)),
+            PartKind::Jvm => Box::new(jvm::Jvm::new(part.place.clone(), known.pid, named_by)),
             PartKind::Mongo => Box::new(mongo::Mongo::new(part.login.clone())),
             PartKind::Uwsgi => Box::new(uwsgi::Uwsgi {
                 settings: known.settings,
@@ -176,7 +185,8 @@ impl Eye {
             at: part.place.to_string(),
             patience: patience * source.slower(),
             source,
-            link: Link::new(part.place),
+            own_name: own_name.to_owned(),
+            link: Link::to(part.place, named_by),
             meter: Meter::default(),
             identity: None,
             was_seen: false,
@@ -189,6 +199,23 @@ impl Eye {
     /// ones as well, all but a few, and that is the moment at which it must be seen.
     fn ask(&mut self) -> Result<String, Blind> {
         self.link.begin(self.patience);
+        let theirs = self.link.acts_as();
+        if let Some(owner) = theirs.filter(|_| !self.link.is_open()) {
+            let name = name_of(&mut Files::new(PathBuf::from("/")), owner);
+            self.source.known_as(&name);
+        }
+        let answer = self.ask_often();
+        if theirs.is_none() || !matches!(answer, Err(Blind::Denied(_))) {
+            return answer;
+        }
+        // The rights of the process that names the place are not enough. Who listens there was looked at all the same.
+        self.link.take_own_rights();
+        self.source.known_as(&self.own_name);
+        self.link.begin(self.patience);
+        self.ask_often()
+    }
+
+    fn ask_often(&mut self) -> Result<String, Blind> {
         let mut answer = self.source.ask(&mut self.link);
         for _ in 1..TRIES_MAX {
             if answer != Err(Blind::Closed) {
@@ -303,7 +330,7 @@ fn php_fpm_of(place: &PartPlace, known: Known) -> Box<dyn Source> {
 
 /// A log that is followed.
 fn log_of(writer: log::Writer, place: &PartPlace, known: Known) -> Box<dyn Source> {
-    Box::new(log::Log::new(writer, &file_of(place), known.settings))
+    Box::new(log::Log::new(writer, &file_of(place), known))
 }
 
 fn file_of(place: &PartPlace) -> PathBuf {
@@ -315,7 +342,12 @@ fn file_of(place: &PartPlace) -> PathBuf {
 
 /// The name of whoever runs this; empty where the machine does not know him.
 fn own_name(files: &mut Files) -> String {
-    let number = rustix::process::geteuid().as_raw().to_string();
+    name_of(files, rustix::process::geteuid().as_raw())
+}
+
+/// The name of a user; empty where the machine does not know him.
+fn name_of(files: &mut Files, uid: u32) -> String {
+    let number = uid.to_string();
     let known = files.read("etc/passwd").unwrap_or_default();
     let own = known.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -347,65 +379,86 @@ struct Handle {
     calls: SyncSender<()>,
     /// It was called and has not answered yet.
     is_busy: bool,
+    /// When it was called last.
+    called_ns: u64,
+    /// It was called for the second that is read now: only then is it waited for.
+    is_fresh: bool,
+    /// How long it may take to answer.
+    patience: Duration,
 }
 
 /// All eyes of a run.
 #[derive(Debug)]
 pub(crate) struct Eyes {
     wait: Duration,
+    patience: Duration,
     handles: Vec<Handle>,
     answers: Receiver<Seen>,
+    sender: SyncSender<Seen>,
     /// Came after its second had been read.
     late: Vec<Seen>,
 }
 
 impl Default for Eyes {
     fn default() -> Self {
+        // One place for each: an eye is called again only after its answer was taken.
+        let (sender, answers) = sync_channel(EYES_MAX);
         Self {
             wait: WAIT,
+            patience: PATIENCE,
             handles: Vec::new(),
-            answers: sync_channel(1).1,
+            answers,
+            sender,
             late: Vec::new(),
         }
     }
 }
 
 impl Eyes {
-    /// Starts a thread for each part. A thread that cannot be started is noted.
-    pub(crate) fn open(parts: Vec<(Part, Known)>, files: &mut Files) -> Self {
-        Self::open_with(parts, files, PATIENCE)
+    #[cfg(test)]
+    fn open_with(parts: Vec<(Part, Known)>, files: &mut Files, patience: Duration) -> Self {
+        let mut eyes = Self {
+            patience,
+            ..Self::default()
+        };
+        eyes.add(parts, files);
+        eyes
     }
 
-    fn open_with(parts: Vec<(Part, Known)>, files: &mut Files, patience: Duration) -> Self {
-        // One place for each: an eye is called again only after its answer was taken.
-        let (sender, answers) = sync_channel(parts.len().max(1));
-        let mut handles = Vec::new();
+    /// Starts a thread for each part. A thread that cannot be started is noted.
+    pub(crate) fn add(&mut self, parts: Vec<(Part, Known)>, files: &mut Files) {
+        if parts.is_empty() {
+            return;
+        }
         let own_name = own_name(files);
         for (part, known) in parts {
-            let eye = Eye::new(part, known, patience, &own_name);
+            let eye = Eye::new(part, known, self.patience, &own_name);
             let (calls, called) = sync_channel(1);
-            let (name, sender, index) = (eye.name.clone(), sender.clone(), handles.len());
+            let (name, index) = (eye.name.clone(), self.handles.len());
+            let (patience, sender) = (eye.patience, self.sender.clone());
+            if index >= EYES_MAX {
+                let text = format!("{name} is not seen: no more than {EYES_MAX} parts are watched");
+                files.tell("eyes", &text);
+                return;
+            }
             let thread = std::thread::Builder::new()
                 .name("eye".to_owned())
                 .spawn(move || watch(eye, index, &called, &sender));
             match thread {
                 // It ends by itself when it is called no more, at the latest when its patience does.
-                Ok(_) => handles.push(Handle {
+                Ok(_) => self.handles.push(Handle {
                     name,
                     calls,
                     is_busy: false,
+                    called_ns: 0,
+                    is_fresh: false,
+                    patience,
                 }),
                 Err(error) => files.tell(
                     &name,
                     &format!("{name} is not seen: no thread for it: {error}"),
                 ),
             }
-        }
-        Self {
-            wait: WAIT,
-            handles,
-            answers,
-            late: Vec::new(),
         }
     }
 
@@ -415,8 +468,31 @@ impl Eyes {
             self.free(seen.eye);
             self.late.push(seen);
         }
-        for handle in self.handles.iter_mut().filter(|handle| !handle.is_busy) {
-            handle.is_busy = handle.calls.try_send(()).is_ok();
+        let now_ns = clock::now_ns();
+        for handle in &mut self.handles {
+            handle.is_fresh = !handle.is_busy;
+            if handle.is_fresh {
+                handle.is_busy = handle.calls.try_send(()).is_ok();
+                handle.called_ns = now_ns;
+            }
+        }
+    }
+
+    /// Says of eyes that have not answered for long, whatever holds them, that they do not.
+    fn tell_stuck(&self, files: &mut Files) {
+        let now_ns = clock::now_ns();
+        for handle in self.handles.iter().filter(|handle| handle.is_busy) {
+            let since = Duration::from_nanos(now_ns.saturating_sub(handle.called_ns));
+            // It asks twice where it is refused.
+            if since > handle.patience * 2 + STUCK_AFTER {
+                let name = &handle.name;
+                let text = format!(
+                    "{name} is not seen: its collector has not come back for {} s (a file system, a name server or a program that \
+                     does not answer holds it); all else is read on without it",
+                    since.as_secs()
+                );
+                files.tell(&format!("{name} stuck"), &text);
+            }
         }
     }
 
@@ -430,22 +506,25 @@ impl Eyes {
     /// answered.
     pub(crate) fn gather(&mut self, readings: &mut Readings, files: &mut Files) {
         for seen in std::mem::take(&mut self.late) {
-            self.add(seen, readings, files);
+            self.take(seen, readings, files);
         }
         let deadline_ns = clock::now_ns() + u64::try_from(self.wait.as_nanos()).unwrap_or(0);
-        while self.handles.iter().any(|handle| handle.is_busy) {
+        self.tell_stuck(files);
+        // Who did not answer in a second before this one is not waited for in each that follows.
+        let is_awaited = |handle: &Handle| handle.is_busy && handle.is_fresh;
+        while self.handles.iter().any(is_awaited) {
             let left_ns = deadline_ns.saturating_sub(clock::now_ns());
             match self.answers.recv_timeout(Duration::from_nanos(left_ns)) {
                 Ok(seen) => {
                     self.free(seen.eye);
-                    self.add(seen, readings, files);
+                    self.take(seen, readings, files);
                 }
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    fn add(&self, seen: Seen, readings: &mut Readings, files: &mut Files) {
+    fn take(&self, seen: Seen, readings: &mut Readings, files: &mut Files) {
         let name = self.handles.get(seen.eye).map_or("", |handle| &handle.name);
         for (key, text) in seen.notes {
             files.tell(&format!("{name} {key}"), &text);

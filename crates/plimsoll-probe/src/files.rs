@@ -1,12 +1,24 @@
 //! Reads the small text files of `/proc` and `/sys`, below a root, and remembers what could not be read and why.
+//!
+//! The names of these files are made here, from numbers of processes. What somebody else names is opened by
+//! [`crate::untrusted`] alone, which this hands on to with a deadline.
 
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::untrusted::budget::{Budget, FILE_LEN_MAX, FILE_PATIENCE};
+use crate::untrusted::deadline::Worker;
+use crate::untrusted::{OpenError, Root};
 
 /// Longest text read of one file, bytes. `/proc/net/tcp` of 30,000 sockets is 4.5 MB.
 const TEXT_LEN_MAX: u64 = 8 << 20;
+/// Longest command line that is read, bytes.
+const COMMAND_LEN_MAX: u64 = 128 << 10;
 /// Most notes kept.
 const NOTES_MAX: usize = 64;
 
@@ -17,6 +29,62 @@ pub(crate) struct Files {
     noted: BTreeSet<String>,
     notes: Vec<String>,
     told: Vec<String>,
+    /// Does what may hang.
+    worker: Worker,
+    budget: Budget,
+}
+
+/// The text of a file of the kernel about a process, such as `/proc/7/status`; of bytes that are no text, what is.
+pub(crate) fn kernel_text(path: &str) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(TEXT_LEN_MAX)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Where a link of the kernel leads, as text: of `/proc/7/fd/4`, `socket:[5]`.
+pub(crate) fn kernel_link(path: &Path) -> Option<String> {
+    let link = std::fs::read_link(path).ok()?;
+    link.into_os_string().into_string().ok()
+}
+
+/// Names in a folder of the kernel.
+pub(crate) fn kernel_names(path: &Path) -> io::Result<impl Iterator<Item = String> + use<>> {
+    let entries = std::fs::read_dir(path)?;
+    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()))
+}
+
+/// Where the links in a folder of the kernel lead.
+pub(crate) fn kernel_links(path: &Path) -> io::Result<impl Iterator<Item = String> + use<>> {
+    let folder = path.to_owned();
+    Ok(kernel_names(path)?.filter_map(move |name| kernel_link(&folder.join(name))))
+}
+
+/// The size of a folder of the kernel, which is the number of its entries since Linux 6.2; 0 before.
+pub(crate) fn kernel_len(path: &Path) -> io::Result<u64> {
+    Ok(std::fs::metadata(path)?.size())
+}
+
+/// A path that whoever runs this has given, without links.
+pub(crate) fn whole_path(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// At most so many bytes of a file of the kernel whose contents lie in the memory of a process, or in its program's file.
+fn bytes_at(path: &Path, from: u64, len: u64) -> io::Result<Vec<u8>> {
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+        .open(path)?;
+    let mut bytes = Vec::new();
+    if from == 0 {
+        file.take(len).read_to_end(&mut bytes)?;
+    } else {
+        bytes.resize(usize::try_from(len).unwrap_or(0), 0);
+        file.read_exact_at(&mut bytes, from)?;
+    }
+    Ok(bytes)
 }
 
 impl Files {
@@ -27,6 +95,8 @@ impl Files {
             noted: BTreeSet::new(),
             notes: Vec::new(),
             told: Vec::new(),
+            worker: Worker::default(),
+            budget: Budget::default(),
         }
     }
 
@@ -53,6 +123,109 @@ impl Files {
                 .into_bytes();
         }
         Ok(std::str::from_utf8(&self.buffer).expect("bytes were made valid above"))
+    }
+
+    /// What a process's memory or program holds, such as its command line: reading it waits where the pages come from,
+    /// and who made the process chose that.
+    pub(crate) fn memory_of(&mut self, path: &str, from: u64, len: u64) -> io::Result<Vec<u8>> {
+        let path = self.path(path);
+        let read = move || bytes_at(&path, from, len);
+        self.worker.run(FILE_PATIENCE, read)?
+    }
+
+    /// The text of a file of that kind.
+    pub(crate) fn memory_text_of(&mut self, path: &str) -> io::Result<String> {
+        let bytes = self.memory_of(path, 0, TEXT_LEN_MAX)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The command line of a process, its words apart by a zero; empty where it cannot be read.
+    pub(crate) fn command_line(&mut self, pid: u32) -> String {
+        let path = format!("proc/{pid}/cmdline");
+        let bytes = self.memory_of(&path, 0, COMMAND_LEN_MAX);
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+    }
+
+    /// The text of a file that a process names, as it sees it.
+    pub(crate) fn text_of(&mut self, pid: u32, path: &str) -> Result<String, OpenError> {
+        let name = path.to_owned();
+        let read = self.named_by(pid, move |root| root.read(&name, FILE_LEN_MAX), Vec::len)?;
+        Ok(String::from_utf8_lossy(&read).into_owned())
+    }
+
+    /// The text of a file that a process names relative to the folder in which it runs.
+    pub(crate) fn text_beside(&mut self, pid: u32, path: &str) -> Result<String, OpenError> {
+        let folder = self.path(&format!("proc/{pid}/cwd"));
+        let root = self.root_of(pid).with_folder(folder).beneath();
+        let name = path.to_owned();
+        let read = || {
+            let read = move || root.read(&name, FILE_LEN_MAX);
+            self.worker.run(FILE_PATIENCE, read)?
+        };
+        let bytes = self.budget.spend(pid, read, Vec::len)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Whether what a process names is a regular file.
+    pub(crate) fn is_file_of(&mut self, pid: u32, path: &str) -> bool {
+        let name = path.to_owned();
+        let found = move |root: &Root| match root.is_file(&name) {
+            true => Ok(()),
+            false => root.open(&name).map(|_| ()),
+        };
+        self.named_by(pid, found, |()| 0).is_ok()
+    }
+
+    /// Whether what a process names is a socket.
+    pub(crate) fn is_socket_of(&mut self, pid: u32, path: &str) -> bool {
+        let name = path.to_owned();
+        let found = move |root: &Root| root.socket(&name).map(|_| ());
+        self.named_by(pid, found, |()| 0).is_ok()
+    }
+
+    /// Names in a folder that a process names.
+    pub(crate) fn names_of(&mut self, pid: u32, folder: &str) -> Result<Vec<String>, OpenError> {
+        let name = folder.to_owned();
+        let found = move |root: &Root| root.names(&name);
+        self.named_by(pid, found, |names| names.iter().map(String::len).sum())
+    }
+
+    /// Whether a folder is the same one for a process and for this one.
+    pub(crate) fn shares(&mut self, pid: u32, folder: &str) -> bool {
+        let (own, name) = (Root::at(&self.root), folder.to_owned());
+        let shared = move |root: &Root| match root.shares(&own, &name) {
+            true => Ok(()),
+            false => Err(OpenError::Kind("another folder")),
+        };
+        self.named_by(pid, shared, |()| 0).is_ok()
+    }
+
+    /// Does something in the root of a process, in time and while anything is left for it. In the own root where theirs
+    /// may not be looked into, with the own rights, which then are no more than anybody's.
+    fn named_by<T: Send + 'static>(
+        &mut self,
+        pid: u32,
+        job: impl Fn(&Root) -> Result<T, OpenError> + Send + 'static,
+        len: impl FnOnce(&T) -> usize,
+    ) -> Result<T, OpenError> {
+        let (theirs, own, live) = (self.root_of(pid), Root::at(&self.root), self.is_live());
+        let read = move || match job(&theirs) {
+            Err(OpenError::RootDenied) if live => job(&own),
+            // A fixture has no roots of processes, or some.
+            Err(OpenError::NotFound) if !live => job(&own),
+            done => done,
+        };
+        let worker = &mut self.worker;
+        self.budget
+            .spend(pid, move || worker.run(FILE_PATIENCE, read)?, len)
+    }
+
+    fn root_of(&self, pid: u32) -> Root {
+        if self.is_live() {
+            Root::of(pid)
+        } else {
+            Root::at(&self.path(&format!("proc/{pid}/root")))
+        }
     }
 
     /// The text of a file, or a note on what is missing without it.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use plimsoll_model::metric;
 
 use crate::clock;
-use crate::files::Files;
+use crate::files::{Files, kernel_len};
 use crate::meter::Meter;
 use crate::names::Names;
 use crate::parse::{cpu, process};
@@ -337,10 +337,11 @@ impl Group {
         }
         let mut sum = 0;
         for single in singles {
-            let Ok(text) = files.read(&format!("proc/{}/smaps_rollup", single.pid)) else {
+            let path = format!("proc/{}/smaps_rollup", single.pid);
+            let Ok(text) = files.memory_text_of(&path) else {
                 return;
             };
-            sum += process::pss(text).unwrap_or(0);
+            sum += process::pss(&text).unwrap_or(0);
         }
         meter.gauge(
             metric::PROCESS_MEMORY_PSS,
@@ -355,11 +356,11 @@ fn descriptors(files: &mut Files, single: &Single) -> Option<f64> {
     let folder = format!("proc/{}/fd", single.pid);
     let path = files.path(&folder);
     // Since Linux 6.2 the directory's size is the number of its entries, for anybody to see.
-    if let Ok(meta) = std::fs::metadata(&path)
-        && meta.len() > 0
+    if let Ok(len) = kernel_len(&path)
+        && len > 0
         && files.is_live()
     {
-        return Some(meta.len() as f64);
+        return Some(len as f64);
     }
     match files.numbers_in(&folder) {
         Ok(numbers) => Some(numbers.len() as f64),

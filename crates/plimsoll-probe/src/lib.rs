@@ -3,9 +3,10 @@
 //!
 //! [`probe::Probe`] reads; [`series::all`] lists every series it writes; [`facts::host_facts`] describes the machine;
 //! [`advice::check`] says what on this host will bind first. What cannot be read is left out and noted, never
-//! guessed: a series that is absent was not read. [`hands`] is the one place that changes something: a setting of a part,
+//! guessed: a series that is absent was not read. What processes name, files and sockets alike, is opened by `untrusted` alone. [`hands`] is the one place that changes something: a setting of a part,
 //! for those who asked for it.
 
+mod activity;
 pub mod advice;
 mod auto;
 mod behind;
@@ -26,8 +27,10 @@ pub mod probe;
 pub mod series;
 mod sockets;
 mod tree;
+mod untrusted;
 mod waits;
 
+pub use activity::Activity;
 pub use eyes::{NODE_MODULE, hands};
 pub use facts::host_facts;
 pub use probe::{Probe, ProbePlan};

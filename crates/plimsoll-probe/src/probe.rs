@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use plimsoll_model::metric;
 use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
 
+use crate::activity::Activity;
 use crate::auto;
+use crate::auto::admission::Belonging;
 use crate::behind::Behind;
 use crate::cgroups::Cgroups;
 use crate::clock;
 use crate::edge::Edge;
-use crate::eyes::Eyes;
-use crate::files::Files;
+use crate::eyes::{Eyes, Known};
+use crate::files::{Files, kernel_link};
 use crate::group::{Group, Machine};
 use crate::host::Host;
 use crate::meter::Meter;
@@ -78,6 +80,9 @@ pub struct Probe {
     edge: Option<Edge>,
     eyes: Eyes,
     parts: Vec<Part>,
+    /// Parts that were found, and of which it is not known yet whether they belong to the target.
+    later: Vec<(Part, Known)>,
+    activity: Activity,
     machine: Machine,
     before_ns: Option<u64>,
     cost_ns: u64,
@@ -89,6 +94,11 @@ pub struct Probe {
 impl Probe {
     /// Prepares to read, and looks for the target's processes. Never fails: [`Probe::notes`] tells what is missing.
     pub fn open(plan: ProbePlan) -> Self {
+        Self::open_with(plan, Activity::default())
+    }
+
+    /// The same, and [`Activity::now`] tells what it is at.
+    pub fn open_with(plan: ProbePlan, activity: Activity) -> Self {
         let mut files = Files::new(plan.root);
         let (network, own_namespace) = network_of(&mut files, &plan.pids);
         let live = files.is_live();
@@ -125,6 +135,8 @@ impl Probe {
             edge: plan.edge.map(Edge::new),
             eyes: Eyes::default(),
             parts: Vec::new(),
+            later: Vec::new(),
+            activity,
             machine,
             before_ns: None,
             cost_ns: 0,
@@ -141,10 +153,51 @@ impl Probe {
         if is_named && !probe.target_is_local() {
             probe.files.note("remote", &probe.door.remote_note());
         }
-        let parts = auto::parts(&mut probe.files, plan.parts, plan.auto);
-        probe.parts = parts.iter().map(|(part, _)| part.clone()).collect();
-        probe.eyes = Eyes::open(parts, &mut probe.files);
+        probe.activity.is("looking for parts of the service");
+        let belonging = Belonging {
+            related: probe.related(),
+            tree: &probe.tree,
+            is_whole_machine: !is_named,
+        };
+        let mut admit = |files: &mut Files, part: &Part, pid| belonging.admission(files, part, pid);
+        let parts = auto::parts(&mut probe.files, plan.parts, plan.auto, &mut admit);
+        probe.later = parts.later;
+        probe.watch(parts.asked);
         probe
+    }
+
+    /// The target's processes, and those behind it.
+    fn related(&self) -> BTreeSet<u32> {
+        let mut related = self.tree.members().clone();
+        if let Some((behind, _)) = &self.behind {
+            related.extend(behind.known(&self.tree, self.tree.members()));
+        }
+        related
+    }
+
+    /// Asks these parts from now on.
+    fn watch(&mut self, parts: Vec<(Part, Known)>) {
+        self.parts
+            .extend(parts.iter().map(|(part, _)| part.clone()));
+        self.eyes.add(parts, &mut self.files);
+    }
+
+    /// Asks those of the parts found that belong to the target, as is seen now.
+    fn watch_related(&mut self) {
+        if self.later.is_empty() {
+            return;
+        }
+        let related = self.related();
+        let is_related = |known: &Known| known.named_by.is_some_and(|pid| related.contains(&pid));
+        let (now, later) = std::mem::take(&mut self.later)
+            .into_iter()
+            .partition::<Vec<_>, _>(|(_, known)| is_related(known));
+        self.later = later;
+        for (part, _) in &now {
+            let text = format!("watched, as the target is seen to use it: {part}");
+            self.files.tell(&format!("used {part}"), &text);
+        }
+        self.watch(now);
     }
 
     /// Values at this moment, for the second of run time that ends now. The first call gives levels only; counters
@@ -153,7 +206,9 @@ impl Probe {
         let begin_ns = clock::now_ns();
         let begin_cpu_ns = clock::thread_cpu_ns();
         self.meter.begin(begin_ns);
+        self.watch_related();
         self.eyes.call();
+        self.activity.is("reading the host");
         if let Some(before_ns) = self.before_ns {
             let interval_s = begin_ns.saturating_sub(before_ns) as f64 / 1e9;
             self.meter.gauge(metric::PROBE_INTERVAL, &[], interval_s);
@@ -168,19 +223,25 @@ impl Probe {
         } else {
             Door::default()
         };
+        self.activity.is("reading sockets");
         self.sockets
             .read(&mut self.files, &mut self.meter, &door, self.door.address);
+        self.activity.is("reading processes");
         self.read_processes(created);
+        self.activity.is("reading cgroups");
         self.cgroups.read(&mut self.files, &mut self.meter);
         if let Some(edge) = &mut self.edge {
+            self.activity.is("asking the edge");
             edge.read(&mut self.files, &mut self.meter);
         }
         self.was_local |= !self.tree.members().is_empty() || !self.sockets.target_inodes.is_empty();
         let local = f64::from(u8::from(self.was_local));
         self.meter.gauge(metric::TARGET_IS_LOCAL, &[], local);
         let mut readings = self.meter.finish(second);
+        self.activity.is("asking parts of the service");
         self.eyes.gather(&mut readings, &mut self.files);
         self.cost_ns = clock::thread_cpu_ns().saturating_sub(begin_cpu_ns);
+        self.activity.is("waiting for the next second");
         readings
     }
 
@@ -271,9 +332,9 @@ fn network_of(files: &mut Files, pids: &[u32]) -> (String, bool) {
     if !files.is_live() {
         return ("proc/net".to_owned(), true);
     }
-    let own = std::fs::read_link("/proc/thread-self/ns/net").ok();
+    let own = kernel_link(Path::new("/proc/thread-self/ns/net"));
     for pid in pids {
-        let theirs = std::fs::read_link(format!("/proc/{pid}/ns/net")).ok();
+        let theirs = kernel_link(Path::new(&format!("/proc/{pid}/ns/net")));
         if theirs.is_some() && theirs != own {
             files.note(
                 "namespace",

@@ -8,7 +8,7 @@ use plimsoll_model::metric;
 
 use crate::clock;
 use crate::diag::{Diag, Which};
-use crate::files::Files;
+use crate::files::{Files, whole_path};
 use crate::meter::Meter;
 use crate::parse::network::port_range;
 use crate::parse::socket::{LISTEN, STATES, Socket, TIME_WAIT, tcp_line, unix_listener};
@@ -468,6 +468,5 @@ pub(crate) fn is_own_address(ip: IpAddr) -> bool {
 
 /// The path of a unix socket as the kernel's table has it.
 pub(crate) fn unix_path(path: &Path) -> String {
-    let whole = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    whole.to_string_lossy().into_owned()
+    whole_path(path).to_string_lossy().into_owned()
 }

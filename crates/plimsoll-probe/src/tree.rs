@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::clock;
-use crate::files::Files;
+use crate::files::{Files, kernel_links};
 use crate::parse::process;
 
 /// Most processes that are followed.
@@ -193,14 +193,10 @@ pub(crate) fn holders_of(
         return holders;
     }
     for pid in pids {
-        let Ok(entries) = std::fs::read_dir(files.path(&format!("proc/{pid}/fd"))) else {
+        let Ok(mut links) = kernel_links(&files.path(&format!("proc/{pid}/fd"))) else {
             continue;
         };
-        let holds = entries.filter_map(Result::ok).any(|entry| {
-            std::fs::read_link(entry.path())
-                .is_ok_and(|link| link.to_str().is_some_and(|link| wanted.contains(link)))
-        });
-        if holds {
+        if links.any(|link| wanted.contains(&link)) {
             holders.insert(pid);
         }
     }

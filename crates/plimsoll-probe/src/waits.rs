@@ -2,13 +2,11 @@
 //! told who is at the other end, so that what a request waits for has a name even where nothing there is watched.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
 
 use plimsoll_model::metric;
 
 use crate::clock;
-use crate::files::Files;
+use crate::files::{Files, kernel_link};
 use crate::meter::Meter;
 use crate::names::Names;
 use crate::parse::socket::socket_link;
@@ -175,18 +173,16 @@ fn look_at(files: &mut Files, pid: u32, thread: u32) -> Option<Seen> {
 }
 
 /// The first number of a `struct pollfd` in the memory of a process.
-fn descriptor_at(files: &Files, pid: u32, address: u64) -> Option<u32> {
-    let memory = File::open(files.path(&format!("proc/{pid}/mem"))).ok()?;
-    let mut bytes = [0; 4];
-    memory.read_exact_at(&mut bytes, address).ok()?;
-    u32::try_from(i32::from_ne_bytes(bytes)).ok()
+fn descriptor_at(files: &mut Files, pid: u32, address: u64) -> Option<u32> {
+    let path = format!("proc/{pid}/mem");
+    let bytes = files.memory_of(&path, address, 4).ok()?;
+    u32::try_from(i32::from_ne_bytes(bytes.try_into().ok()?)).ok()
 }
 
 /// What a descriptor is: its link reads `socket:[5]`, `pipe:[6]`, `anon_inode:[eventpoll]` or a path.
 fn what_is(files: &Files, pid: u32, descriptor: u32) -> Option<Seen> {
-    let link = std::fs::read_link(files.path(&format!("proc/{pid}/fd/{descriptor}"))).ok()?;
-    let link = link.to_str()?;
-    if let Some(inode) = socket_link(link) {
+    let link = kernel_link(&files.path(&format!("proc/{pid}/fd/{descriptor}")))?;
+    if let Some(inode) = socket_link(&link) {
         return Some(Seen::Socket(inode));
     }
     Some(Seen::Named(if link.starts_with("pipe:") {

@@ -21,6 +21,7 @@ pub(crate) struct Wanted {
 
 /// Writes what is wanted of a run that has just ended, and says how it went.
 pub(crate) fn deliver(finished: &Finished, wanted: &Wanted, screen: Screen) -> Result<Exit, Fault> {
+    warn(finished);
     let exit = present(&finished.run, &finished.log_path, wanted, screen)?;
     match &finished.not_written {
         Some(reason) if exit != Exit::Interrupted => Err(Fault::usage(format!(
@@ -32,6 +33,13 @@ pub(crate) fn deliver(finished: &Finished, wanted: &Wanted, screen: Screen) -> R
     }
 }
 
+/// Says what the run went on without.
+fn warn(finished: &Finished) {
+    if let Some(text) = &finished.left_behind {
+        tell(&format!("warning: {text}"));
+    }
+}
+
 /// Writes what is wanted of two searches of one target, alone and behind an edge, and says what the edge changed.
 pub(crate) fn deliver_pair(
     alone: (&Finished, &Wanted),
@@ -39,6 +47,8 @@ pub(crate) fn deliver_pair(
     configuration: &Path,
     screen: Screen,
 ) -> Result<Exit, Fault> {
+    warn(alone.0);
+    warn(behind.0);
     let (alone_report, behind_report) = (Report::of(&alone.0.run), Report::of(&behind.0.run));
     let (alone_files, alone_fault) = write_files(&alone_report, &alone.0.log_path, alone.1);
     let (behind_files, behind_fault) = write_files(&behind_report, &behind.0.log_path, behind.1);

@@ -36,17 +36,22 @@ pub(crate) fn watch(arguments: &WatchArguments) -> Result<Exit, Fault> {
     signals::raise_on_interrupt(&stop)?;
     let (mut table, mut rows) = (SeriesTable::default(), Vec::new());
     let mut infos: BTreeMap<String, SeriesInfo> = BTreeMap::new();
-    let notes = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, told| {
+    let stopped = plimsoll_lab::watch::watch(plan, seconds, &stop, &mut |readings, told| {
         for text in told {
             tell(&format!("note: {text}"));
         }
+        let Some(readings) = readings else { return };
         table.push(readings);
         if arguments.json {
             infos.extend(readings.new_series.clone());
             rows.push(row(readings));
         }
-    });
+    })?;
+    if let Some(text) = &stopped.left_behind {
+        tell(&format!("warning: {text}"));
+    }
     if arguments.json {
+        let notes: Vec<&String> = stopped.notes.iter().chain(&stopped.left_behind).collect();
         let object = json!({
             "format_version": "1.0",
             "series": infos.iter().map(|(name, info)| (name.clone(), info_of(info))).collect::<BTreeMap<_, _>>(),

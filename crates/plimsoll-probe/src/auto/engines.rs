@@ -1,14 +1,11 @@
 //! JVMs, uWSGI, Varnish and programs in Go on this machine: where they tell of themselves.
 
 use std::collections::BTreeSet;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
 
 use plimsoll_model::part::{PartKind, PartPlace};
 
 use super::servers::found;
-use super::{Found, address_of, text_for};
+use super::{Found, address_of, text_beside, text_for};
 use crate::eyes::{Known, Setting};
 use crate::files::Files;
 use crate::parse::uwsgi::{Told, command_line, configuration};
@@ -21,7 +18,7 @@ const USERS_MAX: usize = 256;
 const GO_MAX: usize = 4;
 /// The end of the head of the note that Go's linker leaves in the first page of a program: kind 4 (build id), owner `Go`.
 const GO_NOTE_OWNER: &[u8] = b"\x04\0\0\0Go\0\0";
-const GO_NOTE_REACH: usize = 4096;
+const GO_NOTE_REACH: u64 = 4096;
 
 /// Whether a process of this name is one of these.
 pub(super) fn knows(comm: &str) -> bool {
@@ -58,10 +55,7 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
         .find_map(|line| line.strip_prefix("NSpid:"))
         .and_then(|numbers| numbers.split_whitespace().next_back()?.parse().ok())
         .unwrap_or(pid);
-    let own = (inner == pid)
-        .then(|| counters_in(files, "/tmp", pid))
-        .flatten();
-    let path = own.or_else(|| counters_in(files, &format!("/proc/{pid}/root/tmp"), inner));
+    let path = counters_of(files, pid, inner);
     let Some(path) = path else {
         if auto {
             files.tell(
@@ -88,15 +82,19 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
     ))
 }
 
-/// The file of a JVM's counters in a folder for what is temporary.
-fn counters_in(files: &Files, folder: &str, pid: u32) -> Option<String> {
-    let entries = std::fs::read_dir(files.path(folder)).ok()?;
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let users = names.filter(|name| name.starts_with("hsperfdata_"));
-    users
-        .take(USERS_MAX)
-        .map(|user| format!("{folder}/{user}/{pid}"))
-        .find(|path| files.path(path).is_file())
+/// The file of a JVM's counters in its folder for what is temporary, by a path of this machine.
+fn counters_of(files: &mut Files, pid: u32, inner: u32) -> Option<String> {
+    let mut users = files.names_of(pid, "/tmp").ok()?;
+    users.retain(|name| name.starts_with("hsperfdata_"));
+    let paths = users.into_iter().take(USERS_MAX);
+    let path = paths
+        .map(|user| format!("/tmp/{user}/{inner}"))
+        .find(|path| files.is_file_of(pid, path))?;
+    Some(if files.shares(pid, "/tmp") {
+        path
+    } else {
+        format!("/proc/{pid}/root{path}")
+    })
 }
 
 /// MongoDB, by its command line or the file that this names: of it, only the line of its port is read.
@@ -144,8 +142,7 @@ fn uwsgi(files: &mut Files, pid: u32, words: &[&str], auto: bool) -> Option<Foun
         let text = if file.starts_with('/') {
             text_for(files, pid, file)
         } else {
-            let inside = format!("proc/{pid}/cwd/{file}");
-            files.read(&inside).ok().map(str::to_owned)
+            text_beside(files, pid, file)
         };
         let Some(text) = text else {
             continue;
@@ -225,7 +222,7 @@ pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
     if told.len() >= GO_MAX || told.contains(comm) || comm.contains(' ') {
         return;
     }
-    if is_go(&files.path(&format!("proc/{pid}/exe"))) {
+    if is_go(files, pid) {
         files.tell(
             &format!("go {comm}"),
             &format!(
@@ -237,21 +234,17 @@ pub(super) fn go(files: &mut Files, pid: u32, comm: &str) {
 }
 
 /// Whether Go's linker made a program.
-fn is_go(path: &Path) -> bool {
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| {
-        let reach = u64::try_from(GO_NOTE_REACH).unwrap_or(u64::MAX);
-        file.take(reach).read_to_end(&mut head)
-    });
-    let has_note = || {
-        head.windows(GO_NOTE_OWNER.len())
-            .any(|bytes| bytes == GO_NOTE_OWNER)
-    };
-    read.is_ok() && head.starts_with(b"\x7fELF") && has_note()
+fn is_go(files: &mut Files, pid: u32) -> bool {
+    let head = files.memory_of(&format!("proc/{pid}/exe"), 0, GO_NOTE_REACH);
+    head.is_ok_and(|head| {
+        let mut pieces = head.windows(GO_NOTE_OWNER.len());
+        head.starts_with(b"\x7fELF") && pieces.any(|bytes| bytes == GO_NOTE_OWNER)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::admission::Admission;
     use super::super::parts;
     use super::*;
 
@@ -316,7 +309,7 @@ mod tests {
         put("proc/16/root/etc/mongod.conf", b"net:\n  port: 27018\n");
         put("proc/15/exe", &program[..600]);
         let mut files = Files::new(root.path().to_owned());
-        let found = parts(&mut files, Vec::new(), true);
+        let found = parts(&mut files, Vec::new(), true, &mut |_, _, _| Admission::Ask).asked;
         let mut shown: Vec<String> = found.iter().map(|(part, _)| part.to_string()).collect();
         shown.sort();
         assert_eq!(

@@ -13,7 +13,7 @@ const NGINX: &str = "/var/log/nginx/error.log";
 
 /// The first file that nginx' configuration names for errors.
 pub(super) fn nginx(
-    files: &mut Files,
+    (files, pid): (&mut Files, u32),
     text: &str,
     source: &str,
     settings: &[Setting],
@@ -31,7 +31,7 @@ pub(super) fn nginx(
         None if named.is_empty() => NGINX.to_owned(),
         None => return None,
     };
-    files.path(&path).is_file().then(|| Found {
+    files.is_file_of(pid, &path).then(|| Found {
         part: Part {
             kind: PartKind::NginxLog,
             place: PartPlace::File(path.into()),
@@ -50,13 +50,13 @@ const ACCESS_LOGS_MAX: usize = 4;
 
 /// Those of nginx' access logs that tell how long requests took.
 pub(super) fn nginx_access(
-    files: &mut Files,
+    (files, pid): (&mut Files, u32),
     mut logs: Vec<Log>,
     source: &str,
     auto: bool,
 ) -> Vec<Found> {
     let any = logs.first().map(|log| log.path.clone());
-    logs.retain(|log| Format::new(&log.format).has_times() && files.path(&log.path).is_file());
+    logs.retain(|log| Format::new(&log.format).has_times() && files.is_file_of(pid, &log.path));
     if let Some(path) = any.filter(|_| auto && logs.is_empty()) {
         files.tell(
             &format!("nginx without times {source}"),

@@ -44,7 +44,7 @@ pub(super) fn php_fpm(
         }
     }
     for (file, pool) in pools {
-        found.extend(slowlog_of(files, &pool, &file));
+        found.extend(slowlog_of(files, pid, &pool, &file));
         if auto && place_of(&pool).is_none() {
             tell_without_page(files, pid, &pool, &file);
         }
@@ -114,11 +114,11 @@ fn said(pool: &Pool, word: &str) -> Option<String> {
 }
 
 /// The log of requests that took too long, where the pool keeps one.
-fn slowlog_of(files: &Files, pool: &Pool, file: &str) -> Option<Found> {
+fn slowlog_of(files: &mut Files, pid: u32, pool: &Pool, file: &str) -> Option<Found> {
     let path = said(pool, "slowlog").filter(|path| path.starts_with('/'))?;
     let is_kept =
         said(pool, "request_slowlog_timeout").is_some_and(|after| !after.starts_with('0'));
-    (is_kept && files.path(&path).is_file()).then(|| Found {
+    (is_kept && files.is_file_of(pid, &path)).then(|| Found {
         part: Part {
             kind: PartKind::PhpFpmSlowlog,
             place: PartPlace::File(path.into()),
@@ -160,7 +160,7 @@ pub(super) fn puma(files: &mut Files, pid: u32, words: &[&str], named: bool) {
 /// Node, where the module is loaded that tells of it.
 pub(super) fn node(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
     let socket = format!("/tmp/plimsoll-node-{pid}.sock");
-    if !files.path(&socket).exists() {
+    if !files.is_socket_of(pid, &socket) {
         if auto {
             files.tell(
                 &format!("node {pid}"),

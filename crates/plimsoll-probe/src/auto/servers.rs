@@ -4,7 +4,7 @@ use std::path::Path;
 
 use plimsoll_model::part::{Part, PartKind, PartPlace};
 
-use super::{Found, address_of, engines, option, text_for, texts_for};
+use super::{Found, address_of, engines, option, text_beside, text_for, texts_for};
 use crate::eyes::{Known, Setting};
 use crate::files::Files;
 use crate::parse::{apache, gunicorn, pgbouncer, process};
@@ -209,14 +209,13 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Option<Found> {
         .file
         .clone()
         .unwrap_or_else(|| "gunicorn.conf.py".to_owned());
-    let path = if file.starts_with('/') {
-        format!("proc/{pid}/root{file}")
+    let text = if file.starts_with('/') {
+        text_for(files, pid, &file)
     } else {
-        format!("proc/{pid}/cwd/{file}")
+        text_beside(files, pid, &file)
     };
-    let written = files
-        .read(&path)
-        .map(gunicorn::configuration)
+    let written = text
+        .map(|text| gunicorn::configuration(&text))
         .unwrap_or_default();
     let told = told.or(written);
     let bind = told.bind.as_deref().unwrap_or("127.0.0.1:8000");
@@ -284,6 +283,7 @@ fn exporter(files: &mut Files, pid: u32, comm: &str, words: &[&str]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::admission::Admission;
     use super::super::parts;
     use super::*;
 
@@ -328,7 +328,7 @@ mod tests {
         put("11/comm", "prometheus-node\n");
         put("11/cmdline", "/usr/bin/prometheus-node-exporter\0");
         let mut files = Files::new(root.path().to_owned());
-        let mut found = parts(&mut files, Vec::new(), true);
+        let mut found = parts(&mut files, Vec::new(), true, &mut |_, _, _| Admission::Ask).asked;
         found.sort_by(|a, b| a.0.cmp(&b.0));
         let shown: Vec<String> = found.iter().map(|(part, _)| part.to_string()).collect();
         assert_eq!(

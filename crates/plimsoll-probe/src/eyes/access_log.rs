@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_model::metric;
 
 use super::Source;
-use super::figures::Figures;
+use super::figures::{Figures, Known};
 use super::link::{Blind, Link};
 use super::tail::Tail;
 use crate::parse::access_log::{COMBINED, Format, PHASES};
@@ -31,11 +31,11 @@ pub(crate) struct AccessLog {
 }
 
 impl AccessLog {
-    /// `format` is what the configuration says; nginx' own where it says nothing.
-    pub(crate) fn new(path: &Path, format: Option<&str>) -> Self {
+    /// Its format is what the configuration says; nginx' own where it says nothing.
+    pub(crate) fn new(path: &Path, known: &Known) -> Self {
         Self {
-            tail: Tail::new(path),
-            format: Format::new(format.unwrap_or(COMBINED)),
+            tail: Tail::new(path, known.named_by),
+            format: Format::new(known.log_format.as_deref().unwrap_or(COMBINED)),
             errors: BTreeMap::new(),
             was_read: false,
         }

@@ -22,6 +22,8 @@ pub(crate) struct Known {
     pub(crate) settings: Vec<Setting>,
     /// Its process, where it runs on this machine.
     pub(crate) pid: Option<u32>,
+    /// The process that names it, where it was found and nobody named it.
+    pub(crate) named_by: Option<u32>,
     /// The pool of PHP-FPM that it is, where that has no page.
     pub(crate) pool: Option<String>,
     /// How lines of its log are made, where its configuration says so.

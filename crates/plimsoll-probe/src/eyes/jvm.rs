@@ -3,7 +3,6 @@
 mod doors;
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -13,8 +12,10 @@ use plimsoll_model::part::PartPlace;
 use super::Source;
 use super::figures::Figures;
 use super::link::{Blind, Link, get};
+use crate::files::{kernel_names, kernel_text};
 use crate::parse::hsperf::{LEN_MAX, counters};
 use crate::parse::jvm::{JOLOKIA, Jvm as Told, of_counters, of_jolokia};
+use crate::untrusted::{Credentials, Named};
 use doors::Doors;
 
 /// Threads whose names are read.
@@ -68,6 +69,9 @@ struct Process {
 pub(crate) struct Jvm {
     place: PartPlace,
     pid: Option<u32>,
+    /// The process that names its place, where nobody else did, and whose it is.
+    named_by: Option<u32>,
+    owner: Option<u32>,
     doors: Doors,
     /// The answer, between question and telling.
     told: Option<(Told, Process)>,
@@ -77,7 +81,7 @@ pub(crate) struct Jvm {
 }
 
 impl Jvm {
-    pub(crate) fn new(place: PartPlace, pid: Option<u32>) -> Self {
+    pub(crate) fn new(place: PartPlace, pid: Option<u32>, named_by: Option<u32>) -> Self {
         let named = match &place {
             PartPlace::File(path) => path
                 .file_name()
@@ -86,6 +90,8 @@ impl Jvm {
         };
         Self {
             pid: pid.or(named),
+            owner: named_by.and_then(|pid| Some(Credentials::of(pid)?.uid)),
+            named_by,
             place,
             doors: Doors::default(),
             told: None,
@@ -96,18 +102,22 @@ impl Jvm {
 
     fn of_file(&mut self, path: &Path) -> Result<(Told, Process), Blind> {
         let strange = || Blind::Strange("no counters of a JVM".to_owned());
-        // Of a pipe, opening it would wait without end.
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(strange());
-        }
-        let folder = self.pid.map(|pid| format!("/proc/{pid}"));
-        if folder.is_some_and(|folder| !Path::new(&folder).exists()) {
+        let status = self.pid.map(|pid| format!("/proc/{pid}/status"));
+        if status.is_some_and(|status| kernel_text(&status).is_err()) {
             // Whoever was killed leaves its file behind.
             return Err(Blind::Absent("the JVM has ended".to_owned()));
         }
+        let opened = Named::new(path, self.named_by).open()?;
+        // In a folder where anybody may write, the file of a JVM is its user's own.
+        if self.owner.is_some_and(|owner| owner != opened.owner) {
+            return Err(Blind::Denied(format!(
+                "its counters belong to user {}, not to its own",
+                opened.owner
+            )));
+        }
         let mut bytes = Vec::new();
         let most = u64::try_from(LEN_MAX).unwrap_or(u64::MAX);
-        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+        opened.file.take(most).read_to_end(&mut bytes)?;
         let told = counters(&bytes).and_then(|counters| of_counters(&counters));
         let process = self.pid.map(|pid| Process {
             pools: pools(pid),
@@ -168,11 +178,13 @@ fn of_agent(link: &mut Link) -> Result<Told, Blind> {
 
 /// Threads by name without number, most first.
 fn pools(pid: u32) -> Vec<(String, u32)> {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/task"));
-    let entries = entries.into_iter().flatten().filter_map(Result::ok);
-    let names = entries
+    let folder = format!("/proc/{pid}/task");
+    let threads = kernel_names(Path::new(&folder));
+    let names = threads
+        .into_iter()
+        .flatten()
         .take(THREADS_MAX)
-        .filter_map(|entry| std::fs::read_to_string(entry.path().join("comm")).ok());
+        .filter_map(|thread| kernel_text(&format!("{folder}/{thread}/comm")).ok());
     grouped(names)
 }
 

@@ -4,18 +4,25 @@
 use std::fmt;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{TcpStream, ToSocketAddrs as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 use plimsoll_model::part::PartPlace;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::clock;
+use crate::untrusted::credentials::connect_as;
+use crate::untrusted::{Credentials, OpenError, Root, path_of};
 
 /// Longest answer taken, bytes.
 const ANSWER_LEN_MAX: usize = 4 << 20;
+/// Longest head of an answer over HTTP, bytes.
+const HEAD_LEN_MAX: usize = 64 << 10;
 /// Bytes taken at once.
 const CHUNK_LEN: usize = 16 << 10;
 /// The system takes a time-out of zero for none.
@@ -34,6 +41,8 @@ pub(crate) enum Blind {
     Denied(String),
     /// It said something else.
     Strange(String),
+    /// It is no file that is read.
+    NotRead(String),
     /// It would come here, and here cannot be listened.
     NoDoor(String),
 }
@@ -47,6 +56,7 @@ impl Blind {
             Self::Late => "late",
             Self::Denied(_) => "denied",
             Self::Strange(_) => "strange",
+            Self::NotRead(_) => "not read",
             Self::NoDoor(_) => "no door",
         }
     }
@@ -60,6 +70,7 @@ impl fmt::Display for Blind {
             Self::Late => write!(f, "it does not answer in time"),
             Self::Denied(why) => write!(f, "it refuses to tell ({why})"),
             Self::Strange(why) => write!(f, "it answers something else ({why})"),
+            Self::NotRead(why) => f.write_str(why),
             Self::NoDoor(why) => write!(f, "nobody can listen there ({why})"),
         }
     }
@@ -76,6 +87,16 @@ impl From<io::Error> for Blind {
             | ErrorKind::ConnectionAborted
             | ErrorKind::BrokenPipe => Self::Closed,
             _ => Self::Absent(error.to_string()),
+        }
+    }
+}
+
+impl From<OpenError> for Blind {
+    fn from(error: OpenError) -> Self {
+        if error.is_plain() || matches!(error, OpenError::Late | OpenError::Other(_)) {
+            io::Error::from(error).into()
+        } else {
+            Self::NotRead(error.to_string())
         }
     }
 }
@@ -101,14 +122,26 @@ enum Stream {
 #[derive(Debug)]
 pub(crate) struct Link {
     place: PartPlace,
+    /// The process that names the place, where nobody else did.
+    named_by: Option<u32>,
+    /// The rights of that process are not enough, and the own ones are taken.
+    with_own_rights: bool,
     stream: Option<Stream>,
     deadline_ns: u64,
 }
 
 impl Link {
+    /// To a place that whoever runs this has named.
     pub(crate) fn new(place: PartPlace) -> Self {
+        Self::to(place, None)
+    }
+
+    /// To a place that a process names, if one does.
+    pub(crate) fn to(place: PartPlace, named_by: Option<u32>) -> Self {
         Self {
             place,
+            named_by,
+            with_own_rights: false,
             stream: None,
             deadline_ns: 0,
         }
@@ -149,6 +182,28 @@ impl Link {
         self.stream = None;
     }
 
+    /// Whose rights are taken where root connects to a socket, when they are not the own ones.
+    pub(crate) fn acts_as(&self) -> Option<u32> {
+        if self.with_own_rights || !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let is_path = matches!(
+            self.place,
+            PartPlace::Socket(_) | PartPlace::SocketPage { .. }
+        );
+        let theirs = self
+            .named_by
+            .filter(|_| is_path)
+            .and_then(Credentials::of)?;
+        (theirs.uid != 0).then_some(theirs.uid)
+    }
+
+    /// From now on the own rights are taken.
+    pub(crate) fn take_own_rights(&mut self) {
+        self.close();
+        self.with_own_rights = true;
+    }
+
     /// Opens the connection unless it is open; whether it is a new one.
     pub(crate) fn open(&mut self) -> io::Result<bool> {
         if self.stream.is_some() {
@@ -160,7 +215,11 @@ impl Link {
                 return Err(ErrorKind::Unsupported.into());
             }
             PartPlace::Socket(path) | PartPlace::SocketPage { socket: path, .. } => {
-                Stream::Unix(connect_unix(path, left)?)
+                let socket = match self.named_by {
+                    Some(pid) => connect_named(path, pid, self.with_own_rights, left)?,
+                    None => connect_unix(path, left)?,
+                };
+                Stream::Unix(socket)
             }
             PartPlace::Tcp { host, port }
             | PartPlace::Page { host, port, .. }
@@ -169,19 +228,27 @@ impl Link {
         Ok(true)
     }
 
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let left = Some(self.left()?);
-        match &mut self.stream {
-            Some(Stream::Unix(stream)) => {
-                stream.set_write_timeout(left)?;
-                stream.write_all(bytes)
+    /// Sends everything; who takes it in drops is not waited for longer than who takes nothing.
+    pub(crate) fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let left = Some(self.left()?);
+            let count = match &mut self.stream {
+                Some(Stream::Unix(stream)) => {
+                    stream.set_write_timeout(left)?;
+                    stream.write(bytes)?
+                }
+                Some(Stream::Tcp(stream)) => {
+                    stream.set_write_timeout(left)?;
+                    stream.write(bytes)?
+                }
+                None => return Err(ErrorKind::NotConnected.into()),
+            };
+            if count == 0 {
+                return Err(ErrorKind::BrokenPipe.into());
             }
-            Some(Stream::Tcp(stream)) => {
-                stream.set_write_timeout(left)?;
-                stream.write_all(bytes)
-            }
-            None => Err(ErrorKind::NotConnected.into()),
+            bytes = &bytes[count..];
         }
+        Ok(())
     }
 
     /// Adds what comes next to `answer`; 0 at the end.
@@ -216,9 +283,13 @@ impl Link {
 }
 
 fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Result<TcpStream> {
+    // A name may have many addresses, of which none answers: all of them together have this time.
+    let patience_ns = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
+    let deadline_ns = clock::now_ns().saturating_add(patience_ns);
     let mut refused = io::Error::from(ErrorKind::NotFound);
     for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, patience) {
+        let left = Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns()));
+        match TcpStream::connect_timeout(&address, left.max(PATIENCE_MIN)) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 return Ok(stream);
@@ -231,6 +302,47 @@ fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Result<TcpStrea
 
 /// The standard library's `connect` waits without end for a listener whose queue is full.
 fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let socket = unix_socket(patience)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    Ok(UnixStream::from(socket))
+}
+
+/// The same to a socket that a process names: in its own root, with its rights, and only if that process or another one of
+/// its user listens there. Otherwise any user could have this one ask, with its rights, whatever he names.
+fn connect_named(
+    path: &Path,
+    pid: u32,
+    with_own_rights: bool,
+    patience: Duration,
+) -> io::Result<UnixStream> {
+    let name = path.to_string_lossy();
+    let root = Root::of(pid);
+    let handle = match root.socket(&name) {
+        Err(OpenError::RootDenied) => Root::at(Path::new("/")).socket(&name)?,
+        found => found?,
+    };
+    let socket = unix_socket(patience)?;
+    let address = SocketAddrUnix::new(path_of(&handle))?;
+    let rights = root.credentials().filter(|_| !with_own_rights);
+    connect_as(rights, || Ok(rustix::net::connect(&socket, &address)?))?;
+    let peer = getsockopt(&socket, PeerCredentials)?;
+    let is_same = u32::try_from(peer.pid()).is_ok_and(|peer| peer == pid)
+        || root
+            .credentials()
+            .is_some_and(|theirs| theirs.uid == peer.uid());
+    if !is_same {
+        let text = format!(
+            "pid {} of user {} listens there, and pid {pid}, which names it, is another user's; to have it asked, name it under \
+             `watch:`",
+            peer.pid(),
+            peer.uid()
+        );
+        return Err(io::Error::new(ErrorKind::PermissionDenied, text));
+    }
+    Ok(UnixStream::from(socket))
+}
+
+fn unix_socket(patience: Duration) -> io::Result<OwnedFd> {
     let socket = rustix::net::socket_with(
         AddressFamily::UNIX,
         SocketType::STREAM,
@@ -238,8 +350,7 @@ fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
         None,
     )?;
     set_socket_timeout(&socket, Timeout::Send, Some(patience))?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
-    Ok(UnixStream::from(socket))
+    Ok(socket)
 }
 
 /// The body of a page over HTTP. The connection is kept where the answer says how long it is.
@@ -285,6 +396,10 @@ fn fetch(link: &mut Link, path: &str, then: &str) -> Result<String, Blind> {
     let head_len = loop {
         if let Some(at) = answer.windows(4).position(|four| four == b"\r\n\r\n") {
             break at + 4;
+        }
+        if answer.len() > HEAD_LEN_MAX {
+            let why = format!("a head longer than {} KiB", HEAD_LEN_MAX >> 10);
+            return Err(Blind::Strange(why));
         }
         if link.fill(&mut answer)? == 0 {
             let begun = String::from_utf8_lossy(&answer);

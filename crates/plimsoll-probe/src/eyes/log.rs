@@ -6,7 +6,7 @@ use std::path::Path;
 use plimsoll_model::metric;
 
 use super::Source;
-use super::figures::{Figures, Setting};
+use super::figures::{Figures, Known, Setting};
 use super::link::{Blind, Link};
 use super::tail::Tail;
 use crate::parse::log::{
@@ -37,11 +37,11 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    pub(crate) fn new(writer: Writer, path: &Path, settings: Vec<Setting>) -> Self {
+    pub(crate) fn new(writer: Writer, path: &Path, known: Known) -> Self {
         Self {
             writer,
-            settings,
-            tail: Tail::new(path),
+            tail: Tail::new(path, known.named_by),
+            settings: known.settings,
             totals: BTreeMap::new(),
             before: String::new(),
         }

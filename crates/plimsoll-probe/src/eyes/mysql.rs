@@ -198,6 +198,10 @@ impl Mysql {
 }
 
 impl Source for Mysql {
+    fn known_as(&mut self, name: &str) {
+        name.clone_into(&mut self.own_name);
+    }
+
     fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
         match self.answer(link) {
             Ok(lines) => Ok(lines),

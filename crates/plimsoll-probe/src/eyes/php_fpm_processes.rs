@@ -7,6 +7,7 @@ use super::Source;
 use super::figures::{Figures, Setting};
 use super::link::{Blind, Link, shortly};
 use super::listener::Listener;
+use crate::files::kernel_text;
 use crate::parse::syscall::{Wait, place, syscall};
 
 /// A pool.
@@ -34,10 +35,10 @@ impl PoolProcesses {
     /// Processes that wait for a connection, and all.
     fn count(&self) -> Result<(u32, u32), Blind> {
         let pid = self.pid;
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"))?;
+        let children = kernel_text(&format!("/proc/{pid}/task/{pid}/children"))?;
         let (mut idle, mut all) = (0, 0);
         for child in children.split_whitespace() {
-            let title = std::fs::read_to_string(format!("/proc/{child}/cmdline"));
+            let title = kernel_text(&format!("/proc/{child}/cmdline"));
             // One that has ended meanwhile has no title.
             let title = title.unwrap_or_default();
             let pool = title.trim_end_matches('\0').strip_prefix("php-fpm: pool ");
@@ -51,11 +52,11 @@ impl PoolProcesses {
 }
 
 fn waits_for_a_connection(pid: &str) -> Result<bool, Blind> {
-    let wait = match std::fs::read_to_string(format!("/proc/{pid}/syscall")) {
+    let wait = match kernel_text(&format!("/proc/{pid}/syscall")) {
         Ok(text) => Some(syscall(&text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         // Who may not see the call may see where in the kernel it waits.
-        Err(_) => place(&std::fs::read_to_string(format!("/proc/{pid}/wchan"))?),
+        Err(_) => place(&kernel_text(&format!("/proc/{pid}/wchan"))?),
     };
     Ok(wait == Some(Wait::Accept))
 }

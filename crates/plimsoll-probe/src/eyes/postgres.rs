@@ -223,6 +223,10 @@ impl Postgres {
 }
 
 impl Source for Postgres {
+    fn known_as(&mut self, name: &str) {
+        name.clone_into(&mut self.own_name);
+    }
+
     fn ask(&mut self, link: &mut Link) -> Result<String, Blind> {
         match self.answer(link) {
             Ok(lines) => Ok(lines),

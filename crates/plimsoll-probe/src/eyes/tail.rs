@@ -2,11 +2,11 @@
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::figures::Figures;
 use super::link::Blind;
+use crate::untrusted::Named;
 
 /// Bytes taken of a second; what is written beyond it is left out.
 const SECOND_LEN_MAX: u64 = 1 << 20;
@@ -15,17 +15,20 @@ const SECOND_LEN_MAX: u64 = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Tail {
     path: PathBuf,
+    name: Named,
     /// The file, its number, and how far it was read.
     open: Option<(File, u64, u64)>,
     was_rotated: bool,
     left_out: bool,
-    /// The rest of a line that was not whole.
+    /// The rest of a line that was not whole. A line that ends nowhere is not kept beyond a second's bytes.
     rest: String,
 }
 
 impl Tail {
-    pub(super) fn new(path: &Path) -> Self {
+    /// `named_by` is the process that names the file, unless whoever runs this did.
+    pub(super) fn new(path: &Path, named_by: Option<u32>) -> Self {
         Self {
+            name: Named::new(path, named_by),
             path: path.to_owned(),
             open: None,
             was_rotated: false,
@@ -36,24 +39,25 @@ impl Tail {
 
     /// What was written since it was read last; of a file that is opened first, nothing.
     pub(super) fn news(&mut self) -> Result<String, Blind> {
-        let now = std::fs::metadata(&self.path)?;
+        let now = self.name.open()?;
         let is_same = self
             .open
             .as_ref()
-            .is_some_and(|(_, number, at)| *number == now.ino() && *at <= now.len());
+            .is_some_and(|(_, number, at)| *number == now.inode && *at <= now.len);
+        let len = now.len;
         if !is_same {
             // Another file has its name, or it was cut: it is read from its beginning.
             let is_first = self.open.is_none();
             self.was_rotated |= !is_first;
-            let begin = if is_first { now.len() } else { 0 };
-            self.open = Some((File::open(&self.path)?, now.ino(), begin));
+            let begin = if is_first { len } else { 0 };
+            self.open = Some((now.file, now.inode, begin));
             self.rest.clear();
         }
         let Some((file, _, at)) = &mut self.open else {
             return Ok(String::new());
         };
-        if now.len().saturating_sub(*at) > SECOND_LEN_MAX {
-            *at = now.len() - SECOND_LEN_MAX;
+        if len.saturating_sub(*at) > SECOND_LEN_MAX {
+            *at = len - SECOND_LEN_MAX;
             self.left_out = true;
             self.rest.clear();
         }
@@ -69,6 +73,10 @@ impl Tail {
         whole.push_str(news);
         let end = whole.rfind('\n').map_or(0, |at| at + 1);
         self.rest = whole.split_off(end);
+        if self.rest.len() as u64 > SECOND_LEN_MAX {
+            self.rest.clear();
+            self.left_out = true;
+        }
         whole
     }
 

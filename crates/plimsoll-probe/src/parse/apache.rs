@@ -35,6 +35,8 @@ pub struct Configuration {
 
 /// How deep files may include files.
 const DEPTH_MAX: u32 = 8;
+/// Files read at most, includes counted.
+const FILES_MAX: usize = 256;
 
 /// Reads a configuration and what it includes: `include` gives names and texts of the files that a pattern stands for.
 pub fn configuration(
@@ -43,7 +45,18 @@ pub fn configuration(
     include: &mut impl FnMut(&str) -> Vec<(String, String)>,
 ) -> Configuration {
     let mut read = Configuration::default();
-    read_into(&mut read, file, text, include, DEPTH_MAX);
+    let mut files = 0;
+    let mut include = |pattern: &str| {
+        let mut found = if files < FILES_MAX {
+            include(pattern)
+        } else {
+            Vec::new()
+        };
+        found.truncate(FILES_MAX - files);
+        files += found.len();
+        found
+    };
+    read_into(&mut read, file, text, &mut include, DEPTH_MAX);
     read
 }
 

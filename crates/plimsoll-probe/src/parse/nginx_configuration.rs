@@ -6,6 +6,10 @@
 pub(super) const FILES_MAX: usize = 256;
 /// How deep files include files.
 pub(super) const DEPTH_MAX: usize = 8;
+/// How deep blocks stand in blocks: what is deeper is no configuration of nginx.
+pub(super) const BLOCKS_MAX: usize = 64;
+/// Words and marks of one file.
+const TOKENS_MAX: usize = 500_000;
 
 /// A value and where it is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -99,6 +103,8 @@ impl Reader<'_> {
                     }
                     words.push(word);
                 }
+                // What stands inside would be taken for what stands outside.
+                Token::Open if self.blocks.len() >= BLOCKS_MAX => break,
                 Token::Open => self.blocks.push(Block {
                     words: std::mem::take(&mut words),
                     ..Block::default()
@@ -202,10 +208,15 @@ impl Reader<'_> {
 /// The words of a file with their lines: quotes taken off, comments left out.
 pub(super) fn tokens(text: &str) -> Vec<(Token, u32)> {
     let mut tokens = Vec::new();
+    let mut count = 0_usize;
     let mut word: Option<String> = None;
     let mut line = 1_u32;
     let mut characters = text.chars().peekable();
     let mut end = |word: &mut Option<String>, line: u32, token: Option<Token>| {
+        count += 1;
+        if count > TOKENS_MAX {
+            return;
+        }
         tokens.extend(word.take().map(|word| (Token::Word(word), line)));
         tokens.extend(token.map(|token| (token, line)));
     };

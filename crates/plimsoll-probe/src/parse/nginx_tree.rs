@@ -1,6 +1,9 @@
 //! The configuration of nginx as a tree: what a block says holds inside it, wherever in the block it stands.
 
-use super::nginx_configuration::{DEPTH_MAX, FILES_MAX, Token, tokens};
+use super::nginx_configuration::{BLOCKS_MAX, DEPTH_MAX, FILES_MAX, Token, tokens};
+
+/// Directives of all files together.
+const DIRECTIVES_MAX: usize = 200_000;
 
 /// A directive, or a block with what is inside.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,12 +30,20 @@ pub(super) type TextOf<'a> = &'a mut dyn FnMut(&str) -> Vec<(String, String)>;
 
 /// Reads a configuration that begins in `file`.
 pub(super) fn read(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Directive> {
-    let mut reader = Reader { files: 0, text_of };
+    let mut reader = Reader {
+        files: 0,
+        directives: 0,
+        blocks: 0,
+        text_of,
+    };
     reader.file(file, text, 0)
 }
 
 struct Reader<'a> {
     files: usize,
+    directives: usize,
+    /// Blocks that are open in the files that include this one.
+    blocks: usize,
     text_of: TextOf<'a>,
 }
 
@@ -46,6 +57,10 @@ impl Reader<'_> {
         let mut open = vec![Directive::default()];
         let mut next = Directive::default();
         for (token, line) in tokens(text) {
+            self.directives += usize::from(token == Token::End);
+            if self.directives > DIRECTIVES_MAX || self.blocks + open.len() > BLOCKS_MAX {
+                break;
+            }
             match token {
                 Token::Word(word) => {
                     if next.words.is_empty() {
@@ -63,7 +78,10 @@ impl Reader<'_> {
                 Token::End => {
                     let done = std::mem::take(&mut next);
                     let inside = if done.name() == "include" {
-                        self.included(done.value(), depth)
+                        self.blocks += open.len();
+                        let inside = self.included(done.value(), depth);
+                        self.blocks -= open.len();
+                        inside
                     } else {
                         vec![done]
                     };

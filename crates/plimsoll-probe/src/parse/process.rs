@@ -52,6 +52,13 @@ pub fn stat(text: &str) -> Option<Stat> {
     })
 }
 
+/// The numbers of a line of `/proc/PID/status` behind its name, such as `Uid:`.
+pub fn numbers(text: &str, name: &str) -> Vec<u32> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let words = line.unwrap_or_default().split_whitespace();
+    words.map_while(|word| word.parse().ok()).collect()
+}
+
 /// Voluntary and involuntary context switches of `/proc/PID/status`: of one thread.
 pub fn switches(text: &str) -> (u64, u64) {
     (

@@ -17,6 +17,7 @@ mod eyes_logs;
 mod eyes_runtimes;
 mod eyes_traces;
 mod found;
+mod hostile;
 mod http2;
 mod hub;
 mod hub_shared;

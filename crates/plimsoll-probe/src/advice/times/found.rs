@@ -1,6 +1,6 @@
 //! Who hands requests on and who answers them on this machine, as the files say that their command lines name.
 
-use crate::auto::{PROCESSES_MAX, option, text_for, texts_for};
+use crate::auto::{PROCESSES_MAX, option, text_beside, text_for, texts_for};
 use crate::files::Files;
 use crate::parse::times::{self, Server};
 use crate::parse::{gunicorn, php_fpm, process};
@@ -21,8 +21,7 @@ pub(super) fn servers(files: &mut Files) -> Vec<Server> {
         if !is_known || is_worker(files, pid, &comm) {
             continue;
         }
-        let line = files.read(&format!("proc/{pid}/cmdline"));
-        let line = line.unwrap_or_default().to_owned();
+        let line = files.command_line(pid);
         let words: Vec<&str> = line
             .split(['\0', ' '])
             .filter(|word| !word.is_empty())
@@ -107,12 +106,13 @@ fn python(files: &mut Files, pid: u32, words: &[&str]) -> Server {
     let told = gunicorn::command_line(words);
     let file = told.file.clone();
     let file = file.unwrap_or_else(|| "gunicorn.conf.py".to_owned());
-    let inside = if file.starts_with('/') {
-        "root"
+    let text = if file.starts_with('/') {
+        text_for(files, pid, &file)
     } else {
-        "cwd/"
+        text_beside(files, pid, &file)
     };
-    let text = files.read(&format!("proc/{pid}/{inside}{file}"));
-    let read = text.map(gunicorn::configuration).unwrap_or_default();
+    let read = text
+        .map(|text| gunicorn::configuration(&text))
+        .unwrap_or_default();
     times::gunicorn(&file, &told.or(read))
 }

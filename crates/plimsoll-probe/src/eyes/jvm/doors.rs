@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::io;
+use std::path::Path;
 
 use crate::clock;
 use crate::diag::{Diag, Which};
-use crate::parse::socket::LISTEN;
+use crate::files::kernel_links;
+use crate::parse::socket::{LISTEN, socket_link};
 
 /// Shortest time between two searches for where it listens, ns. Such a search reads every descriptor.
 const SEARCH_PAUSE_NS: u64 = 10_000_000_000;
@@ -57,13 +59,8 @@ impl Doors {
 
 /// Ports on which the process listens.
 fn ports_of(pid: u32, diag: &mut Diag) -> io::Result<Vec<u16>> {
-    let files = std::fs::read_dir(format!("/proc/{pid}/fd"))?;
-    let files = files.filter_map(Result::ok).take(FILES_MAX);
-    let inodes = files.filter_map(|entry| {
-        let link = std::fs::read_link(entry.path()).ok()?;
-        let inode = link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-        inode.parse::<u64>().ok()
-    });
+    let links = kernel_links(Path::new(&format!("/proc/{pid}/fd")))?;
+    let inodes = links.take(FILES_MAX).filter_map(|link| socket_link(&link));
     let held: HashSet<u64> = inodes.collect();
     let mut ports = BTreeSet::new();
     diag.tcp(Which::Listening, |socket| {

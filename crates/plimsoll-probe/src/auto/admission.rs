@@ -1,0 +1,100 @@
+//! Which of the parts that were found are asked.
+//!
+//! What is found is named by somebody else: by a command line or a configuration. It is asked only where the process that
+//! names it really listens, on this machine, and only where the process belongs to the target. See decision 0344.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+
+use plimsoll_model::part::{Part, PartPlace};
+use rustix::process::geteuid;
+
+use crate::diag::Diag;
+use crate::files::{Files, kernel_text};
+use crate::parse::process;
+use crate::parse::socket::LISTEN;
+use crate::sockets::is_own_address;
+use crate::tree::{Tree, holders_of};
+
+/// What becomes of a part that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// It is asked.
+    Ask,
+    /// It is asked once it is seen that it belongs to the target.
+    Later,
+    /// It is not asked: why.
+    Refused(String),
+}
+
+/// What is known of who belongs to the target.
+#[derive(Debug)]
+pub(crate) struct Belonging<'a> {
+    /// All processes.
+    pub(crate) tree: &'a Tree,
+    /// Those of the target, and those behind it.
+    pub(crate) related: BTreeSet<u32>,
+    /// No target was named: the machine is what is watched.
+    pub(crate) is_whole_machine: bool,
+}
+
+impl Belonging<'_> {
+    /// Whether a part that a process names is asked.
+    pub(crate) fn admission(&self, files: &mut Files, part: &Part, pid: u32) -> Admission {
+        if !files.is_live() {
+            return Admission::Ask;
+        }
+        if let Some(why) = self.elsewhere(files, &part.place, pid) {
+            return Admission::Refused(why);
+        }
+        let belongs = self.is_whole_machine || self.related.contains(&pid) || is_own(pid);
+        if belongs {
+            Admission::Ask
+        } else {
+            Admission::Later
+        }
+    }
+
+    /// Why a process does not answer where it is said to.
+    fn elsewhere(&self, files: &mut Files, place: &PartPlace, pid: u32) -> Option<String> {
+        let (PartPlace::Tcp { host, port }
+        | PartPlace::Page { host, port, .. }
+        | PartPlace::Figures { host, port, .. }) = place
+        else {
+            // Who listens on a socket of a path is seen when it is connected to.
+            return None;
+        };
+        let is_here = match host.parse::<IpAddr>() {
+            Ok(address) => is_own_address(address),
+            Err(_) => host == "localhost",
+        };
+        if !is_here {
+            return Some(format!("{host} is not an address of this machine"));
+        }
+        let mut inodes = Vec::new();
+        Diag::open()
+            .and_then(|mut diag| {
+                diag.tcp_of_port(*port, |socket| {
+                    if socket.state == LISTEN {
+                        inodes.push(socket.inode);
+                    }
+                })
+            })
+            .ok()?;
+        let family = self.tree.with_descendants(&BTreeSet::from([pid]));
+        // Of another user's process nobody but root sees what it holds.
+        if crate::files::kernel_names(&files.path(&format!("proc/{pid}/fd"))).is_err() {
+            return (inodes.is_empty()).then(|| format!("nobody listens at port {port}"));
+        }
+        holders_of(files, &inodes, family.into_iter())
+            .is_empty()
+            .then(|| format!("pid {pid} does not listen at port {port} of this network"))
+    }
+}
+
+/// Whether a process is one's own.
+fn is_own(pid: u32) -> bool {
+    let status = kernel_text(&format!("/proc/{pid}/status"));
+    let uids = status.map(|text| process::numbers(&text, "Uid:"));
+    uids.is_ok_and(|uids| uids.get(1) == Some(&geteuid().as_raw()))
+}

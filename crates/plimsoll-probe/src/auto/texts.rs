@@ -1,0 +1,87 @@
+//! Texts of the files that processes name, and of those that these include.
+
+use crate::files::Files;
+
+/// Files that a pattern stands for.
+const INCLUDED_MAX: usize = 256;
+/// Stars in a pattern: each multiplies the ways in which it could fit.
+const STARS_MAX: usize = 4;
+
+/// The text of a file as the process sees it. Why there is none is told, unless it is only not there or not to be read.
+pub(crate) fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
+    let read = files.text_of(pid, path);
+    or_tell(files, pid, path, read)
+}
+
+/// The same of a file that is named relative to the folder in which the process runs.
+pub(crate) fn text_beside(files: &mut Files, pid: u32, path: &str) -> Option<String> {
+    let read = files.text_beside(pid, path);
+    or_tell(files, pid, path, read)
+}
+
+fn or_tell<T>(
+    files: &mut Files,
+    pid: u32,
+    path: &str,
+    read: Result<T, crate::untrusted::OpenError>,
+) -> Option<T> {
+    match read {
+        Ok(read) => Some(read),
+        Err(error) => {
+            if !error.is_plain() {
+                // Of a thousand files that a process names, one stands for all of the same kind.
+                files.tell(
+                    &format!("not read {pid} {error}"),
+                    &format!("{path}, which pid {pid} names, was not read: {error}"),
+                );
+            }
+            None
+        }
+    }
+}
+
+/// Names and texts of the files that a pattern with `*` or `?` in its last part stands for.
+pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(String, String)> {
+    let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
+    if name.matches('*').count() > STARS_MAX {
+        return Vec::new();
+    }
+    if !name.contains(['*', '?']) {
+        let text = text_for(files, pid, pattern);
+        return text
+            .map(|text| (pattern.to_owned(), text))
+            .into_iter()
+            .collect();
+    }
+    let names = files.names_of(pid, folder);
+    let mut found = or_tell(files, pid, folder, names).unwrap_or_default();
+    found.retain(|have| matches(name.as_bytes(), have.as_bytes()));
+    found.sort_unstable();
+    if found.len() > INCLUDED_MAX {
+        files.tell(
+            &format!("many files {pid}"),
+            &format!(
+                "{pattern}, which pid {pid} names, stands for {} files: the first {INCLUDED_MAX} are read",
+                found.len()
+            ),
+        );
+    }
+    let paths = found
+        .into_iter()
+        .take(INCLUDED_MAX)
+        .map(|have| format!("{folder}/{have}"));
+    paths
+        .filter_map(|path| Some((path.clone(), text_for(files, pid, &path)?)))
+        .collect()
+}
+
+/// Whether a name fits a pattern with `*` and `?`.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    match (pattern, name) {
+        ([], []) => true,
+        ([b'*', rest @ ..], _) => (0..=name.len()).any(|at| matches(rest, &name[at..])),
+        ([b'?', rest @ ..], [_, name @ ..]) => matches(rest, name),
+        ([one, rest @ ..], [other, name @ ..]) => one == other && matches(rest, name),
+        _ => false,
+    }
+}

@@ -1,0 +1,94 @@
+//! How much is read for one discovery of parts, and for one process: a hostile one does not use up what is for all.
+
+use std::time::Duration;
+
+use super::OpenError;
+use crate::clock;
+
+/// Longest file, bytes. The largest configurations of nginx (maps of addresses) are a few MB.
+pub(crate) const FILE_LEN_MAX: u64 = 8 << 20;
+/// Longest wait for one file.
+pub(crate) const FILE_PATIENCE: Duration = Duration::from_millis(500);
+/// Files, bytes and time of one process.
+const PROCESS: Left = Left {
+    files: 1024,
+    bytes: 32 << 20,
+    time_ns: 2_000_000_000,
+};
+/// Files, bytes and time of one discovery.
+const ALL: Left = Left {
+    files: 16_384,
+    bytes: 256 << 20,
+    time_ns: 6_000_000_000,
+};
+
+/// What is left.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    files: u64,
+    bytes: u64,
+    time_ns: u64,
+}
+
+impl Left {
+    fn exhausted(&self) -> Option<&'static str> {
+        if self.files == 0 {
+            Some("as many files as are read of one process, or of all, were read before it")
+        } else if self.bytes == 0 {
+            Some("as many bytes as are read of one process, or of all, were read before it")
+        } else if self.time_ns == 0 {
+            Some("the time for the files of one process, or of all, was used up before it")
+        } else {
+            None
+        }
+    }
+
+    fn take(&mut self, bytes: u64, time_ns: u64) {
+        self.files = self.files.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.time_ns = self.time_ns.saturating_sub(time_ns);
+    }
+}
+
+/// What is left for the process that is looked at, and for all.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    pid: u32,
+    process: Left,
+    all: Left,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            pid: 0,
+            process: PROCESS,
+            all: ALL,
+        }
+    }
+}
+
+impl Budget {
+    /// Reads something for a process, if there is anything left for it; `len` tells how many bytes that were.
+    pub(crate) fn spend<T>(
+        &mut self,
+        pid: u32,
+        read: impl FnOnce() -> Result<T, OpenError>,
+        len: impl FnOnce(&T) -> usize,
+    ) -> Result<T, OpenError> {
+        if self.pid != pid {
+            self.pid = pid;
+            self.process = PROCESS;
+        }
+        if let Some(what) = self.process.exhausted().or(self.all.exhausted()) {
+            return Err(OpenError::Exhausted(what));
+        }
+        let begin_ns = clock::now_ns();
+        let read = read();
+        let bytes = read.as_ref().map_or(0, len) as u64;
+        let time_ns = clock::now_ns().saturating_sub(begin_ns);
+        self.process.take(bytes, time_ns);
+        self.all.take(bytes, time_ns);
+        read
+    }
+}

@@ -1,0 +1,78 @@
+//! The rights of the process that names a file: root opens it as that process could, and no more.
+//!
+//! On Linux each thread has rights of its own. Only the effective ones are changed: whose process this is, and so who may
+//! send it signals, stays. See decision 0343.
+
+use std::io;
+
+use rustix::fs::{Gid, Uid};
+use rustix::process::{getegid, geteuid, getgroups};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
+
+use crate::files::kernel_text;
+use crate::parse::process;
+
+/// Supplementary groups that are taken over.
+const GROUPS_MAX: usize = 1024;
+
+/// Effective user, group and further groups of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Credentials {
+    /// User.
+    pub(crate) uid: u32,
+    pub(super) gid: u32,
+    pub(super) groups: Vec<u32>,
+}
+
+impl Credentials {
+    /// Those of a process of this machine; `None` where it has ended, and where no others can be taken or need to be.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        let text = kernel_text(&format!("/proc/{pid}/status")).ok()?;
+        Self::from_status(&text)
+    }
+
+    /// Those in the text of a `status` file.
+    pub(crate) fn from_status(text: &str) -> Option<Self> {
+        let (uids, gids) = (
+            process::numbers(text, "Uid:"),
+            process::numbers(text, "Gid:"),
+        );
+        let mut groups = process::numbers(text, "Groups:");
+        groups.truncate(GROUPS_MAX);
+        Some(Self {
+            uid: *uids.get(1)?,
+            gid: *gids.get(1)?,
+            groups,
+        })
+    }
+}
+
+/// Does something with these rights, and takes the own ones again. Only root can, and needs to: anybody else has no more
+/// rights than his own.
+pub(super) fn acting_as<T>(
+    credentials: Option<&Credentials>,
+    job: impl FnOnce() -> T,
+) -> io::Result<T> {
+    let Some(theirs) = credentials.filter(|theirs| geteuid().is_root() && theirs.uid != 0) else {
+        return Ok(job());
+    };
+    let (gid, groups) = (getegid(), getgroups()?);
+    let their_groups: Vec<Gid> = theirs.groups.iter().copied().map(Gid::from_raw).collect();
+    let taken = set_thread_groups(&their_groups)
+        .and_then(|()| set_thread_res_gid(None, Gid::from_raw(theirs.gid), None))
+        .and_then(|()| set_thread_res_uid(None, Uid::from_raw(theirs.uid), None));
+    let done = taken.map(|()| job());
+    // In the other order: only who is root again may take groups.
+    set_thread_res_uid(None, Uid::ROOT, None)?;
+    set_thread_res_gid(None, gid, None)?;
+    set_thread_groups(&groups)?;
+    Ok(done?)
+}
+
+/// The same with other results, for what connects.
+pub(crate) fn connect_as<T>(
+    credentials: Option<&Credentials>,
+    job: impl FnOnce() -> io::Result<T>,
+) -> io::Result<T> {
+    acting_as(credentials, job)?
+}

@@ -1,0 +1,86 @@
+//! Work that may never come back, such as reading from a file system whose server hangs: a thread does it, and is left
+//! behind when it is late. How many may be left behind is bounded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use super::OpenError;
+
+/// Threads that are left behind at most; beyond, nothing more is tried until one comes back.
+const STUCK_MAX: usize = 4;
+/// What is said then.
+const STUCK: &str =
+    "4 files before it have not been read in time: nothing more is read until one of them has been";
+
+type Job = Box<dyn FnOnce() + Send>;
+
+/// A thread that works, and how many do not come back.
+#[derive(Debug, Default)]
+pub(crate) struct Worker {
+    thread: Option<Thread>,
+    stuck: Arc<AtomicUsize>,
+}
+
+#[derive(Debug)]
+struct Thread {
+    jobs: SyncSender<Job>,
+    is_left: Arc<AtomicBool>,
+}
+
+impl Worker {
+    /// Has the thread do something, and waits so long for it.
+    pub(crate) fn run<T: Send + 'static>(
+        &mut self,
+        patience: Duration,
+        job: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, OpenError> {
+        if self.stuck.load(Ordering::Relaxed) >= STUCK_MAX {
+            return Err(OpenError::Exhausted(STUCK));
+        }
+        let (sender, answer) = sync_channel(1);
+        let job: Job = Box::new(move || {
+            // Nobody waits any more for what comes late.
+            let _ = sender.send(job());
+        });
+        let thread = match self.thread.take() {
+            Some(thread) => thread,
+            None => begin(&self.stuck)?,
+        };
+        if thread.jobs.send(job).is_err() {
+            return Err(OpenError::Late);
+        }
+        match answer.recv_timeout(patience) {
+            Ok(done) => {
+                self.thread = Some(thread);
+                Ok(done)
+            }
+            // The job panicked, and its thread with it.
+            Err(RecvTimeoutError::Disconnected) => Err(OpenError::Late),
+            Err(RecvTimeoutError::Timeout) => {
+                self.stuck.fetch_add(1, Ordering::Relaxed);
+                thread.is_left.store(true, Ordering::Relaxed);
+                Err(OpenError::Late)
+            }
+        }
+    }
+}
+
+fn begin(stuck: &Arc<AtomicUsize>) -> Result<Thread, OpenError> {
+    let (jobs, received) = sync_channel::<Job>(1);
+    let is_left = Arc::new(AtomicBool::new(false));
+    let (left, stuck) = (Arc::clone(&is_left), Arc::clone(stuck));
+    std::thread::Builder::new()
+        .name("reader".to_owned())
+        .spawn(move || {
+            // It ends when whoever hands in jobs does, or has left it behind.
+            for job in received {
+                job();
+            }
+            if left.load(Ordering::Relaxed) {
+                stuck.fetch_sub(1, Ordering::Relaxed);
+            }
+        })?;
+    Ok(Thread { jobs, is_left })
+}

@@ -1,0 +1,96 @@
+//! Why a file that others name was not opened.
+
+use std::fmt;
+use std::io;
+
+use rustix::io::Errno;
+
+/// The reason, as it is told.
+#[derive(Debug)]
+pub(crate) enum OpenError {
+    /// There is nothing of that name.
+    NotFound,
+    /// It may not be opened: by this process, or by the one that names it.
+    Denied,
+    /// The root of the process may not be looked into.
+    RootDenied,
+    /// It is something else than is wanted.
+    Kind(&'static str),
+    /// It is made up by the kernel: reading it has effects, or does not end.
+    Kernel,
+    /// A link leads out of the root, through a process, or in a circle.
+    Link,
+    /// It is longer than so many bytes.
+    TooLong(u64),
+    /// It was not there in time.
+    Late,
+    /// So much was read already that no more is.
+    Exhausted(&'static str),
+    /// Something else.
+    Other(io::Error),
+}
+
+impl OpenError {
+    /// Of the root itself.
+    pub(super) fn root(error: Errno) -> Self {
+        match Self::from(error) {
+            Self::Denied => Self::RootDenied,
+            other => other,
+        }
+    }
+
+    /// Whether it is the plain lack of a file or of rights, of which whoever asked knows what to say.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::NotFound | Self::Denied | Self::RootDenied)
+    }
+}
+
+impl From<Errno> for OpenError {
+    fn from(error: Errno) -> Self {
+        match error {
+            Errno::NOENT | Errno::NOTDIR => Self::NotFound,
+            Errno::ACCESS | Errno::PERM => Self::Denied,
+            Errno::LOOP | Errno::XDEV => Self::Link,
+            error => Self::Other(error.into()),
+        }
+    }
+}
+
+impl From<io::Error> for OpenError {
+    fn from(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            Some(number) => Self::from(Errno::from_raw_os_error(number)),
+            None => Self::Other(error),
+        }
+    }
+}
+
+impl From<OpenError> for io::Error {
+    fn from(error: OpenError) -> Self {
+        let kind = match error {
+            OpenError::Other(error) => return error,
+            OpenError::NotFound => io::ErrorKind::NotFound,
+            OpenError::Denied | OpenError::RootDenied => io::ErrorKind::PermissionDenied,
+            OpenError::Late => io::ErrorKind::TimedOut,
+            _ => io::ErrorKind::InvalidData,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound => f.write_str("no such file"),
+            Self::Denied => f.write_str("permission denied"),
+            Self::RootDenied => f.write_str("permission denied to look into its root"),
+            Self::Kind(kind) => write!(f, "it is {kind}; only regular files are read"),
+            Self::Kernel => f.write_str("it is a file of the kernel; only files on disk are read"),
+            Self::Link => f.write_str("it is a link that leads out of its root, or in a circle"),
+            Self::TooLong(len) => write!(f, "it is longer than {} MiB", len >> 20),
+            Self::Late => f.write_str("its file system does not answer in time"),
+            Self::Exhausted(what) => f.write_str(what),
+            Self::Other(error) => error.fmt(f),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! From a name to a handle on what it names, inside a root: by the kernel (`openat2`, Linux 5.6), or part by part where
+//! the kernel or its guards do not let that call through.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+
+use rustix::fs::{
+    FileType, Mode, OFlags, ResolveFlags, fstat, fstatfs, openat, openat2, readlinkat,
+};
+use rustix::io::{Errno, dup};
+
+/// How often a name is looked up again that was renamed meanwhile.
+const RACES_MAX: usize = 8;
+/// Links on the way to one file, as the kernel has it.
+const LINKS_MAX: usize = 40;
+/// Parts of a name, those of links counted. Each takes a descriptor.
+const PARTS_MAX: usize = 256;
+/// Longest name, bytes.
+const PATH_LEN_MAX: usize = 4096;
+const PROC: u64 = 0x9fa0;
+/// File systems that the kernel makes up: `proc`, `sysfs`, `debugfs`, `tracefs`, `securityfs`, `cgroup`, `cgroup2`, `bpf`,
+/// `pstore`, `configfs`, `efivarfs`, `selinuxfs`, `binfmt_misc`, `mqueue`, `devpts`, `nsfs`, `fusectl`.
+const OF_THE_KERNEL: [u64; 17] = [
+    PROC,
+    0x6265_6572,
+    0x6462_6720,
+    0x7472_6163,
+    0x7363_6673,
+    0x0027_e0eb,
+    0x6367_7270,
+    0xcafe_4a11,
+    0x6165_676c,
+    0x6265_6570,
+    0xde5e_81e4,
+    0xf97c_ff8c,
+    0x4249_4e4d,
+    0x1980_0202,
+    0x1cd1,
+    0x6e73_6673,
+    0x6573_5543,
+];
+
+/// How far a name may lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bounds {
+    /// The root is the root: `/` begins there and `..` stops there.
+    InRoot,
+    /// What leads outside is refused.
+    Beneath,
+}
+
+/// A handle on what a name stands for in a root.
+pub(super) fn handle(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<OwnedFd, Errno> {
+    if path.len() > PATH_LEN_MAX {
+        return Err(Errno::NAMETOOLONG);
+    }
+    let whole = match path.trim_start_matches('/') {
+        _ if bounds == Bounds::Beneath && path.starts_with('/') => return Err(Errno::XDEV),
+        "" => ".",
+        whole => whole,
+    };
+    let limit = match bounds {
+        Bounds::InRoot => ResolveFlags::IN_ROOT,
+        Bounds::Beneath => ResolveFlags::BENEATH,
+    };
+    let (flags, resolve) = (
+        OFlags::PATH | OFlags::CLOEXEC,
+        limit | ResolveFlags::NO_MAGICLINKS,
+    );
+    for _ in 0..RACES_MAX {
+        match openat2(root, whole, flags, Mode::empty(), resolve) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            // An old kernel, or a guard of system calls that does not know this one.
+            Err(Errno::NOSYS | Errno::PERM) => return walk(root, whole, bounds),
+            found => return found,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// The same without `openat2`: each part is opened by itself without following it, and links are put in by hand.
+pub(super) fn walk(root: &OwnedFd, path: &str, bounds: Bounds) -> Result<OwnedFd, Errno> {
+    let mut parts: VecDeque<Vec<u8>> = parts_of(path.as_bytes());
+    // Folders below the root down to where the walk stands.
+    let mut way: Vec<OwnedFd> = Vec::new();
+    let mut links = 0;
+    while let Some(part) = parts.pop_front() {
+        match part.as_slice() {
+            b"" | b"." => continue,
+            b".." => {
+                if way.pop().is_none() && bounds == Bounds::Beneath {
+                    return Err(Errno::XDEV);
+                }
+                continue;
+            }
+            _ => {}
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let next = openat(
+            way.last().unwrap_or(root),
+            part.as_slice(),
+            flags,
+            Mode::empty(),
+        )?;
+        if FileType::from_raw_mode(fstat(&next)?.st_mode) != FileType::Symlink {
+            way.push(next);
+            if way.len() > PARTS_MAX {
+                return Err(Errno::NAMETOOLONG);
+            }
+            continue;
+        }
+        links += 1;
+        // Links of processes lead wherever these have been.
+        if links > LINKS_MAX || file_system(&next)? == PROC {
+            return Err(Errno::LOOP);
+        }
+        let target = readlinkat(&next, c"", Vec::new())?.into_bytes();
+        if target.starts_with(b"/") {
+            if bounds == Bounds::Beneath {
+                return Err(Errno::XDEV);
+            }
+            way.clear();
+        }
+        for inner in parts_of(&target).into_iter().rev() {
+            parts.push_front(inner);
+        }
+        if parts.len() > PARTS_MAX {
+            return Err(Errno::NAMETOOLONG);
+        }
+    }
+    match way.pop() {
+        Some(found) => Ok(found),
+        None => dup(root),
+    }
+}
+
+fn parts_of(path: &[u8]) -> VecDeque<Vec<u8>> {
+    path.split(|&byte| byte == b'/')
+        .map(<[u8]>::to_vec)
+        .collect()
+}
+
+fn file_system(handle: &OwnedFd) -> Result<u64, Errno> {
+    Ok(u64::try_from(fstatfs(handle)?.f_type).unwrap_or(0))
+}
+
+/// Whether the kernel makes a file up.
+pub(super) fn is_of_the_kernel(handle: &OwnedFd) -> Result<bool, Errno> {
+    Ok(OF_THE_KERNEL.contains(&file_system(handle)?))
+}

@@ -1,0 +1,469 @@
+//! What a hostile host does to those who look at it: processes that name what must not be opened or asked. Each of these
+//! held the program for ever, or led it where its user had not sent it.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::sync_channel;
+use std::time::Duration;
+
+use plimsoll_lab::run_log;
+use plimsoll_testkit::origin::fault::{self, Fault};
+
+use crate::support::{Place, Said, alone};
+
+/// Within which everything here ends that once did not: many times what it takes.
+const DEADLINE: Duration = Duration::from_mins(1);
+
+/// Takes a name, a root and a user as the environment says, listens where it says, and waits. Who connects is told of;
+/// `drip` answers the head of a page that does not end, a byte at a time.
+const PROCESS: &str = r#"
+import os, select, socket, sys, threading
+say = lambda text: os.write(1, (text + '\n').encode())
+listener = None
+if 'UNIX' in os.environ:
+    listener = socket.socket(socket.AF_UNIX); listener.bind(os.environ['UNIX']); listener.listen(8)
+if 'TCP' in os.environ:
+    listener = socket.create_server(('127.0.0.1', int(os.environ['TCP'])))
+with open('/proc/self/comm', 'w') as comm: comm.write(os.environ['NAME'])
+if 'ROOT' in os.environ: os.chroot(os.environ['ROOT']); os.chdir('/')
+if 'USER_ID' in os.environ: os.setgid(int(os.environ['USER_ID'])); os.setuid(int(os.environ['USER_ID']))
+def serve():
+    while True:
+        one, _ = listener.accept()
+        if os.environ.get('DRIP'):
+            try:
+                one.send(b'HTTP/1.0 200 OK\r\nX: ')
+                while not select.select([], [], [one], 0.05)[0]: one.send(b'a')
+            except OSError: pass
+        else: say('asked: %d bytes' % len(one.recv(100)))
+if listener and os.environ.get('ACCEPTS'): threading.Thread(target=serve, daemon=True).start()
+say('there')
+sys.stdin.read()
+"#;
+
+/// A process that goes by another name.
+struct Hostile {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Hostile {
+    fn start(place: &Place, name: &str, words: &[&str], variables: &[(&str, &str)]) -> Self {
+        let script = place.path().join("process.py");
+        std::fs::write(&script, PROCESS).unwrap();
+        let mut child = Command::new("python3")
+            .arg(&script)
+            .args(words)
+            .env("NAME", name)
+            .envs(variables.iter().copied())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        assert_eq!(line, "there\n", "{name} {words:?} did not start");
+        Self { child, output }
+    }
+
+    fn nginx(place: &Place, configuration: &Path) -> Self {
+        let words = ["-c", configuration.to_str().unwrap()];
+        Self::start(place, "nginx", &words, &[])
+    }
+
+    /// Ends it; what it has told.
+    fn end(mut self) -> String {
+        drop(self.child.stdin.take());
+        let mut told = String::new();
+        self.output.read_to_string(&mut told).unwrap();
+        told
+    }
+}
+
+impl Drop for Hostile {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs to the end, which must come.
+#[track_caller]
+fn ends(place: &Place, words: &[&str]) -> Said {
+    ended(place.start(words), &format!("{words:?}"))
+}
+
+#[track_caller]
+fn ended(child: Child, what: &str) -> Said {
+    let pid = child.id().to_string();
+    let (sender, end) = sync_channel(1);
+    std::thread::spawn(move || sender.send(child.wait_with_output()));
+    let Ok(output) = end.recv_timeout(DEADLINE) else {
+        let _ = Command::new("kill").args(["-KILL", &pid]).status();
+        panic!("{what} did not end within {DEADLINE:?}");
+    };
+    let output = output.unwrap();
+    let said = Said {
+        code: output.status.code().unwrap_or(-1),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    };
+    assert!(!said.stderr.contains("panicked"), "{what}: {said:?}");
+    said
+}
+
+#[track_caller]
+fn says(said: &Said, text: &str) {
+    assert!(said.stderr.contains(text), "`{text}` is not in {said:?}");
+}
+
+fn write(place: &Place, name: &str, text: &str) -> PathBuf {
+    let path = place.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+fn fifo(place: &Place) -> PathBuf {
+    let path = place.path().join("fifo");
+    let made = Command::new("mkfifo").arg(&path).status().unwrap();
+    assert!(made.success());
+    path
+}
+
+/// A free port, and the address of a page there in a configuration of nginx.
+fn page() -> (String, String) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let text = format!(
+        "http {{ server {{ listen 127.0.0.1:{port}; location = /s {{ stub_status; }} }} }}\n"
+    );
+    (port, text)
+}
+
+/// Everything that once was opened: none of it is, each is told of, and what is there to be read is read.
+#[test]
+fn files_that_must_not_be_opened_hold_up_nobody() {
+    let _alone = alone();
+    let place = Place::new();
+    let fifo = fifo(&place);
+    let link = place.path().join("zero.conf");
+    symlink("/dev/zero", &link).unwrap();
+    let sparse = place.path().join("sparse.conf");
+    std::fs::File::create(&sparse)
+        .unwrap()
+        .set_len(10_000_000_000)
+        .unwrap();
+    let round = write(
+        &place,
+        "round.conf",
+        "include round.conf; include round.conf;\n",
+    );
+    for file in 0..400 {
+        write(
+            &place,
+            &format!("many/{file}.conf"),
+            "include round.conf;\n",
+        );
+    }
+    let many = write(&place, "many.conf", "include many/*.conf;\n");
+    let deep = write(&place, "deep.conf", &"a {\n".repeat(300_000));
+    let pipes = write(
+        &place,
+        "pipes.conf",
+        "http { include fifo; access_log fifo; }\n",
+    );
+    let named = [
+        &fifo,
+        Path::new("/dev/zero"),
+        &link,
+        &sparse,
+        &round,
+        &many,
+        &deep,
+        &pipes,
+    ];
+    let _all: Vec<Hostile> = named.map(|path| Hostile::nginx(&place, path)).into();
+    let commands: [&[&str]; 3] = [
+        &["watch", "--for", "1s", "--watch", "auto", "--json"],
+        &["check", "--json"],
+        &["check", "--for", "3000-users", "--json"],
+    ];
+    for (index, words) in commands.into_iter().enumerate() {
+        let said = ends(&place, words);
+        assert_eq!(said.code, 0, "{said:?}");
+        said.json();
+        if index == 1 {
+            // It reads nothing that others name.
+            continue;
+        }
+        for (path, why) in [
+            (&fifo, "it is a FIFO; only regular files are read"),
+            (&PathBuf::from("/dev/zero"), "it is a device"),
+            (&link, "it is a device"),
+            (&sparse, "it is longer than 8 MiB"),
+        ] {
+            let pid = said.stderr.lines().any(|line| {
+                line.contains(&format!("{}, which pid ", path.display())) && line.contains(why)
+            });
+            assert!(pid, "{}: `{why}` is not in {said:?}", path.display());
+        }
+        says(&said, "stands for 400 files: the first 256 are read");
+    }
+}
+
+/// A process with a root of its own names, by links, files of the host.
+#[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT TRIED: only root can give a process a root of its own");
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    let (port, text) = page();
+    let secret = write(&place, "secret.conf", &text);
+    // The same name inside stands for a page elsewhere.
+    let (inner_port, inner) = page();
+    let inside = format!("jail{}", secret.display());
+    write(&place, &inside, &inner);
+    let jail = place.path().join("jail");
+    std::fs::create_dir_all(jail.join("etc/nginx")).unwrap();
+    symlink(&secret, jail.join("etc/nginx/nginx.conf")).unwrap();
+    let up = format!("../../../../../../../../..{}", secret.display());
+    symlink(up, jail.join("etc/nginx/up.conf")).unwrap();
+    let root = jail.to_str().unwrap();
+    let start = |path: &str, port: &str| {
+        let variables = [("ROOT", root), ("TCP", port)];
+        Hostile::start(&place, "nginx", &["-c", path], &variables)
+    };
+    let _one = start("/etc/nginx/nginx.conf", &port);
+    let _other = start("/etc/nginx/up.conf", &inner_port);
+    let absent = Hostile::start(
+        &place,
+        "nginx",
+        &["-c", "/etc/passwd-of-the-host"],
+        &[("ROOT", root)],
+    );
+    let said = ends(
+        &place,
+        &["watch", "--for", "1s", "--watch", "auto", "--json"],
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+    let notes = said.json()["notes"].to_string();
+    assert!(!notes.contains(&format!("127.0.0.1:{port}/s")), "{notes}");
+    let page = format!("found and watched: nginx at http://127.0.0.1:{inner_port}/s");
+    assert!(notes.contains(&page), "`{page}` is not in {notes}");
+    drop(absent);
+}
+
+/// SIGTERM and SIGINT end it while a FIFO, a socket that never answers and a page that drips are watched, with what was
+/// measured.
+#[test]
+fn signals_end_it_and_what_was_measured_is_kept() {
+    let _alone = alone();
+    let place = Place::new();
+    let fifo = fifo(&place);
+    let _pipe = Hostile::nginx(&place, &fifo);
+    let (_silent, _drips) = (silent(&place), drips(&place));
+    for signal in ["-TERM", "-INT"] {
+        let mut child = place.start(&["watch", "--for", "10m", "--watch", "auto", "--json"]);
+        let mut output = BufReader::new(child.stderr.take().unwrap());
+        let mut first = String::new();
+        // Parts are told of with the first second.
+        output.read_line(&mut first).unwrap();
+        assert!(first.starts_with("note: "), "{first}");
+        let rest = std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+        let pid = child.id().to_string();
+        assert!(
+            Command::new("kill")
+                .args([signal, &pid])
+                .status()
+                .unwrap()
+                .success()
+        );
+        let said = ended(child, signal);
+        rest.join().unwrap().unwrap();
+        assert_eq!(said.code, 130, "{said:?}");
+        let json = said.json();
+        assert!(!json["readings"].as_array().unwrap().is_empty(), "{json:#}");
+    }
+}
+
+/// HAProxy's statistics socket that takes connections and never answers.
+fn silent(place: &Place) -> Hostile {
+    let socket = place.path().join("silent.sock");
+    let text = format!("global\n  stats socket {}\n", socket.display());
+    let file = write(place, "silent.cfg", &text);
+    let variables = [("UNIX", socket.to_str().unwrap())];
+    Hostile::start(
+        place,
+        "haproxy",
+        &["-f", file.to_str().unwrap()],
+        &variables,
+    )
+}
+
+/// A status page of nginx that comes a byte at a time.
+fn drips(place: &Place) -> Hostile {
+    let (port, text) = page();
+    let file = write(place, "drips.conf", &text);
+    let variables = [("TCP", port.as_str()), ("DRIP", "1"), ("ACCEPTS", "1")];
+    Hostile::start(place, "nginx", &["-c", file.to_str().unwrap()], &variables)
+}
+
+/// A run with them is measured, ends in time, and its log tells of each.
+#[test]
+fn a_run_ends_whatever_it_watches() {
+    let _alone = alone();
+    let place = Place::new();
+    let origin = fault::start(Fault::None).unwrap();
+    let _pipe = Hostile::nginx(&place, &fifo(&place));
+    let (_silent, _drips) = (silent(&place), drips(&place));
+    let url = origin.url();
+    let words = [
+        "run", &url, "--rate", "20/s", "--for", "3s", "--watch", "auto", "--json",
+    ];
+    let said = ends(&place, &words);
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    said.json();
+    let log = run_log::read(&place.run_files().pop().unwrap()).unwrap();
+    let notes: Vec<String> = log.run.notes.into_iter().map(|(_, text)| text).collect();
+    let notes = notes.join("\n");
+    for text in [
+        "it is a FIFO; only regular files are read",
+        "silent.sock is not seen: it does not answer in time",
+        "/s is not seen: it does not answer in time",
+    ] {
+        assert!(notes.contains(text), "`{text}` is not in {notes}");
+    }
+}
+
+/// A process of another user names the socket of somebody else, and a port where somebody else listens.
+#[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT TRIED: only root can start processes of other users");
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    open_to_all(&place);
+    let socket = place.path().join("theirs.sock");
+    let others = [("UNIX", socket.to_str().unwrap()), ("ACCEPTS", "1")];
+    let asked = Hostile::start(&place, "other", &[], &others);
+    let (port, _) = page();
+    let others = [("TCP", port.as_str()), ("ACCEPTS", "1")];
+    let asked_by_port = Hostile::start(&place, "other", &[], &others);
+    let text = format!("global\n  stats socket {}\n", socket.display());
+    let file = write(&place, "names.cfg", &text);
+    let words = ["-f", file.to_str().unwrap()];
+    let nobody = [("USER_ID", "65534")];
+    let _names = Hostile::start(&place, "haproxy", &words, &nobody);
+    let address = format!("127.0.0.1:{port}");
+    let _names_port = Hostile::start(&place, "redis-server", &[&address], &nobody);
+    let _far = Hostile::start(&place, "redis-server", &["192.0.2.7:6379"], &nobody);
+    let said = ends(&place, &["watch", "--for", "1s", "--watch", "auto"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    says(
+        &said,
+        "is another user's; to have it asked, name it under `watch:`",
+    );
+    says(
+        &said,
+        &format!("does not listen at port {port} of this network"),
+    );
+    says(&said, "192.0.2.7 is not an address of this machine");
+    // Who listens saw a connection that was closed at once, if any, and no question.
+    let told = asked.end();
+    assert!(told.lines().all(|line| line == "asked: 0 bytes"), "{told}");
+    assert_eq!(asked_by_port.end(), "");
+}
+
+/// A part of another user is asked once the target is seen to use it, and not before.
+#[test]
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever reads the log must see what was not tried"
+)]
+fn parts_that_the_target_does_not_use_are_not_asked() {
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT TRIED: only root can start processes of other users");
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    open_to_all(&place);
+    let origin = fault::start(Fault::None).unwrap();
+    let (port, _) = page();
+    let address = format!("127.0.0.1:{port}");
+    let variables = [
+        ("TCP", port.as_str()),
+        ("ACCEPTS", "1"),
+        ("USER_ID", "65534"),
+    ];
+    let stranger = Hostile::start(&place, "redis-server", &[&address], &variables);
+    let url = origin.url();
+    let words = [
+        "run", &url, "--rate", "20/s", "--for", "2s", "--watch", "auto", "--json",
+    ];
+    let said = ends(&place, &words);
+    assert!([0, 6].contains(&said.code), "{said:?}");
+    says(
+        &said,
+        "watched once the target is seen to use it: Redis at 127.0.0.1:",
+    );
+    assert_eq!(stranger.end(), "", "it was asked");
+}
+
+/// Others may look into the folder of a test only where they are let.
+fn open_to_all(place: &Place) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.path(), mode).unwrap();
+}
+
+/// What whoever runs it names is a file, too, or is not read.
+#[test]
+fn a_log_that_is_a_pipe_is_not_opened() {
+    let _alone = alone();
+    let place = Place::new();
+    let path = fifo(&place);
+    let watch = format!("nginx-log: {}\n", path.display());
+    write(&place, "watch.yaml", &watch);
+    let said = ends(&place, &["watch", "--for", "1s", "--watch", "watch.yaml"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    says(&said, "it is a FIFO; only regular files are read");
+}
+
+/// A unix socket whose queue is full lets nobody in, and nobody waits for it.
+#[test]
+fn a_full_queue_holds_up_nobody() {
+    let _alone = alone();
+    let place = Place::new();
+    let path = place.path().join("full.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let mut inside = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    inside.write_all(b"x").unwrap();
+    write(
+        &place,
+        "watch.yaml",
+        &format!("haproxy: unix:{}\n", path.display()),
+    );
+    let said = ends(&place, &["watch", "--for", "2s", "--watch", "watch.yaml"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    says(&said, "it does not answer in time");
+}
