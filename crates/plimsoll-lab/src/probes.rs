@@ -298,19 +298,22 @@ fn machine_use(readings: &Readings) -> MachineUse {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::mpsc::{Receiver, sync_channel};
+    use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
     use super::*;
 
     /// A probe that does not come back from a second before somebody lets it.
     pub(crate) struct Stuck {
         pub(crate) from: u32,
+        /// Is told when it begins that second.
+        pub(crate) began: SyncSender<()>,
         pub(crate) released: Receiver<()>,
     }
 
     impl Reads for Stuck {
         fn read(&mut self, second: u32) -> Readings {
             if second >= self.from {
+                self.began.send(()).unwrap();
                 let _ = self.released.recv();
             }
             Readings {
@@ -339,13 +342,15 @@ pub(crate) mod tests {
     #[test]
     fn a_probe_that_does_not_come_back_is_left_behind() {
         let (_held, released) = sync_channel::<()>(1);
-        let stuck = Stuck { from: 1, released };
+        let (began, begun) = sync_channel::<()>(1);
+        let stuck = Stuck {
+            from: 1,
+            began,
+            released,
+        };
         let probes =
             Probes::start_with(|_| stuck, RunClock::start(), SharedLog::nowhere()).unwrap();
-        // Second 0 is read; of the next there is nothing, however long one waits.
-        while probes.latest().is_none() {
-            std::thread::yield_now();
-        }
+        begun.recv().unwrap();
         let stopped = probes.stop();
         assert_eq!(stopped.notes, ["known before"]);
         let said = stopped.left_behind.unwrap_or_default();
@@ -355,9 +360,14 @@ pub(crate) mod tests {
     #[test]
     fn a_probe_that_does_not_begin_is_left_behind() {
         let (_held, released) = sync_channel::<()>(1);
+        let (began, _begun) = sync_channel::<()>(1);
         let open = move |_| {
             let _ = released.recv();
-            Stuck { from: 0, released }
+            Stuck {
+                from: 0,
+                began,
+                released,
+            }
         };
         let probes = Probes::start_with(open, RunClock::start(), SharedLog::nowhere()).unwrap();
         let said = probes.stop().left_behind.unwrap_or_default();

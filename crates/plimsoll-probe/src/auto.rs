@@ -201,9 +201,25 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
         found.truncate(before + PARTS_OF_ONE_MAX);
         for one in &mut found[before..] {
             one.known.named_by = Some(pid);
+            place_in_root(files, pid, &mut one.part.place);
         }
     }
     found
+}
+
+/// A path that a process sees in a root of its own becomes one of this machine: the same name may stand for another
+/// thing here, and for another one in each root.
+fn place_in_root(files: &mut Files, pid: u32, place: &mut PartPlace) {
+    let (PartPlace::Socket(path)
+    | PartPlace::File(path)
+    | PartPlace::SocketPage { socket: path, .. }) = place
+    else {
+        return;
+    };
+    let folder = path.parent().unwrap_or(Path::new("/")).to_string_lossy();
+    if !path.starts_with("/proc") && files.is_elsewhere(pid, &folder) {
+        *path = format!("/proc/{pid}/root{}", path.display()).into();
+    }
 }
 
 /// The value of an option that stands behind it or is part of its word.
@@ -255,7 +271,7 @@ fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Ve
             ),
         );
     }
-    for page in read.pages {
+    for page in read.pages.into_iter().take(PARTS_OF_ONE_MAX) {
         found.extend(place_of(&page).map(|place| Found {
             part: Part {
                 kind: PartKind::Nginx,

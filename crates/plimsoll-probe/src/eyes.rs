@@ -114,6 +114,8 @@ struct Eye {
     source: Box<dyn Source>,
     /// The name of whoever runs this.
     own_name: String,
+    /// As whom it asks, where that is another.
+    known_as: Option<u32>,
     link: Link,
     meter: Meter,
     identity: Option<String>,
@@ -186,6 +188,7 @@ impl Eye {
             patience: patience * source.slower(),
             source,
             own_name: own_name.to_owned(),
+            known_as: None,
             link: Link::to(part.place, named_by),
             meter: Meter::default(),
             identity: None,
@@ -200,7 +203,8 @@ impl Eye {
     fn ask(&mut self) -> Result<String, Blind> {
         self.link.begin(self.patience);
         let theirs = self.link.acts_as();
-        if let Some(owner) = theirs.filter(|_| !self.link.is_open()) {
+        if let Some(owner) = theirs.filter(|_| self.known_as != theirs) {
+            self.known_as = theirs;
             let name = name_of(&mut Files::new(PathBuf::from("/")), owner);
             self.source.known_as(&name);
         }
@@ -304,7 +308,7 @@ impl Eye {
             "the run goes on, and it is asked again every second"
         };
         let remedy = match blind {
-            Blind::Late => String::new(),
+            Blind::Late | Blind::NotRead(_) => String::new(),
             // Where it answered before, nothing is wrong with the way to it.
             _ if self.was_seen => String::new(),
             _ => format!("; {remedy}"),

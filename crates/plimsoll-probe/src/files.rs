@@ -19,8 +19,11 @@ use crate::untrusted::{OpenError, Root};
 const TEXT_LEN_MAX: u64 = 8 << 20;
 /// Longest command line that is read, bytes.
 const COMMAND_LEN_MAX: u64 = 128 << 10;
-/// Most notes kept.
-const NOTES_MAX: usize = 64;
+/// Most notes kept, and of these most that are told at once: processes of others give reason to these.
+const NOTES_MAX: usize = 256;
+const TOLD_MAX: usize = 192;
+/// Longest note, characters.
+const NOTE_LEN_MAX: usize = 2000;
 
 #[derive(Debug)]
 pub(crate) struct Files {
@@ -29,6 +32,7 @@ pub(crate) struct Files {
     noted: BTreeSet<String>,
     notes: Vec<String>,
     told: Vec<String>,
+    told_count: usize,
     /// Does what may hang.
     worker: Worker,
     budget: Budget,
@@ -66,6 +70,12 @@ pub(crate) fn kernel_len(path: &Path) -> io::Result<u64> {
     Ok(std::fs::metadata(path)?.size())
 }
 
+/// A text of others without what a terminal would obey: it ends up in notes and in names of series.
+fn printable(text: &str) -> String {
+    let is_obeyed = |character: char| character.is_control() && !"\n\r\t".contains(character);
+    text.replace(is_obeyed, "\u{fffd}")
+}
+
 /// A path that whoever runs this has given, without links.
 pub(crate) fn whole_path(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
@@ -95,6 +105,7 @@ impl Files {
             noted: BTreeSet::new(),
             notes: Vec::new(),
             told: Vec::new(),
+            told_count: 0,
             worker: Worker::default(),
             budget: Budget::default(),
         }
@@ -143,14 +154,17 @@ impl Files {
     pub(crate) fn command_line(&mut self, pid: u32) -> String {
         let path = format!("proc/{pid}/cmdline");
         let bytes = self.memory_of(&path, 0, COMMAND_LEN_MAX);
-        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
+        let text = String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned();
+        // Its words stand apart.
+        let words: Vec<String> = text.split('\0').map(printable).collect();
+        words.join("\0")
     }
 
     /// The text of a file that a process names, as it sees it.
     pub(crate) fn text_of(&mut self, pid: u32, path: &str) -> Result<String, OpenError> {
         let name = path.to_owned();
         let read = self.named_by(pid, move |root| root.read(&name, FILE_LEN_MAX), Vec::len)?;
-        Ok(String::from_utf8_lossy(&read).into_owned())
+        Ok(printable(&String::from_utf8_lossy(&read)))
     }
 
     /// The text of a file that a process names relative to the folder in which it runs.
@@ -163,7 +177,7 @@ impl Files {
             self.worker.run(FILE_PATIENCE, read)?
         };
         let bytes = self.budget.spend(pid, read, Vec::len)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(printable(&String::from_utf8_lossy(&bytes)))
     }
 
     /// Whether what a process names is a regular file.
@@ -190,14 +204,11 @@ impl Files {
         self.named_by(pid, found, |names| names.iter().map(String::len).sum())
     }
 
-    /// Whether a folder is the same one for a process and for this one.
-    pub(crate) fn shares(&mut self, pid: u32, folder: &str) -> bool {
+    /// Whether a folder is another one for a process than for this one.
+    pub(crate) fn is_elsewhere(&mut self, pid: u32, folder: &str) -> bool {
         let (own, name) = (Root::at(&self.root), folder.to_owned());
-        let shared = move |root: &Root| match root.shares(&own, &name) {
-            true => Ok(()),
-            false => Err(OpenError::Kind("another folder")),
-        };
-        self.named_by(pid, shared, |()| 0).is_ok()
+        let differs = move |root: &Root| root.differs(&own, &name);
+        self.named_by(pid, differs, |_| 0).unwrap_or(false)
     }
 
     /// Does something in the root of a process, in time and while anything is left for it. In the own root where theirs
@@ -249,6 +260,13 @@ impl Files {
     /// Remembers `text`, once for each `key`, for whoever watches the run to know now.
     pub(crate) fn tell(&mut self, key: &str, text: &str) {
         let known = self.notes.len();
+        self.told_count += usize::from(!self.noted.contains(key));
+        if self.told_count > TOLD_MAX {
+            let rest = "more is to be told than is: parts or processes beyond these are many, or somebody wants them to be";
+            self.note("told too much", rest);
+            self.told.extend(self.notes.get(known).cloned());
+            return;
+        }
         self.note(key, text);
         self.told.extend(self.notes.get(known).cloned());
     }
@@ -261,7 +279,8 @@ impl Files {
     /// Remembers `text`, once for each `key`.
     pub(crate) fn note(&mut self, key: &str, text: &str) {
         if self.notes.len() < NOTES_MAX && self.noted.insert(key.to_owned()) {
-            self.notes.push(text.to_owned());
+            self.notes
+                .push(printable(text).chars().take(NOTE_LEN_MAX).collect());
         }
     }
 

@@ -119,7 +119,8 @@ impl Meter {
             return;
         }
         if !self.known.contains(&name) {
-            if self.known.len() >= SERIES_MAX {
+            // What others call their things becomes part of the name, and a terminal would obey it.
+            if self.known.len() >= SERIES_MAX || name.contains(char::is_control) {
                 return;
             }
             let definition = series::definition(metric);

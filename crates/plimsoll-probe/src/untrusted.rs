@@ -167,16 +167,14 @@ impl Root {
         Ok(handle)
     }
 
-    /// Whether a folder is the same one in another root.
-    pub(crate) fn shares(&self, other: &Self, folder: &str) -> bool {
+    /// Whether a folder is another one than that of the same name in another root.
+    pub(crate) fn differs(&self, other: &Self, folder: &str) -> Result<bool, OpenError> {
         let number = |root: &Self| -> Result<(u64, u64), OpenError> {
             let stat = fstat(root.handle(folder)?)?;
             Ok((stat.st_dev, stat.st_ino))
         };
-        number(self)
-            .ok()
-            .zip(number(other).ok())
-            .is_some_and(|(own, other)| own == other)
+        let own = number(self)?;
+        Ok(number(other).ok() != Some(own))
     }
 }
 
@@ -190,8 +188,8 @@ fn expect_kind(mode: u32, wanted: FileType) -> Result<(), OpenError> {
     if kind == wanted {
         return Ok(());
     }
-    let name = match kind {
-        FileType::RegularFile => "a file",
+    let name = |kind| match kind {
+        FileType::RegularFile => error::FILE,
         FileType::Directory => "a folder",
         FileType::Fifo => "a FIFO",
         FileType::Socket => "a socket",
@@ -199,7 +197,7 @@ fn expect_kind(mode: u32, wanted: FileType) -> Result<(), OpenError> {
         FileType::Symlink => "a link",
         FileType::Unknown => "of an unknown kind",
     };
-    Err(OpenError::Kind(name))
+    Err(OpenError::Kind(name(kind), name(wanted)))
 }
 
 /// A file by its name, and who named it.
@@ -226,6 +224,18 @@ impl Named {
             // What nobody but root may look into is looked for in the own root, with the own rights.
             Err(OpenError::RootDenied) => Root::at(Path::new("/")).open(&self.path),
             opened => opened,
+        }
+    }
+
+    /// The same of a socket: its handle, and the root with whose rights it may be connected to.
+    pub(crate) fn socket(&self) -> Result<(OwnedFd, Root), OpenError> {
+        let (root, path) = self.resolve();
+        match root.socket(path) {
+            Err(OpenError::RootDenied) => {
+                let own = Root::at(Path::new("/"));
+                Ok((own.socket(&self.path)?, own))
+            }
+            found => Ok((found?, root)),
         }
     }
 

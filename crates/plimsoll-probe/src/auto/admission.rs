@@ -10,11 +10,11 @@ use plimsoll_model::part::{Part, PartPlace};
 use rustix::process::geteuid;
 
 use crate::diag::Diag;
-use crate::files::{Files, kernel_text};
-use crate::parse::process;
-use crate::parse::socket::LISTEN;
+use crate::files::Files;
+use crate::parse::socket::{LISTEN, Socket, tcp_line};
 use crate::sockets::is_own_address;
 use crate::tree::{Tree, holders_of};
+use crate::untrusted::Credentials;
 
 /// What becomes of a part that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,16 +71,7 @@ impl Belonging<'_> {
         if !is_here {
             return Some(format!("{host} is not an address of this machine"));
         }
-        let mut inodes = Vec::new();
-        Diag::open()
-            .and_then(|mut diag| {
-                diag.tcp_of_port(*port, |socket| {
-                    if socket.state == LISTEN {
-                        inodes.push(socket.inode);
-                    }
-                })
-            })
-            .ok()?;
+        let inodes = listeners_at(files, *port);
         let family = self.tree.with_descendants(&BTreeSet::from([pid]));
         // Of another user's process nobody but root sees what it holds.
         if crate::files::kernel_names(&files.path(&format!("proc/{pid}/fd"))).is_err() {
@@ -92,9 +83,28 @@ impl Belonging<'_> {
     }
 }
 
+/// The sockets that listen at a port of this network, by the numbers of their files.
+fn listeners_at(files: &mut Files, port: u16) -> Vec<u64> {
+    let mut inodes = Vec::new();
+    let mut add = |socket: Socket| {
+        if socket.state == LISTEN && socket.local.port() == port {
+            inodes.push(socket.inode);
+        }
+    };
+    let asked = Diag::open().and_then(|mut diag| diag.tcp_of_port(port, &mut add));
+    if asked.is_err() {
+        for table in ["tcp", "tcp6"] {
+            let text = files.read(&format!("proc/thread-self/net/{table}"));
+            text.unwrap_or_default()
+                .lines()
+                .filter_map(tcp_line)
+                .for_each(&mut add);
+        }
+    }
+    inodes
+}
+
 /// Whether a process is one's own.
 fn is_own(pid: u32) -> bool {
-    let status = kernel_text(&format!("/proc/{pid}/status"));
-    let uids = status.map(|text| process::numbers(&text, "Uid:"));
-    uids.is_ok_and(|uids| uids.get(1) == Some(&geteuid().as_raw()))
+    Credentials::of(pid).is_some_and(|theirs| theirs.uid == geteuid().as_raw())
 }

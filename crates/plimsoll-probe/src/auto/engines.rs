@@ -82,19 +82,14 @@ fn jvm(files: &mut Files, pid: u32, auto: bool) -> Option<Found> {
     ))
 }
 
-/// The file of a JVM's counters in its folder for what is temporary, by a path of this machine.
+/// The file of a JVM's counters in its folder for what is temporary.
 fn counters_of(files: &mut Files, pid: u32, inner: u32) -> Option<String> {
     let mut users = files.names_of(pid, "/tmp").ok()?;
     users.retain(|name| name.starts_with("hsperfdata_"));
     let paths = users.into_iter().take(USERS_MAX);
-    let path = paths
+    paths
         .map(|user| format!("/tmp/{user}/{inner}"))
-        .find(|path| files.is_file_of(pid, path))?;
-    Some(if files.shares(pid, "/tmp") {
-        path
-    } else {
-        format!("/proc/{pid}/root{path}")
-    })
+        .find(|path| files.is_file_of(pid, path))
 }
 
 /// MongoDB, by its command line or the file that this names: of it, only the line of its port is read.

@@ -4,8 +4,6 @@ use crate::files::Files;
 
 /// Files that a pattern stands for.
 const INCLUDED_MAX: usize = 256;
-/// Stars in a pattern: each multiplies the ways in which it could fit.
-const STARS_MAX: usize = 4;
 
 /// The text of a file as the process sees it. Why there is none is told, unless it is only not there or not to be read.
 pub(crate) fn text_for(files: &mut Files, pid: u32, path: &str) -> Option<String> {
@@ -43,9 +41,6 @@ fn or_tell<T>(
 /// Names and texts of the files that a pattern with `*` or `?` in its last part stands for.
 pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(String, String)> {
     let (folder, name) = pattern.rsplit_once('/').unwrap_or(("", pattern));
-    if name.matches('*').count() > STARS_MAX {
-        return Vec::new();
-    }
     if !name.contains(['*', '?']) {
         let text = text_for(files, pid, pattern);
         return text
@@ -75,13 +70,57 @@ pub(crate) fn texts_for(files: &mut Files, pid: u32, pattern: &str) -> Vec<(Stri
         .collect()
 }
 
-/// Whether a name fits a pattern with `*` and `?`.
+/// Whether a name fits a pattern with `*` and `?`, in as many steps at most as both have bytes, multiplied.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    match (pattern, name) {
-        ([], []) => true,
-        ([b'*', rest @ ..], _) => (0..=name.len()).any(|at| matches(rest, &name[at..])),
-        ([b'?', rest @ ..], [_, name @ ..]) => matches(rest, name),
-        ([one, rest @ ..], [other, name @ ..]) => one == other && matches(rest, name),
-        _ => false,
+    let (mut at, mut from) = (0, 0);
+    // Where the last star stands, and up to where it has taken the name.
+    let mut star: Option<(usize, usize)> = None;
+    while from < name.len() {
+        match pattern.get(at) {
+            Some(b'*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(&one) if one == b'?' || one == name[from] => {
+                at += 1;
+                from += 1;
+            }
+            // What the star before it took was too little.
+            _ => match star {
+                Some((place, taken)) => {
+                    star = Some((place, taken + 1));
+                    at = place + 1;
+                    from = taken + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|&one| one == b'*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_stand_for_names() {
+        let fit = |pattern: &str, name: &str| matches(pattern.as_bytes(), name.as_bytes());
+        for (pattern, name) in [
+            ("*.conf", "a.conf"),
+            ("*.conf", ".conf"),
+            ("a?c*", "abc"),
+            ("*a*b*", "xxaxxbxx"),
+            ("**", ""),
+            ("", ""),
+        ] {
+            assert!(fit(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in [("*.conf", "a.conf~"), ("?", ""), ("a*b", "ac"), ("", "a")] {
+            assert!(!fit(pattern, name), "{pattern} {name}");
+        }
+        // Tried in all ways, this would take longer than anybody lives.
+        let pattern = format!("{}b", "*a".repeat(120));
+        assert!(!fit(&pattern, &"a".repeat(255)));
     }
 }

@@ -17,7 +17,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
 use crate::clock;
 use crate::untrusted::credentials::connect_as;
-use crate::untrusted::{Credentials, OpenError, Root, path_of};
+use crate::untrusted::{Credentials, Named, OpenError, path_of};
 
 /// Longest answer taken, bytes.
 const ANSWER_LEN_MAX: usize = 4 << 20;
@@ -302,8 +302,9 @@ fn connect_tcp(host: &str, port: u16, patience: Duration) -> io::Result<TcpStrea
 
 /// The standard library's `connect` waits without end for a listener whose queue is full.
 fn connect_unix(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let (handle, _) = Named::new(path, None).socket()?;
     let socket = unix_socket(patience)?;
-    rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::net::connect(&socket, &SocketAddrUnix::new(path_of(&handle))?)?;
     Ok(UnixStream::from(socket))
 }
 
@@ -315,21 +316,15 @@ fn connect_named(
     with_own_rights: bool,
     patience: Duration,
 ) -> io::Result<UnixStream> {
-    let name = path.to_string_lossy();
-    let root = Root::of(pid);
-    let handle = match root.socket(&name) {
-        Err(OpenError::RootDenied) => Root::at(Path::new("/")).socket(&name)?,
-        found => found?,
-    };
+    let (handle, root) = Named::new(path, Some(pid)).socket()?;
     let socket = unix_socket(patience)?;
     let address = SocketAddrUnix::new(path_of(&handle))?;
     let rights = root.credentials().filter(|_| !with_own_rights);
     connect_as(rights, || Ok(rustix::net::connect(&socket, &address)?))?;
     let peer = getsockopt(&socket, PeerCredentials)?;
+    let theirs = Credentials::of(pid);
     let is_same = u32::try_from(peer.pid()).is_ok_and(|peer| peer == pid)
-        || root
-            .credentials()
-            .is_some_and(|theirs| theirs.uid == peer.uid());
+        || theirs.is_some_and(|theirs| theirs.uid == peer.uid());
     if !is_same {
         let text = format!(
             "pid {} of user {} listens there, and pid {pid}, which names it, is another user's; to have it asked, name it under \

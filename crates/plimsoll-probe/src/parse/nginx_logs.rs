@@ -1,9 +1,12 @@
 //! Access logs that nginx' configuration names, with their formats.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::access_log::COMBINED;
 use super::nginx_tree::{self, Directive, TextOf};
+
+/// Logs of one configuration.
+const LOGS_MAX: usize = 256;
 
 /// An access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,9 +24,11 @@ pub fn access_logs(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Log> {
     let mut named = Vec::new();
     look(&tree, &mut formats, &mut named);
     let mut logs: Vec<Log> = Vec::new();
+    let mut known = BTreeSet::new();
     for (path, format) in named {
-        if logs.iter().all(|log| log.path != path)
+        if logs.len() < LOGS_MAX
             && let Some(format) = formats.get(&format)
+            && known.insert(path.clone())
         {
             logs.push(Log {
                 path,

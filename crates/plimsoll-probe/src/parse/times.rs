@@ -7,6 +7,8 @@ use super::{gunicorn, php_fpm};
 
 /// Hops of one server that are followed.
 const HOPS_MAX: usize = 256;
+/// Servers, or sections, of one configuration.
+const SERVERS_MAX: usize = 512;
 
 /// A time-out and where it is written.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,7 +107,8 @@ pub fn nginx(file: &str, text: &str, text_of: TextOf<'_>) -> Vec<Server> {
             .map(|one| (one.value(), one))
             .collect();
         let said = nginx_limits(&BTreeMap::new(), &http.inner);
-        for block in http.inner.iter().filter(|one| one.name() == "server") {
+        let blocks = http.inner.iter().filter(|one| one.name() == "server");
+        for block in blocks.take(SERVERS_MAX) {
             let said = nginx_limits(&said, &block.inner);
             let listens = block.inner.iter().filter(|one| one.name() == "listen");
             let mut hops = Vec::new();
@@ -176,6 +179,9 @@ fn nginx_hops(
     hops: &mut Vec<Hop>,
 ) {
     for one in block {
+        if hops.len() >= HOPS_MAX {
+            return;
+        }
         if !one.inner.is_empty() {
             nginx_hops(&one.inner, &nginx_limits(said, &one.inner), groups, hops);
             continue;
@@ -319,6 +325,9 @@ fn haproxy_sections(file: &str, text: &str) -> Vec<Section> {
             if is_defaults {
                 defaults = Limits::new();
             }
+            if is_open && sections.len() >= SERVERS_MAX {
+                break;
+            }
             if is_open {
                 sections.push(Section {
                     kind: first.to_owned(),
@@ -358,6 +367,13 @@ fn haproxy_sections(file: &str, text: &str) -> Vec<Section> {
                 .servers
                 .extend(words.get(2).map(|&to| to.to_owned())),
             _ => {}
+        }
+        for words in [
+            &mut section.listens,
+            &mut section.backends,
+            &mut section.servers,
+        ] {
+            words.truncate(HOPS_MAX);
         }
     }
     sections

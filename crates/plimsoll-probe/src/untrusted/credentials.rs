@@ -15,7 +15,7 @@ use crate::parse::process;
 /// Supplementary groups that are taken over.
 const GROUPS_MAX: usize = 1024;
 
-/// Effective user, group and further groups of a process.
+/// User, group and further groups of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Credentials {
     /// User.
@@ -39,9 +39,12 @@ impl Credentials {
         );
         let mut groups = process::numbers(text, "Groups:");
         groups.truncate(GROUPS_MAX);
+        // Of a program that took root's rights by its file, the user who started it chose the command line: his count. Of
+        // one that has put root's rights away for a while, those that it has now.
+        let which = usize::from(*uids.first()? == 0);
         Some(Self {
-            uid: *uids.get(1)?,
-            gid: *gids.get(1)?,
+            uid: *uids.get(which)?,
+            gid: *gids.get(which)?,
             groups,
         })
     }

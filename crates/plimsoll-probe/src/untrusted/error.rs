@@ -5,6 +5,9 @@ use std::io;
 
 use rustix::io::Errno;
 
+/// A regular file, as it is called.
+pub(super) const FILE: &str = "a file";
+
 /// The reason, as it is told.
 #[derive(Debug)]
 pub(crate) enum OpenError {
@@ -14,8 +17,8 @@ pub(crate) enum OpenError {
     Denied,
     /// The root of the process may not be looked into.
     RootDenied,
-    /// It is something else than is wanted.
-    Kind(&'static str),
+    /// It is something else than is wanted: what, and what is wanted.
+    Kind(&'static str, &'static str),
     /// It is made up by the kernel: reading it has effects, or does not end.
     Kernel,
     /// A link leads out of the root, through a process, or in a circle.
@@ -84,7 +87,8 @@ impl fmt::Display for OpenError {
             Self::NotFound => f.write_str("no such file"),
             Self::Denied => f.write_str("permission denied"),
             Self::RootDenied => f.write_str("permission denied to look into its root"),
-            Self::Kind(kind) => write!(f, "it is {kind}; only regular files are read"),
+            Self::Kind(kind, FILE) => write!(f, "it is {kind}; only regular files are read"),
+            Self::Kind(kind, wanted) => write!(f, "it is {kind}, not {wanted}"),
             Self::Kernel => f.write_str("it is a file of the kernel; only files on disk are read"),
             Self::Link => f.write_str("it is a link that leads out of its root, or in a circle"),
             Self::TooLong(len) => write!(f, "it is longer than {} MiB", len >> 20),

@@ -204,6 +204,9 @@ fn rights_are_those_of_the_process() {
     mode("root/secret", 0o640);
     let status = "Uid:\t0\t65534\t0\t65534\nGid:\t0\t65534\t0\t65534\nGroups:\t5 \n";
     let nobody = Credentials::from_status(status).unwrap();
+    // Who runs a program that takes root's rights by its file gets no more than his own.
+    let risen = status.replace("0\t65534\t0\t65534", "65534\t0\t0\t0");
+    assert_eq!(Credentials::from_status(&risen), Some(nobody.clone()));
     let theirs = |groups: &[u32]| Root {
         credentials: Some(Credentials {
             groups: groups.to_vec(),

@@ -18,9 +18,10 @@ use crate::support::{Place, Said, alone};
 const DEADLINE: Duration = Duration::from_mins(1);
 
 /// Takes a name, a root and a user as the environment says, listens where it says, and waits. Who connects is told of;
-/// `drip` answers the head of a page that does not end, a byte at a time.
+/// `DRIP` answers the head of a page that does not end, a byte at a time; `DETACHED` is the child of nobody here.
 const PROCESS: &str = r#"
 import os, select, socket, sys, threading
+if 'DETACHED' in os.environ and os.fork(): os._exit(0)
 say = lambda text: os.write(1, (text + '\n').encode())
 listener = None
 if 'UNIX' in os.environ:
@@ -52,11 +53,11 @@ struct Hostile {
 
 impl Hostile {
     fn start(place: &Place, name: &str, words: &[&str], variables: &[(&str, &str)]) -> Self {
-        let script = place.path().join("process.py");
-        std::fs::write(&script, PROCESS).unwrap();
+        std::fs::write(place.path().join("process.py"), PROCESS).unwrap();
         let mut child = Command::new("python3")
-            .arg(&script)
+            .arg("process.py")
             .args(words)
+            .current_dir(place.path())
             .env("NAME", name)
             .envs(variables.iter().copied())
             .stdin(Stdio::piped())
@@ -190,7 +191,7 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
     let _all: Vec<Hostile> = named.map(|path| Hostile::nginx(&place, path)).into();
     let commands: [&[&str]; 3] = [
         &["watch", "--for", "1s", "--watch", "auto", "--json"],
-        &["check", "--json"],
+        &["check", "http://127.0.0.1:1/", "--json"],
         &["check", "--for", "3000-users", "--json"],
     ];
     for (index, words) in commands.into_iter().enumerate() {
@@ -412,6 +413,7 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
     let variables = [
         ("TCP", port.as_str()),
         ("ACCEPTS", "1"),
+        ("DETACHED", "1"),
         ("USER_ID", "65534"),
     ];
     let stranger = Hostile::start(&place, "redis-server", &[&address], &variables);

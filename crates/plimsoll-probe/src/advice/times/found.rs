@@ -6,7 +6,10 @@ use crate::parse::times::{self, Server};
 use crate::parse::{gunicorn, php_fpm, process};
 
 /// Programs of each kind whose files are read.
-const SERVERS_MAX: usize = 1024;
+const SERVERS_MAX: usize = 512;
+/// Of one program, and addresses of one of these: each is held against each.
+const SERVERS_OF_ONE_MAX: usize = 128;
+const LISTENS_MAX: usize = 16;
 
 /// All of them; of what cannot be read the eyes tell.
 pub(super) fn servers(files: &mut Files) -> Vec<Server> {
@@ -26,11 +29,16 @@ pub(super) fn servers(files: &mut Files) -> Vec<Server> {
             .split(['\0', ' '])
             .filter(|word| !word.is_empty())
             .collect();
+        let before = servers.len();
         match comm.as_str() {
             "nginx" => servers.extend(nginx(files, pid, &words)),
             "haproxy" => servers.extend(haproxy(files, pid, &words)),
             _ if comm.starts_with("php-fpm") => servers.extend(fpm(files, pid, &words)),
             _ => servers.push(python(files, pid, &words)),
+        }
+        servers.truncate((before + SERVERS_OF_ONE_MAX).min(SERVERS_MAX));
+        for server in &mut servers[before..] {
+            server.listens.truncate(LISTENS_MAX);
         }
         if servers.len() >= SERVERS_MAX {
             break;
