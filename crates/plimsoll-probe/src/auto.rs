@@ -6,6 +6,7 @@
 pub(crate) mod admission;
 mod databases;
 mod engines;
+mod nginx;
 mod proxy_logs;
 mod runtimes;
 mod servers;
@@ -17,8 +18,7 @@ use plimsoll_model::part::{Part, PartKind, PartPlace};
 
 use crate::eyes::{Known, Setting};
 use crate::files::Files;
-use crate::parse::nginx_configuration::{self, StatusPage, Written};
-use crate::parse::{haproxy_configuration, nginx_logs, process};
+use crate::parse::haproxy_configuration;
 use admission::Admission;
 pub(crate) use texts::{text_beside, text_for, texts_for};
 
@@ -184,7 +184,7 @@ fn find(files: &mut Files, auto: bool, named: &[PartKind]) -> Vec<Found> {
             .filter(|word| !word.is_empty())
             .collect();
         match comm.as_str() {
-            "nginx" => nginx(files, pid, &words, auto, &mut found),
+            "nginx" => nginx::nginx(files, pid, &words, auto, &mut found),
             "haproxy" => haproxy(files, pid, &words, auto, &mut found),
             "memcached" => found.extend(memcached(pid, &words)),
             "redis-server" | "valkey-server" => found.extend(redis(pid, &words)),
@@ -233,136 +233,6 @@ pub(crate) fn option<'a>(words: &[&'a str], name: &str) -> Option<&'a str> {
         }
     }
     None
-}
-
-fn nginx(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Vec<Found>) {
-    // Workers and helpers have the master's configuration.
-    if words.first() == Some(&"nginx:") && words.get(1) != Some(&"master") {
-        return;
-    }
-    let main = option(words, "-c").unwrap_or("/etc/nginx/nginx.conf");
-    let Some(text) = text_for(files, pid, main) else {
-        files.tell(
-            &format!("nginx {main}"),
-            &format!("nginx (pid {pid}): its configuration {main} cannot be read; run as root, or name the page by `watch: {{ nginx: URL }}`"),
-        );
-        return;
-    };
-    let folder = main.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let mut included = |pattern: &str| {
-        let whole = if pattern.starts_with('/') {
-            pattern.to_owned()
-        } else {
-            format!("{folder}/{pattern}")
-        };
-        texts_for(files, pid, &whole)
-    };
-    let read = nginx_configuration::read(main, &text, &mut included);
-    let logs = nginx_logs::access_logs(main, &text, &mut included);
-    let settings = nginx_settings(files, pid, &read);
-    found.extend(proxy_logs::nginx((files, pid), &text, main, &settings));
-    found.extend(proxy_logs::nginx_access((files, pid), logs, main, auto));
-    if read.pages.is_empty() && auto {
-        files.tell(
-            &format!("nginx without status {main}"),
-            &format!(
-                "nginx (pid {pid}) tells nothing of itself: add to `http {{ … }}` in {main} `server {{ listen 127.0.0.1:8999; \
-                 location = /nginx_status {{ stub_status; }} }}` and reload it by `nginx -s reload`"
-            ),
-        );
-    }
-    for page in read.pages.into_iter().take(PARTS_OF_ONE_MAX) {
-        found.extend(place_of(&page).map(|place| Found {
-            part: Part {
-                kind: PartKind::Nginx,
-                place,
-                login: None,
-            },
-            known: Known {
-                settings: settings.clone(),
-                ..Known::default()
-            },
-            source: main.to_owned(),
-        }));
-    }
-}
-
-fn nginx_settings(
-    files: &mut Files,
-    master: u32,
-    read: &nginx_configuration::Configuration,
-) -> Vec<Setting> {
-    let written = |name, written: Option<&Written>| {
-        let written = written?;
-        Some(Setting {
-            name,
-            of: String::new(),
-            value: written.value.parse().ok()?,
-            file: format!("{}:{}", written.file, written.line),
-        })
-    };
-    let connections = written("worker_connections", read.worker_connections.as_ref());
-    // 512 is what nginx takes when nothing is written.
-    let connections = connections.unwrap_or(Setting {
-        name: "worker_connections",
-        of: String::new(),
-        value: 512.0,
-        file: String::new(),
-    });
-    let workers = written("worker_processes", read.worker_processes.as_ref()).or_else(|| {
-        // `auto`: as many as there are.
-        let pids = files.numbers_in("proc").ok()?;
-        let mut count = 0_u32;
-        for pid in pids.into_iter().take(PROCESSES_MAX) {
-            let stat = files
-                .read(&format!("proc/{pid}/stat"))
-                .ok()
-                .and_then(process::stat);
-            count +=
-                u32::from(stat.is_some_and(|stat| stat.parent == master && stat.comm == "nginx"));
-        }
-        (count > 0).then(|| Setting {
-            name: "worker_processes",
-            of: String::new(),
-            value: f64::from(count),
-            file: String::new(),
-        })
-    });
-    std::iter::once(connections).chain(workers).collect()
-}
-
-/// Where a page is reached from this machine.
-fn place_of(page: &StatusPage) -> Option<PartPlace> {
-    let path = page.path.clone();
-    let Some(listen) = page
-        .listen
-        .iter()
-        .find(|listen| !listen.starts_with("unix:"))
-    else {
-        let host = "127.0.0.1".to_owned();
-        return page.listen.is_empty().then_some(PartPlace::Page {
-            host,
-            port: 80,
-            path,
-        });
-    };
-    let (host, port) = match listen.rsplit_once(':') {
-        Some((host, port)) if !port.ends_with(']') => (host, port.parse().ok()?),
-        _ => match listen.parse() {
-            Ok(port) => ("*", port),
-            Err(_) => (listen.as_str(), 80),
-        },
-    };
-    let host = match host.trim_start_matches('[').trim_end_matches(']') {
-        "*" | "0.0.0.0" | "" => "127.0.0.1",
-        "::" => "::1",
-        host => host,
-    };
-    Some(PartPlace::Page {
-        host: host.to_owned(),
-        port,
-        path,
-    })
 }
 
 fn haproxy(files: &mut Files, pid: u32, words: &[&str], auto: bool, found: &mut Vec<Found>) {

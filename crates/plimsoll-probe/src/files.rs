@@ -183,10 +183,7 @@ impl Files {
     /// Whether what a process names is a regular file.
     pub(crate) fn is_file_of(&mut self, pid: u32, path: &str) -> bool {
         let name = path.to_owned();
-        let found = move |root: &Root| match root.is_file(&name) {
-            true => Ok(()),
-            false => root.open(&name).map(|_| ()),
-        };
+        let found = move |root: &Root| root.expect_file(&name);
         self.named_by(pid, found, |()| 0).is_ok()
     }
 

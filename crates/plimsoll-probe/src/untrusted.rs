@@ -138,10 +138,10 @@ impl Root {
         Ok(bytes)
     }
 
-    /// Whether there is a regular file.
-    pub(crate) fn is_file(&self, path: &str) -> bool {
-        let kind = self.handle(path).and_then(|handle| Ok(fstat(&handle)?));
-        kind.is_ok_and(|stat| expect_kind(stat.st_mode, FileType::RegularFile).is_ok())
+    /// Fails unless there is a regular file, whether it may be read or not.
+    pub(crate) fn expect_file(&self, path: &str) -> Result<(), OpenError> {
+        let stat = fstat(self.handle(path)?)?;
+        expect_kind(stat.st_mode, FileType::RegularFile)
     }
 
     /// Names in a folder; of very many, the first.

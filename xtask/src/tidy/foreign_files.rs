@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn finds_what_opens_files_beside_the_door() {
         let room = |path: &str| format!("{ROOM}{path}");
-        let calls: String = CALLS.iter().map(|call| format!("a({call}x);\n")).collect();
+        let calls = CALLS.map(|call| format!("a({call}x);\n")).concat();
         let below = format!("// File::open\n#[cfg(test)]\nmod tests {{\n{calls}}}\n");
         let files = [
             (room("eyes/tail.rs"), calls.as_str()),

@@ -359,3 +359,33 @@ fn nobody_is_waited_for_longer_than_a_question_may_take() {
     assert!(notes.contains("nobody answers there"), "{notes}");
     assert_eq!(notes.lines().count(), 2, "{notes}");
 }
+
+/// One collector hangs for good; the other's readings go on, and the one that hangs is named.
+#[test]
+fn a_collector_that_hangs_is_named_and_holds_up_no_other() {
+    let memcached = Memcached::start(64);
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hangs = silent.local_addr().unwrap();
+    let parts = vec![
+        tcp(PartKind::Memcached, hangs),
+        tcp(PartKind::Memcached, memcached.address),
+    ];
+    let mut watched = Watched::over(parts, LONG);
+    // Nobody is waited for in the first second; after it, whoever has not answered is not.
+    watched.eyes.wait = Duration::ZERO;
+    watched.look();
+    watched.eyes.wait = LONG;
+    let other = at(metric::PROBE_ANSWER_TIME, memcached.address);
+    while !watched.look().values.contains_key(&other) {}
+    assert!(watched.look().values.contains_key(&other));
+    assert_eq!(watched.notes(), "");
+    // As if it were long ago.
+    for handle in &mut watched.eyes.handles {
+        (handle.called_ns, handle.patience) = (0, Duration::ZERO);
+    }
+    watched.look();
+    let says = format!("memcached at {hangs} is not seen: its collector has not come back");
+    let notes = watched.notes();
+    assert!(notes.contains(&says), "`{says}` is not in {notes}");
+    assert!(!notes.contains(&memcached.address.to_string()), "{notes}");
+}

@@ -17,15 +17,17 @@ use crate::support::{Place, Said, alone};
 /// Within which everything here ends that once did not: many times what it takes.
 const DEADLINE: Duration = Duration::from_mins(1);
 
-/// Takes a name, a root and a user as the environment says, listens where it says, and waits. Who connects is told of;
+/// Takes a name, a root and a user as the environment says, listens where it says, and waits. Who connects is told of, and
+/// it connects itself to the ports that it reads;
 /// `DRIP` answers the head of a page that does not end, a byte at a time; `DETACHED` is the child of nobody here.
-const PROCESS: &str = r#"
-import os, select, socket, sys, threading
+const PROCESS: &str = r"
+import os, select, socket, struct, sys, threading
 if 'DETACHED' in os.environ and os.fork(): os._exit(0)
 say = lambda text: os.write(1, (text + '\n').encode())
 listener = None
 if 'UNIX' in os.environ:
     listener = socket.socket(socket.AF_UNIX); listener.bind(os.environ['UNIX']); listener.listen(8)
+    os.chmod(os.environ['UNIX'], 0o777)
 if 'TCP' in os.environ:
     listener = socket.create_server(('127.0.0.1', int(os.environ['TCP'])))
 with open('/proc/self/comm', 'w') as comm: comm.write(os.environ['NAME'])
@@ -39,11 +41,17 @@ def serve():
                 one.send(b'HTTP/1.0 200 OK\r\nX: ')
                 while not select.select([], [], [one], 0.05)[0]: one.send(b'a')
             except OSError: pass
-        else: say('asked: %d bytes' % len(one.recv(100)))
+        else:
+            user = 0
+            if 'UNIX' in os.environ:
+                credentials = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+                user = struct.unpack('3i', credentials)[1]
+            say('asked by %d: %d bytes' % (user, len(one.recv(100))))
 if listener and os.environ.get('ACCEPTS'): threading.Thread(target=serve, daemon=True).start()
 say('there')
-sys.stdin.read()
-"#;
+held = []
+for port in sys.stdin: held.append(socket.create_connection(('127.0.0.1', int(port))))
+";
 
 /// A process that goes by another name.
 struct Hostile {
@@ -219,10 +227,6 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
 
 /// A process with a root of its own names, by links, files of the host.
 #[test]
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
     if !rustix::process::geteuid().is_root() {
         println!("NOT TRIED: only root can give a process a root of its own");
@@ -275,28 +279,33 @@ fn signals_end_it_and_what_was_measured_is_kept() {
     let fifo = fifo(&place);
     let _pipe = Hostile::nginx(&place, &fifo);
     let (_silent, _drips) = (silent(&place), drips(&place));
-    for signal in ["-TERM", "-INT"] {
-        let mut child = place.start(&["watch", "--for", "10m", "--watch", "auto", "--json"]);
+    let origin = fault::start(Fault::None).unwrap();
+    let url = origin.url();
+    let watch = ["watch", "--for", "10m", "--watch", "auto", "--json"];
+    let limit = ["limit", &url, "--watch", "auto", "--json"];
+    for (signal, words) in [("-TERM", &watch[..]), ("-INT", &watch), ("-TERM", &limit)] {
+        let mut child = place.start(words);
         let mut output = BufReader::new(child.stderr.take().unwrap());
-        let mut first = String::new();
+        let mut line = String::new();
         // Parts are told of with the first second.
-        output.read_line(&mut first).unwrap();
-        assert!(first.starts_with("note: "), "{first}");
+        while !line.contains("note: ") {
+            line.clear();
+            assert!(output.read_line(&mut line).unwrap() > 0, "{words:?} ended");
+        }
         let rest = std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
         let pid = child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args([signal, &pid])
-                .status()
-                .unwrap()
-                .success()
-        );
+        let sent = Command::new("kill").args([signal, &pid]).status().unwrap();
+        assert!(sent.success());
         let said = ended(child, signal);
         rest.join().unwrap().unwrap();
         assert_eq!(said.code, 130, "{said:?}");
         let json = said.json();
-        assert!(!json["readings"].as_array().unwrap().is_empty(), "{json:#}");
+        if words == watch {
+            assert!(!json["readings"].as_array().unwrap().is_empty(), "{json:#}");
+        }
     }
+    let log = run_log::read(&place.run_files().pop().unwrap()).unwrap();
+    assert!(log.run.ending.is_some() && !log.run.windows.is_empty());
 }
 
 /// HAProxy's statistics socket that takes connections and never answers.
@@ -350,10 +359,6 @@ fn a_run_ends_whatever_it_watches() {
 
 /// A process of another user names the socket of somebody else, and a port where somebody else listens.
 #[test]
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
     if !rustix::process::geteuid().is_root() {
         println!("NOT TRIED: only root can start processes of other users");
@@ -389,16 +394,15 @@ fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
     says(&said, "192.0.2.7 is not an address of this machine");
     // Who listens saw a connection that was closed at once, if any, and no question.
     let told = asked.end();
-    assert!(told.lines().all(|line| line == "asked: 0 bytes"), "{told}");
+    assert!(
+        told.lines().all(|line| line.ends_with(": 0 bytes")),
+        "{told}"
+    );
     assert_eq!(asked_by_port.end(), "");
 }
 
 /// A part of another user is asked once the target is seen to use it, and not before.
 #[test]
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn parts_that_the_target_does_not_use_are_not_asked() {
     if !rustix::process::geteuid().is_root() {
         println!("NOT TRIED: only root can start processes of other users");
@@ -428,6 +432,75 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
         "watched once the target is seen to use it: Redis at 127.0.0.1:",
     );
     assert_eq!(stranger.end(), "", "it was asked");
+}
+
+/// Root asks as the user of the part, not as root.
+#[test]
+fn root_asks_as_the_user_of_the_part() {
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT TRIED: only root can start processes of other users");
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    open_to_all(&place);
+    let socket = place.path().join("own.sock");
+    let text = format!("global\n  stats socket {}\n", socket.display());
+    let file = write(&place, "own.cfg", &text);
+    let variables = [
+        ("UNIX", socket.to_str().unwrap()),
+        ("ACCEPTS", "1"),
+        ("USER_ID", "65534"),
+    ];
+    let words = ["-f", file.to_str().unwrap()];
+    let part = Hostile::start(&place, "haproxy", &words, &variables);
+    let said = ends(&place, &["watch", "--for", "1s", "--watch", "auto"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    let question = "show info;show stat\n".len();
+    let told = part.end();
+    let asked = format!("asked by 65534: {question} bytes");
+    assert!(told.contains(&asked), "`{asked}` is not in {told}");
+    assert!(!told.contains("asked by 0"), "{told}");
+}
+
+/// A part of another user is asked from the second on in which the target has connected to it.
+#[test]
+fn parts_that_the_target_begins_to_use_are_asked() {
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT TRIED: only root can start processes of other users");
+        return;
+    }
+    let _alone = alone();
+    let place = Place::new();
+    open_to_all(&place);
+    let ((port, _), (target_port, _)) = (page(), page());
+    let address = format!("127.0.0.1:{port}");
+    let variables = [
+        ("TCP", port.as_str()),
+        ("ACCEPTS", "1"),
+        ("USER_ID", "65534"),
+    ];
+    let part = Hostile::start(&place, "redis-server", &[&address], &variables);
+    let mut target = Hostile::start(&place, "shop", &[], &[("TCP", &target_port)]);
+    let url = format!("http://127.0.0.1:{target_port}/");
+    let mut child = place.start(&["watch", &url, "--for", "10m", "--watch", "auto"]);
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    let mut read_to = |text: &str| {
+        let found = lines.by_ref().any(|line| line.unwrap().contains(text));
+        assert!(found, "`{text}` was not said");
+    };
+    read_to("watched once the target is seen to use it: Redis at 127.0.0.1:");
+    let input = target.child.stdin.as_mut().unwrap();
+    writeln!(input, "{port}").unwrap();
+    read_to("watched, as the target is seen to use it: Redis at 127.0.0.1:");
+    let pid = child.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(ended(child, "watch").code, 130);
+    drop(target);
+    // The target's own connection sends nothing; the question of Redis has 22 bytes.
+    let told = part.end();
+    assert!(!told.is_empty(), "nobody came");
 }
 
 /// Others may look into the folder of a test only where they are let.
