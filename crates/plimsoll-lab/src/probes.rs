@@ -342,7 +342,7 @@ pub(crate) mod tests {
     #[test]
     fn a_probe_that_does_not_come_back_is_left_behind() {
         let (_held, released) = sync_channel::<()>(1);
-        let (began, begun) = sync_channel::<()>(1);
+        let (began, beginning) = sync_channel::<()>(1);
         let stuck = Stuck {
             from: 1,
             began,
@@ -350,7 +350,7 @@ pub(crate) mod tests {
         };
         let probes =
             Probes::start_with(|_| stuck, RunClock::start(), SharedLog::nowhere()).unwrap();
-        begun.recv().unwrap();
+        beginning.recv().unwrap();
         let stopped = probes.stop();
         assert_eq!(stopped.notes, ["known before"]);
         let said = stopped.left_behind.unwrap_or_default();
@@ -360,7 +360,7 @@ pub(crate) mod tests {
     #[test]
     fn a_probe_that_does_not_begin_is_left_behind() {
         let (_held, released) = sync_channel::<()>(1);
-        let (began, _begun) = sync_channel::<()>(1);
+        let (began, _beginning) = sync_channel::<()>(1);
         let open = move |_| {
             let _ = released.recv();
             Stuck {

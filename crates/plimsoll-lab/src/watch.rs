@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn who_asks_to_stop_is_not_held_by_a_probe_that_does_not_come_back() {
         let (_held, released) = sync_channel::<()>(1);
-        let (began, begun) = sync_channel::<()>(1);
+        let (began, beginning) = sync_channel::<()>(1);
         let stuck = Stuck {
             from: 1,
             began,
@@ -149,7 +149,7 @@ mod tests {
         let asked = stop.clone();
         let stopped = watch_with(|_| stuck, 600, &stop, &mut |readings, _| {
             seconds.extend(readings.map(|readings| readings.second));
-            begun.recv().unwrap();
+            beginning.recv().unwrap();
             asked.raise();
         });
         assert_eq!(seconds, [0]);
@@ -163,7 +163,7 @@ mod tests {
         let (_held, released) = sync_channel::<()>(1);
         let stop = StopFlag::default();
         stop.raise();
-        let (began, _begun) = sync_channel::<()>(1);
+        let (began, _beginning) = sync_channel::<()>(1);
         let stuck = Stuck {
             from: 0,
             began,

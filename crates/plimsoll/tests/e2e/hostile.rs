@@ -1,158 +1,19 @@
 //! What a hostile host does to those who look at it: processes that name what must not be opened or asked. Each of these
 //! held the program for ever, or led it where its user had not sent it.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+mod scene;
+
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::mpsc::sync_channel;
-use std::time::Duration;
+use std::process::Command;
 
 use plimsoll_lab::run_log;
 use plimsoll_testkit::origin::fault::{self, Fault};
 
-use crate::support::{Place, Said, alone};
-
-/// Within which everything here ends that once did not: many times what it takes.
-const DEADLINE: Duration = Duration::from_mins(1);
-
-/// Takes a name, a root and a user as the environment says, listens where it says, and waits. Who connects is told of, and
-/// it connects itself to the ports that it reads;
-/// `DRIP` answers the head of a page that does not end, a byte at a time; `DETACHED` is the child of nobody here.
-const PROCESS: &str = r"
-import os, select, socket, struct, sys, threading
-if 'DETACHED' in os.environ and os.fork(): os._exit(0)
-say = lambda text: os.write(1, (text + '\n').encode())
-listener = None
-if 'UNIX' in os.environ:
-    listener = socket.socket(socket.AF_UNIX); listener.bind(os.environ['UNIX']); listener.listen(8)
-    os.chmod(os.environ['UNIX'], 0o777)
-if 'TCP' in os.environ:
-    listener = socket.create_server(('127.0.0.1', int(os.environ['TCP'])))
-with open('/proc/self/comm', 'w') as comm: comm.write(os.environ['NAME'])
-if 'ROOT' in os.environ: os.chroot(os.environ['ROOT']); os.chdir('/')
-if 'USER_ID' in os.environ: os.setgid(int(os.environ['USER_ID'])); os.setuid(int(os.environ['USER_ID']))
-def serve():
-    while True:
-        one, _ = listener.accept()
-        if os.environ.get('DRIP'):
-            try:
-                one.send(b'HTTP/1.0 200 OK\r\nX: ')
-                while not select.select([], [], [one], 0.05)[0]: one.send(b'a')
-            except OSError: pass
-        else:
-            user = 0
-            if 'UNIX' in os.environ:
-                credentials = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-                user = struct.unpack('3i', credentials)[1]
-            say('asked by %d: %d bytes' % (user, len(one.recv(100))))
-if listener and os.environ.get('ACCEPTS'): threading.Thread(target=serve, daemon=True).start()
-say('there')
-held = []
-for port in sys.stdin: held.append(socket.create_connection(('127.0.0.1', int(port))))
-";
-
-/// A process that goes by another name.
-struct Hostile {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Hostile {
-    fn start(place: &Place, name: &str, words: &[&str], variables: &[(&str, &str)]) -> Self {
-        std::fs::write(place.path().join("process.py"), PROCESS).unwrap();
-        let mut child = Command::new("python3")
-            .arg("process.py")
-            .args(words)
-            .current_dir(place.path())
-            .env("NAME", name)
-            .envs(variables.iter().copied())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        output.read_line(&mut line).unwrap();
-        assert_eq!(line, "there\n", "{name} {words:?} did not start");
-        Self { child, output }
-    }
-
-    fn nginx(place: &Place, configuration: &Path) -> Self {
-        let words = ["-c", configuration.to_str().unwrap()];
-        Self::start(place, "nginx", &words, &[])
-    }
-
-    /// Ends it; what it has told.
-    fn end(mut self) -> String {
-        drop(self.child.stdin.take());
-        let mut told = String::new();
-        self.output.read_to_string(&mut told).unwrap();
-        told
-    }
-}
-
-impl Drop for Hostile {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Runs to the end, which must come.
-#[track_caller]
-fn ends(place: &Place, words: &[&str]) -> Said {
-    ended(place.start(words), &format!("{words:?}"))
-}
-
-#[track_caller]
-fn ended(child: Child, what: &str) -> Said {
-    let pid = child.id().to_string();
-    let (sender, end) = sync_channel(1);
-    std::thread::spawn(move || sender.send(child.wait_with_output()));
-    let Ok(output) = end.recv_timeout(DEADLINE) else {
-        let _ = Command::new("kill").args(["-KILL", &pid]).status();
-        panic!("{what} did not end within {DEADLINE:?}");
-    };
-    let output = output.unwrap();
-    let said = Said {
-        code: output.status.code().unwrap_or(-1),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    };
-    assert!(!said.stderr.contains("panicked"), "{what}: {said:?}");
-    said
-}
-
-#[track_caller]
-fn says(said: &Said, text: &str) {
-    assert!(said.stderr.contains(text), "`{text}` is not in {said:?}");
-}
-
-fn write(place: &Place, name: &str, text: &str) -> PathBuf {
-    let path = place.path().join(name);
-    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-    std::fs::write(&path, text).unwrap();
-    path
-}
-
-fn fifo(place: &Place) -> PathBuf {
-    let path = place.path().join("fifo");
-    let made = Command::new("mkfifo").arg(&path).status().unwrap();
-    assert!(made.success());
-    path
-}
-
-/// A free port, and the address of a page there in a configuration of nginx.
-fn page() -> (String, String) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = listener.local_addr().unwrap().port().to_string();
-    let text = format!(
-        "http {{ server {{ listen 127.0.0.1:{port}; location = /s {{ stub_status; }} }} }}\n"
-    );
-    (port, text)
-}
+use crate::support::{Place, alone};
+use scene::{Hostile, drips, ended, ends, fifo, open_to_all, page, says, silent, write};
 
 /// Everything that once was opened: none of it is, each is told of, and what is there to be read is read.
 #[test]
@@ -308,28 +169,6 @@ fn signals_end_it_and_what_was_measured_is_kept() {
     assert!(log.run.ending.is_some() && !log.run.windows.is_empty());
 }
 
-/// HAProxy's statistics socket that takes connections and never answers.
-fn silent(place: &Place) -> Hostile {
-    let socket = place.path().join("silent.sock");
-    let text = format!("global\n  stats socket {}\n", socket.display());
-    let file = write(place, "silent.cfg", &text);
-    let variables = [("UNIX", socket.to_str().unwrap())];
-    Hostile::start(
-        place,
-        "haproxy",
-        &["-f", file.to_str().unwrap()],
-        &variables,
-    )
-}
-
-/// A status page of nginx that comes a byte at a time.
-fn drips(place: &Place) -> Hostile {
-    let (port, text) = page();
-    let file = write(place, "drips.conf", &text);
-    let variables = [("TCP", port.as_str()), ("DRIP", "1"), ("ACCEPTS", "1")];
-    Hostile::start(place, "nginx", &["-c", file.to_str().unwrap()], &variables)
-}
-
 /// A run with them is measured, ends in time, and its log tells of each.
 #[test]
 fn a_run_ends_whatever_it_watches() {
@@ -474,13 +313,12 @@ fn parts_that_the_target_begins_to_use_are_asked() {
     let place = Place::new();
     open_to_all(&place);
     let ((port, _), (target_port, _)) = (page(), page());
-    let address = format!("127.0.0.1:{port}");
     let variables = [
         ("TCP", port.as_str()),
         ("ACCEPTS", "1"),
         ("USER_ID", "65534"),
     ];
-    let part = Hostile::start(&place, "redis-server", &[&address], &variables);
+    let used = Hostile::start(&place, "memcached", &["-p", &port], &variables);
     let mut target = Hostile::start(&place, "shop", &[], &[("TCP", &target_port)]);
     let url = format!("http://127.0.0.1:{target_port}/");
     let mut child = place.start(&["watch", &url, "--for", "10m", "--watch", "auto"]);
@@ -489,25 +327,20 @@ fn parts_that_the_target_begins_to_use_are_asked() {
         let found = lines.by_ref().any(|line| line.unwrap().contains(text));
         assert!(found, "`{text}` was not said");
     };
-    read_to("watched once the target is seen to use it: Redis at 127.0.0.1:");
+    read_to("watched once the target is seen to use it: memcached at 127.0.0.1:");
     let input = target.child.stdin.as_mut().unwrap();
     writeln!(input, "{port}").unwrap();
-    read_to("watched, as the target is seen to use it: Redis at 127.0.0.1:");
+    read_to("watched, as the target is seen to use it: memcached at 127.0.0.1:");
+    read_to("is not seen: it does not answer in time");
     let pid = child.id().to_string();
     let sent = Command::new("kill").args(["-TERM", &pid]).status().unwrap();
     assert!(sent.success());
     assert_eq!(ended(child, "watch").code, 130);
     drop(target);
-    // The target's own connection sends nothing; the question of Redis has 22 bytes.
-    let told = part.end();
-    assert!(!told.is_empty(), "nobody came");
-}
-
-/// Others may look into the folder of a test only where they are let.
-fn open_to_all(place: &Place) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(place.path(), mode).unwrap();
+    // The target's own connection sends nothing, and is taken first.
+    let told = used.end();
+    let asked = format!("asked by 0: {} bytes", "stats\r\n".len());
+    assert!(told.contains(&asked), "`{asked}` is not in {told}");
 }
 
 /// What whoever runs it names is a file, too, or is not read.
