@@ -18,6 +18,8 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use plimsoll_model::redact;
+use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
 
@@ -133,7 +135,7 @@ async fn answer(desk: &Desk, request: Request<Incoming>) -> Answer {
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (&Method::POST, "/why") => match order(request).await {
-            Ok(body) => shown(desk.control.why(&body)),
+            Ok(body) => shown(desk.control.why(&body).map(redacted)),
             Err((status, why)) => text(status, "text/plain; charset=utf-8", why),
         },
         (_, "/metrics" | "/healthz" | "/figures" | "/cache" | "/") => text(
@@ -173,8 +175,21 @@ async fn publish(desk: &Desk, body: &[u8]) -> Answer {
     text(status, "application/json", said.to_string())
 }
 
+/// Keys hold URLs, and these may hold secrets: whoever may ask why something is kept need not know them.
+fn redacted(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(redact::text(&text).into_owned()),
+        Value::Array(items) => items.into_iter().map(redacted).collect(),
+        Value::Object(members) => {
+            let members = members.into_iter();
+            Value::Object(members.map(|(key, value)| (key, redacted(value))).collect())
+        }
+        value => value,
+    }
+}
+
 /// What was asked for, or why it is not to be had.
-fn shown(value: Result<serde_json::Value, String>) -> Answer {
+fn shown(value: Result<Value, String>) -> Answer {
     match value {
         Ok(value) => text(StatusCode::OK, "application/json", value.to_string()),
         Err(why) => told(Err(why)),
@@ -188,7 +203,7 @@ fn said(word: &str, text: &str) -> String {
 /// Takes the body of an order, which must be JSON.
 async fn order(request: Request<Incoming>) -> Result<Bytes, (StatusCode, &'static str)> {
     let body = json(request, ORDER_LEN_MAX).await?;
-    if !body.is_empty() && serde_json::from_slice::<serde_json::Value>(&body).is_err() {
+    if !body.is_empty() && serde_json::from_slice::<Value>(&body).is_err() {
         return Err((StatusCode::BAD_REQUEST, "the order is not valid JSON\n"));
     }
     Ok(body)

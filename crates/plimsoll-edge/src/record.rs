@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use plimsoll_config::edge::LogFormat;
+use plimsoll_model::redact;
 use plimsoll_wire::request_head::RequestHead;
 
 use crate::clock::Nanoseconds;
@@ -42,7 +43,8 @@ pub(crate) fn begin(
             &header.value[..header.value.len().min(VALUE_LEN_MAX)]
         })
     };
-    let target = &head.target[..head.target.len().min(4 * VALUE_LEN_MAX)];
+    // A log is read by more people than a request: what names itself a secret does not get there.
+    let target = redact::target(&head.target[..head.target.len().min(4 * VALUE_LEN_MAX)]);
     match format {
         LogFormat::Json => {
             put(line, "{\"client\":\"");
@@ -75,7 +77,8 @@ pub(crate) fn begin(
             );
             line.push(0);
             put(line, " \"");
-            escape_or_dash(line, value("referer"));
+            let referer = String::from_utf8_lossy(value("referer"));
+            escape_or_dash(line, redact::url(&referer).as_bytes());
             put(line, "\" \"");
             escape_or_dash(line, value("user-agent"));
         }

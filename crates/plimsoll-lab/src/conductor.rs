@@ -10,6 +10,7 @@ use plimsoll_model::event::{Event, FORMAT_MAJOR, FORMAT_MINOR, Header};
 use plimsoll_model::journey::{Inputs, Scenario, StepId, StepInfo};
 use plimsoll_model::part::Part;
 use plimsoll_model::plan::{Facts, Load, Plan};
+use plimsoll_model::redact;
 use plimsoll_model::run::Run;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::verdict::{Verdict, VoidReason};
@@ -240,7 +241,8 @@ impl Conductor {
         let second = u32::try_from(self.clock.elapsed().as_secs()).unwrap_or(u32::MAX);
         self.append(Event::NoteMade {
             second,
-            text: text.into(),
+            // Notes quote what services, drivers and logs said.
+            text: redact::text(&text.into()).into_owned(),
         });
     }
 

@@ -6,8 +6,10 @@
 pub mod clock;
 pub mod conductor;
 pub mod error;
+pub mod input;
 pub mod intervention;
 pub mod limit;
+pub mod output;
 pub mod probes;
 pub mod progress;
 pub mod run;

@@ -13,6 +13,7 @@ use plimsoll_model::event::Event;
 use plimsoll_model::metric;
 use plimsoll_model::part::Part;
 use plimsoll_model::reading::Readings;
+use plimsoll_model::redact;
 use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
@@ -68,11 +69,11 @@ impl Reads for Probe {
     }
 
     fn notes(&self) -> Vec<String> {
-        Self::notes(self)
+        redacted(Self::notes(self))
     }
 
     fn take_told(&mut self) -> Vec<String> {
-        Self::take_told(self)
+        redacted(Self::take_told(self))
     }
 
     fn parts(&self) -> Vec<Part> {
@@ -82,6 +83,12 @@ impl Reads for Probe {
     fn target_is_local(&self) -> bool {
         Self::target_is_local(self)
     }
+}
+
+/// Notes quote what services, drivers and logs said.
+fn redacted(notes: Vec<String>) -> Vec<String> {
+    let notes = notes.into_iter();
+    notes.map(|text| redact::text(&text).into_owned()).collect()
 }
 
 /// What a probe leaves when it ends.
@@ -218,7 +225,7 @@ pub(crate) fn left_behind(activity: &Activity, next: u32) -> String {
         "the probe of this machine did not come back within {} s and was left behind (it was {}): readings end before second \
          {next}; what was measured until then is kept",
         END_PATIENCE.as_secs(),
-        activity.now()
+        redact::text(&activity.now())
     )
 }
 

@@ -4,8 +4,11 @@
 //! hold something, so a run of an hour stays small in memory. Buckets are those of HdrHistogram with
 //! three digits and a lowest value of 1 µs, so counts of any two histograms add up exactly.
 
+use std::io::Read as _;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use flate2::read::ZlibDecoder;
 use hdrhistogram::Histogram as Dense;
 use hdrhistogram::serialization::{Deserializer, Serializer as _, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
@@ -16,6 +19,13 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Number of sub-buckets that three significant digits need (the next power of two above 2 · 10³).
 const SUB_BUCKETS: u64 = 2048;
+
+/// What the V2 encoding begins with where it is packed.
+const V2_PACKED: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
+/// Bytes of the plain V2 encoding before its counts.
+const V2_HEAD_LEN: usize = 40;
+/// Longest plain encoding, bytes: three digits over all of 64 bits are 57,344 buckets of nine bytes at most.
+const ENCODED_LEN_MAX: u64 = 520 << 10;
 
 /// Counts of durations in microseconds; each pair is (highest value of the bucket, count), ascending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -194,11 +204,46 @@ impl Histogram {
     /// When the text is not base64 or does not hold a V2 histogram.
     pub fn from_v2_base64(text: &str) -> Result<Self, HistogramError> {
         let bytes = STANDARD.decode(text)?;
+        let plain = inflated(&bytes)?;
         let dense: Dense<u64> = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
+            .deserialize(&mut plain.as_slice())
             .map_err(|error| HistogramError::Encoding(format!("{error:?}")))?;
         Ok(Self::from_dense(&dense))
     }
+}
+
+/// The plain form of an encoding, once it is known that it takes no more memory than a histogram may. The library takes
+/// what the encoding says of its own length (up to 4 GiB) and of its range before it reads a count.
+fn inflated(bytes: &[u8]) -> Result<Vec<u8>, HistogramError> {
+    let fault = |what: &str| HistogramError::Encoding(what.to_owned());
+    let mut plain = Vec::new();
+    match bytes.split_at_checked(8) {
+        Some((head, packed)) if head.starts_with(&V2_PACKED) => {
+            ZlibDecoder::new(packed)
+                .take(ENCODED_LEN_MAX + 1)
+                .read_to_end(&mut plain)
+                .map_err(|error| fault(&error.to_string()))?;
+        }
+        _ => plain.extend_from_slice(bytes),
+    }
+    if plain.len() as u64 > ENCODED_LEN_MAX {
+        return Err(fault("it is longer than any histogram"));
+    }
+    let (head, counts) = plain
+        .split_at_checked(V2_HEAD_LEN)
+        .ok_or_else(|| fault("it is cut off"))?;
+    let word = |at: usize| {
+        head[at..at + 4]
+            .iter()
+            .fold(0_u64, |word, &byte| word << 8 | u64::from(byte))
+    };
+    if word(4) > counts.len() as u64 {
+        return Err(fault("it is cut off"));
+    }
+    if word(12) > u64::from(SIGNIFICANT_DIGITS) {
+        return Err(fault("it has more than three significant digits"));
+    }
+    Ok(plain)
 }
 
 impl Serialize for Histogram {
@@ -232,6 +277,43 @@ mod tests {
             histogram.record(value, 1);
         }
         histogram
+    }
+
+    /// An encoding that claims four gigabytes, one that unpacks to a hundred megabytes, and one with five digits.
+    #[test]
+    fn an_encoding_takes_no_more_memory_than_a_histogram() {
+        let pack = |plain: &[u8]| {
+            let mut packed =
+                flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+            std::io::Write::write_all(&mut packed, plain).unwrap();
+            let packed = packed.finish().unwrap();
+            let len = u32::try_from(packed.len()).unwrap().to_be_bytes();
+            STANDARD.encode([&V2_PACKED[..], &len, &packed].concat())
+        };
+        let head = |len: u32, digits: u32| {
+            let mut head = vec![0x1c, 0x84, 0x93, 0x13];
+            head.extend(len.to_be_bytes());
+            head.extend(0_u32.to_be_bytes());
+            head.extend(digits.to_be_bytes());
+            head.extend(1_u64.to_be_bytes());
+            head.extend(1_000_000_u64.to_be_bytes());
+            head.extend(1_f64.to_be_bytes());
+            head
+        };
+        for (plain, says) in [
+            (head(u32::MAX, 3), "cut off"),
+            (vec![0; 100 << 20], "longer than any"),
+            (head(0, 5), "significant digits"),
+            (vec![0; 39], "cut off"),
+        ] {
+            let error = Histogram::from_v2_base64(&pack(&plain)).unwrap_err();
+            assert!(error.to_string().contains(says), "{error}");
+        }
+        assert!(
+            Histogram::from_v2_base64(&pack(&head(0, 3)))
+                .unwrap()
+                .is_empty()
+        );
     }
 
     fn value_us() -> impl Strategy<Value = u64> {

@@ -20,6 +20,7 @@ pub mod outcome;
 pub mod part;
 pub mod plan;
 pub mod reading;
+pub mod redact;
 pub mod run;
 pub mod schedule;
 pub mod seed;

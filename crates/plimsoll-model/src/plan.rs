@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journey::{Scenario, UserPhase};
 use crate::objective::Objective;
+use crate::redact::{self, REDACTED};
 use crate::schedule::{Phase, Spacing};
 use crate::seed::Seed;
 use crate::websocket::WebSocketLoad;
@@ -277,18 +278,6 @@ impl GoodStatus {
     }
 }
 
-/// Names of headers whose values are secrets.
-const SECRET_HEADERS: [&str; 5] = [
-    "authorization",
-    "cookie",
-    "proxy-authorization",
-    "x-api-key",
-    "x-auth-token",
-];
-
-/// What stands in place of a secret.
-pub const REDACTED: &str = "[redacted]";
-
 impl Plan {
     /// Whether WebSockets are opened, by flags or by users' steps.
     pub fn opens_websockets(&self) -> bool {
@@ -301,14 +290,15 @@ impl Plan {
     pub fn redacted(&self) -> Self {
         let mut plan = self.clone();
         for (name, value) in &mut plan.request.headers {
-            if is_secret(name) {
-                REDACTED.clone_into(value);
-            }
+            *value = if redact::is_secret(name) {
+                REDACTED.to_owned()
+            } else {
+                // A Referer, for instance.
+                redact::text(value).into_owned()
+            };
         }
         for path in &mut plan.request.paths {
-            if let Some((start, query)) = path.split_once('?') {
-                *path = format!("{start}?{}", redact_query(query));
-            }
+            *path = redact::target(path).into_owned();
         }
         if !plan.request.body.is_empty() {
             plan.request.body = format!("[{} bytes]", self.request.body.len()).into_bytes();
@@ -321,30 +311,6 @@ impl Plan {
         }
         plan
     }
-}
-
-/// Whether a header or query parameter of this name carries a secret.
-pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_HEADERS.contains(&name.as_str())
-        || [
-            "token", "secret", "password", "passwd", "api_key", "apikey", "session",
-        ]
-        .iter()
-        .any(|word| name.contains(word))
-}
-
-/// A query string with the values of secret parameters replaced.
-pub fn redact_query(query: &str) -> String {
-    let parameter = |pair: &str| match pair.split_once('=') {
-        Some((name, _)) if is_secret(name) => format!("{name}={REDACTED}"),
-        _ => pair.to_owned(),
-    };
-    query
-        .split('&')
-        .map(parameter)
-        .collect::<Vec<_>>()
-        .join("&")
 }
 
 /// Versions and machine facts recorded with a run.
@@ -367,24 +333,6 @@ mod body_text {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn secrets_are_known_by_their_names() {
-        for name in [
-            "Authorization",
-            "X-Api-Key",
-            "csrf_token",
-            "PASSWORD",
-            "sessionid",
-        ] {
-            assert!(is_secret(name), "{name}");
-        }
-        assert!(!is_secret("Accept"));
-        assert_eq!(
-            redact_query("page=2&access_token=abc&x"),
-            "page=2&access_token=[redacted]&x"
-        );
-    }
 
     #[test]
     fn good_statuses_are_ranges() {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::broadcast::BroadcastWindow;
 use crate::histogram::Histogram;
 use crate::journey::Reconnect;
-use crate::plan::REDACTED;
+use crate::redact::REDACTED;
 
 /// How many WebSockets, and what is done on each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

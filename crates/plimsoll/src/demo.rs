@@ -146,7 +146,7 @@ fn conclude(finished: &[(String, Finished)], arguments: &DemoArguments) -> Resul
     };
     let path = arguments.out.join("demo.html");
     let html = plimsoll_report::html::render_comparison(&pairs);
-    std::fs::write(&path, html)
+    plimsoll_lab::output::write(&path, html.as_bytes())
         .map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))?;
     let shown = std::path::absolute(&path).unwrap_or(path);
     print(&format!("\nThe report:\n{}\n", shown.display()));

@@ -4,6 +4,7 @@ use std::fmt;
 
 use plimsoll_lab::error::LabError;
 use plimsoll_lab::run_log::RunLogError;
+use plimsoll_model::redact;
 
 use crate::exit::Exit;
 
@@ -48,14 +49,15 @@ impl Fault {
     }
 }
 
+/// Messages quote what was typed, URLs, and what drivers say: secrets in them are replaced here, where all pass.
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.details {
-            writeln!(f, "{line}")?;
+            writeln!(f, "{}", redact::text(line))?;
         }
-        write!(f, "error: {}", self.message)?;
+        write!(f, "error: {}", redact::text(&self.message))?;
         match &self.remedy {
-            Some(remedy) => write!(f, "\n  help: {remedy}"),
+            Some(remedy) => write!(f, "\n  help: {}", redact::text(remedy)),
             None => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use plimsoll_lab::run_log;
+use plimsoll_lab::{output, run_log};
 use plimsoll_report::{csv, parquet};
 
 use crate::arguments::ExportArguments;
@@ -20,7 +20,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
     let write_fault = |path: &PathBuf, error: &std::io::Error| {
         Fault::usage(format!("cannot write {}: {error}", path.display()))
     };
-    std::fs::create_dir_all(&folder).map_err(|error| write_fault(&folder, &error))?;
+    output::create_folder(&folder).map_err(|error| write_fault(&folder, &error))?;
     let tables: Vec<(&str, Vec<u8>)> = if arguments.csv {
         vec![
             ("windows.csv", csv::windows(&run).into_bytes()),
@@ -43,7 +43,7 @@ pub(crate) fn export(arguments: &ExportArguments) -> Result<Exit, Fault> {
     };
     for (name, bytes) in tables {
         let path = folder.join(name);
-        std::fs::write(&path, bytes).map_err(|error| write_fault(&path, &error))?;
+        output::write(&path, &bytes).map_err(|error| write_fault(&path, &error))?;
         print(&format!("{}\n", path.display()));
     }
     Ok(Exit::Met)

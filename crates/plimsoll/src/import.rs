@@ -3,10 +3,12 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write as _};
 use std::path::Path;
+use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
 use plimsoll_import::log::{LogError, Options, Replay, ReplayRows, Tally};
 use plimsoll_import::{Imported, har, journey};
+use plimsoll_lab::{input, output};
 
 use crate::arguments::{
     HarArguments, ImportArguments, ImportCommand, LogArguments, LogWindow, ReplayArgument,
@@ -18,6 +20,8 @@ use crate::target;
 
 /// Longest recording that is read, bytes.
 const HAR_LEN_MAX: u64 = 512 << 20;
+/// How long a pipe may be silent: what packs or filters a log may think for a while.
+const PATIENCE: Duration = Duration::from_mins(1);
 /// Longest line that is kept of a log, bytes; a longer one is counted as unreadable.
 const LINE_LEN_MAX: u64 = 128 << 10;
 
@@ -113,7 +117,7 @@ fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
 fn create(path: &Path) -> Result<BufWriter<File>, Fault> {
     let fault =
         |error: io::Error| Fault::usage(format!("cannot write {}: {error}", path.display()));
-    let mut out = BufWriter::new(File::create(path).map_err(fault)?);
+    let mut out = BufWriter::new(output::create(path).map_err(fault)?);
     out.write_all(ReplayRows::head().as_bytes())
         .map_err(fault)?;
     Ok(out)
@@ -174,10 +178,8 @@ fn open(path: &Path) -> Result<Box<dyn BufRead>, Fault> {
     let mut reader: Box<dyn BufRead> = if is_stdin(path) {
         Box::new(BufReader::new(io::stdin()))
     } else {
-        Box::new(BufReader::with_capacity(
-            1 << 16,
-            File::open(path).map_err(fault)?,
-        ))
+        let file = input::open(path, PATIENCE).map_err(fault)?;
+        Box::new(BufReader::with_capacity(1 << 16, file))
     };
     let is_packed = reader.fill_buf().map_err(fault)?.starts_with(&[0x1f, 0x8b]);
     if is_packed {

@@ -31,6 +31,7 @@ mod watch;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use plimsoll_model::redact;
 
 use arguments::{Cli, Command};
 use screen::{Screen, tell};
@@ -40,7 +41,7 @@ use screen::{Screen, tell};
     reason = "the door is where the environment is read"
 )]
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
     let no_color = std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty());
     let screen = Screen::new(cli.color, no_color);
     let ended = match cli.command {
@@ -64,4 +65,16 @@ fn main() -> ExitCode {
             fault.exit().into()
         }
     }
+}
+
+/// Ends with what is wrong with the arguments, or with the help that was asked for.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if error.use_stderr() && redact::text(&text) != text {
+        // What was typed is quoted, and holds a secret.
+        tell(text.trim_end());
+        #[expect(clippy::exit, reason = "the door ends the program")]
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use plimsoll_lab::conductor::Finished;
+use plimsoll_lab::output;
 use plimsoll_model::run::Run;
 use plimsoll_report::Report;
 use plimsoll_report::json::{self, Files};
@@ -124,7 +125,10 @@ pub(crate) fn present(
 /// Writes the files that are wanted: those that were, and the fault of one that was not.
 fn write_files(report: &Report<'_>, log_path: &Path, wanted: &Wanted) -> (Files, Option<Fault>) {
     let mut not_written = Vec::new();
-    let mut write = |path: &Path, what: &str, content: &str| match write_whole(path, content) {
+    let mut write = |path: &Path, what: &str, content: &str| match output::write_whole(
+        path,
+        content.as_bytes(),
+    ) {
         Ok(()) => true,
         Err(error) => {
             not_written.push(format!(
@@ -162,22 +166,4 @@ fn json_text(report: &Report<'_>, files: &Files) -> Result<String, Fault> {
 fn text_of(text: serde_json::Result<String>) -> Result<String, Fault> {
     text.map(|text| text + "\n")
         .map_err(|error| Fault::new(Exit::Internal, error.to_string()))
-}
-
-/// Writes a file so that nobody ever sees half of it.
-fn write_whole(path: &Path, content: &str) -> std::io::Result<()> {
-    if let Some(folder) = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-    {
-        std::fs::create_dir_all(folder)?;
-    }
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let written = std::fs::write(&part, content).and_then(|()| std::fs::rename(&part, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(&part);
-    }
-    written
 }

@@ -2,13 +2,19 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use plimsoll_config::edge::{self, Certificate, EDGE_LEN_MAX, Edge, LookUp};
 use plimsoll_config::plan::{self, FileFault, Given, PLAN_LEN_MAX, PlanFile, Surroundings, Watch};
 
+use plimsoll_lab::input;
+
 use crate::arguments::WatchArgument;
 use crate::explain::Fault;
 use crate::screen::tell;
+
+/// How long a pipe may be silent.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A plan file that was read, and the folder its paths start from.
 #[derive(Debug)]
@@ -21,7 +27,9 @@ pub(crate) struct Written {
 pub(crate) fn is_plan(text: &str) -> bool {
     let path = Path::new(text);
     let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-    !text.contains("://") && (ending == "yaml" || ending == "yml" || path.is_file())
+    // A pipe or a device is no host either; that it is one is said when it is read.
+    let is_there = || std::fs::metadata(path).is_ok_and(|about| !about.is_dir());
+    !text.contains("://") && (ending == "yaml" || ending == "yml" || is_there())
 }
 
 /// Reads a plan file when the argument names one.
@@ -227,9 +235,8 @@ fn short(stem: &str) -> String {
 /// The content of a file, when it is not too long. What has no length of its own (a pipe) is read up to the limit.
 pub(crate) fn bounded(path: &Path, len_max: u64) -> Result<Vec<u8>, FileFault> {
     let unreadable = |error: std::io::Error| FileFault::Unreadable(error.to_string());
-    let file = std::fs::File::open(path).map_err(unreadable)?;
-    let len = file.metadata().map_err(unreadable)?.len();
-    if len > len_max {
+    let file = input::open(path, PATIENCE).map_err(unreadable)?;
+    if let Some(len) = file.len().filter(|&len| len > len_max) {
         return Err(FileFault::TooLong(len));
     }
     let mut content = Vec::new();

@@ -137,6 +137,6 @@ async fn visit(
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Fault> {
-    std::fs::write(path, text)
+    plimsoll_lab::output::write(path, text.as_bytes())
         .map_err(|error| Fault::usage(format!("cannot write {}: {error}", path.display())))
 }

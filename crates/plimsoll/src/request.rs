@@ -6,6 +6,7 @@ use url::Url;
 
 use crate::arguments::{RequestArguments, TransportArguments, UrlsOrder};
 use crate::explain::Fault;
+use crate::plan_file::bounded;
 use crate::target::{self, Resolved};
 
 /// Longest file of URLs accepted, bytes.
@@ -79,16 +80,10 @@ fn body(request: &RequestArguments) -> Result<Vec<u8>, Fault> {
     let Some(file) = data.strip_prefix('@') else {
         return Ok(data.clone().into_bytes());
     };
-    let fault =
-        |error: std::io::Error| Fault::usage(format!("cannot read the body from {file}: {error}"));
-    let len = std::fs::metadata(file).map_err(fault)?.len();
-    if len > BODY_LEN_MAX {
-        return Err(
-            Fault::usage(format!("the body in {file} is {len} bytes long"))
-                .remedy("at most 64 MiB are sent"),
-        );
-    }
-    std::fs::read(file).map_err(fault)
+    bounded(std::path::Path::new(file), BODY_LEN_MAX).map_err(|fault| {
+        Fault::usage(format!("cannot read the body from {file}: {fault}"))
+            .remedy("a file of at most 64 MiB")
+    })
 }
 
 /// Headers in the order in which they are sent; a header given by the user replaces ours.
@@ -190,19 +185,13 @@ fn header_line(line: &str) -> Result<(String, String), Fault> {
 
 /// Paths of a file of URLs; every faulty line is named.
 fn paths_of(file: &std::path::Path, target: &str) -> Result<Vec<String>, Fault> {
-    let fault = |error: std::io::Error| {
+    let bytes = bounded(file, URLS_LEN_MAX).map_err(|fault| {
         Fault::usage(format!(
-            "cannot read the URLs from {}: {error}",
+            "cannot read the URLs from {}: {fault}",
             file.display()
         ))
-    };
-    if std::fs::metadata(file).map_err(fault)?.len() > URLS_LEN_MAX {
-        return Err(Fault::usage(format!(
-            "{} is longer than 256 MiB",
-            file.display()
-        )));
-    }
-    let bytes = std::fs::read(file).map_err(fault)?;
+        .remedy("a file of at most 256 MiB")
+    })?;
     let text = String::from_utf8_lossy(&bytes);
     let base = target::parse_any(target)?;
     let mut paths = Vec::new();

@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal as _, Write as _};
 
 use plimsoll_lab::progress::{Progress, Watcher};
+use plimsoll_model::redact;
 use plimsoll_model::trial::Trial;
 use plimsoll_report::live::{self, LiveState};
 
@@ -42,9 +43,9 @@ pub(crate) fn print(text: &str) {
         .and_then(|()| stdout.flush());
 }
 
-/// Writes a message to stderr.
+/// Writes a message to stderr, without the secrets that it may quote.
 pub(crate) fn tell(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let _ = writeln!(io::stderr().lock(), "{}", redact::text(text));
 }
 
 /// Shows a run as it goes: a line that renews itself on a terminal, plain lines in a pipe.

@@ -144,19 +144,7 @@ fn without_secrets(url: &Url) -> String {
     // Both fail only for URLs without a host, which were refused above.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
-    let (start, query) = match shown.query() {
-        Some(query) => (
-            shown
-                .as_str()
-                .split('?')
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
-            query.to_owned(),
-        ),
-        None => return shown.into(),
-    };
-    format!("{start}?{}", plimsoll_model::plan::redact_query(&query))
+    plimsoll_model::redact::url(shown.as_str()).into_owned()
 }
 
 pub(crate) fn look_up(

@@ -73,9 +73,13 @@ pub(super) fn keep_account(acme: &Acme, account: &AccountCredentials) -> Result<
 pub(super) fn put(path: &Path, content: &[u8]) -> Result<(), String> {
     let beside = path.with_extension("new");
     let write = || {
+        // One of before may have another mode, or be a link.
+        match fs::remove_file(&beside) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let mut file = OpenOptions::new()
-            .create(true)
-            .truncate(true)
+            .create_new(true)
             .write(true)
             .mode(0o600)
             .open(&beside)?;

@@ -2,6 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -27,8 +28,16 @@ pub(super) fn open_log(log: &AccessLog) -> Result<(Writer, Out), Fault> {
     Ok((Writer::new(log.format), out))
 }
 
+/// Mode of a log that is made: its owner writes it, its group (`adm` on many systems) reads it.
+const MODE: u32 = 0o640;
+
+/// Opens a log, also anew when it was moved away. One that is there keeps the mode that somebody gave it.
 fn open_for_lines(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).append(true).open(path)
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(MODE)
+        .open(path)
 }
 
 pub(super) fn write_log(

@@ -5,6 +5,7 @@
 
 use std::time::{Duration, SystemTime};
 
+use plimsoll_model::redact;
 use serde_json::{Value, json};
 
 use super::{Request, Span};
@@ -69,14 +70,14 @@ fn server(span: &Span) -> Value {
     let mut attributes = vec![
         text("http.request.method", method),
         text("url.scheme", if request.secure { "https" } else { "http" }),
-        text("url.path", path),
+        text("url.path", &redact::target(path)),
         text("client.address", &request.client),
         text("network.protocol.name", "http"),
         text("network.protocol.version", version(request)),
         number("http.response.status_code", span.status.into()),
     ];
     for (key, value) in [
-        ("url.query", query),
+        ("url.query", &*redact::query(query)),
         ("server.address", host),
         ("user_agent.original", &request.agent),
         ("http.route", &request.route),
@@ -118,7 +119,10 @@ fn client(span: &Span) -> Value {
     let mut attributes = vec![
         text("http.request.method", method),
         text("server.address", host),
-        text("url.full", &format!("http://{server}{}", request.target)),
+        text(
+            "url.full",
+            &format!("http://{server}{}", redact::target(&request.target)),
+        ),
         text("network.protocol.version", "1.1"),
     ];
     attributes.extend(port.map(|port| number("server.port", port)));

@@ -260,7 +260,7 @@ fn without_secrets(path: &str) -> String {
     };
     let is_open = |pair: &&str| {
         let name = pair.split('=').next().unwrap_or_default();
-        !plimsoll_model::plan::is_secret(name) && !looks::names_password(name)
+        !plimsoll_model::redact::is_secret(name) && !looks::names_password(name)
     };
     let kept: Vec<&str> = query.split('&').filter(is_open).collect();
     if kept.is_empty() {

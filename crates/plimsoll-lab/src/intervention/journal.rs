@@ -4,10 +4,11 @@
 //! is trusted only as far as it is ours, and names no program that is then started.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use super::{Access, Change};
@@ -57,6 +58,8 @@ impl Journal {
     /// # Errors
     /// When the file exists or cannot be written.
     pub fn write(path: &Path, change: &Change) -> io::Result<Self> {
+        // Where anybody may put files, the next start would not trust what it finds.
+        closed(folder_of(path))?;
         let mut open = OpenOptions::new();
         let held = Held::new(open.write(true).create_new(true).mode(0o600).open(path)?)?;
         let content = Content {
@@ -142,7 +145,7 @@ fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Lef
             why,
         })
     };
-    let file = match File::open(path) {
+    let file = match open_left(path) {
         Ok(file) => file,
         Err(error) => return unknown(error.to_string()),
     };
@@ -151,7 +154,7 @@ fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Lef
         Err(TryLockError::WouldBlock) => return None,
         Err(TryLockError::Error(error)) => return unknown(error.to_string()),
     };
-    let text = match ours(&held.0).and_then(|()| io::read_to_string(&held.0)) {
+    let text = match io::read_to_string((&held.0).take(LEN_MAX)) {
         Ok(text) => text,
         Err(error) => return unknown(error.to_string()),
     };
@@ -189,18 +192,53 @@ fn leftover(path: &Path, access: &Access, undo: Option<&[String]>) -> Option<Lef
     }
 }
 
+/// Opens a file that was left over: no link is followed, and no pipe waited for.
+fn open_left(path: &Path) -> io::Result<File> {
+    closed(folder_of(path))?;
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let opened = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => refusal("it is a link"),
+        _ => error,
+    })?;
+    // Before its lock is asked for: somebody else's file is not touched.
+    ours(&file)?;
+    Ok(file)
+}
+
+fn refusal(text: &str) -> io::Error {
+    io::Error::other(text.to_owned())
+}
+
+/// Whether not everybody may put files into a folder, or take some out.
+fn closed(folder: &Path) -> io::Result<()> {
+    let about = std::fs::metadata(folder)?;
+    if about.mode() & 0o002 != 0 {
+        return Err(refusal(&format!(
+            "everybody may write into its folder {}; valid: a folder with mode 0755 or less",
+            folder.display()
+        )));
+    }
+    Ok(())
+}
+
 /// Whether a file is ours alone.
 fn ours(file: &File) -> io::Result<()> {
     let about = file.metadata()?;
-    let fault = |text: &str| Err(io::Error::other(text.to_owned()));
     if about.uid() != rustix::process::geteuid().as_raw() {
-        return fault("it belongs to somebody else");
+        return Err(refusal("it belongs to somebody else"));
     }
     if about.mode() & 0o022 != 0 {
-        return fault("others may write it");
+        return Err(refusal("others may write it"));
     }
     if !about.is_file() || about.len() > LEN_MAX {
-        return fault("it is no journal");
+        return Err(refusal("it is no journal"));
+    }
+    if about.nlink() != 1 {
+        return Err(refusal("it has a second name"));
     }
     Ok(())
 }

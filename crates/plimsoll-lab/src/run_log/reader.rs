@@ -1,17 +1,27 @@
 //! Reads a run log as far as it goes.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader};
+use std::io::{self, BufRead as _, BufReader, Read as _, Take};
 use std::path::Path;
+use std::time::Duration;
 
 use flate2::bufread::MultiGzDecoder;
 use plimsoll_model::event::{Event, FORMAT_MAJOR, Header};
 use plimsoll_model::run::Run;
+use serde::Deserialize;
 
 use super::RunLogError;
+use crate::input::{self, Input};
 
 /// Longest line accepted, bytes; a plan with ten thousand long URLs stays well below.
 const LINE_LEN_MAX: u64 = 64 << 20;
+/// How much longer events are than the file that holds them, at most. Each is packed by itself, so that they are five to
+/// twenty times as long; a file that was made to grow is up to a thousand times.
+const GROWTH_MAX: u64 = 100;
+/// Bytes of events that any file may hold, however short it is; of a pipe, of which nobody knows how long it is, more.
+const EVENTS_LEN_FREE: u64 = 64 << 20;
+const EVENTS_LEN_OF_PIPE: u64 = 4 << 30;
+/// How long a pipe may be silent.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A run log that was read.
 #[derive(Debug)]
@@ -31,10 +41,7 @@ pub fn read(path: &Path) -> Result<Reading, RunLogError> {
         path: path.to_owned(),
         source,
     };
-    let file = File::open(path).map_err(open)?;
-    if file.metadata().map_err(open)?.is_dir() {
-        return Err(open(std::io::ErrorKind::IsADirectory.into()));
-    }
+    let file = input::open(path, PATIENCE).map_err(open)?;
     let mut lines = Lines::new(file);
     let first = match lines.next_line() {
         Ok(Some(line)) => line,
@@ -68,58 +75,82 @@ fn not_a_log(path: &Path, fault: &str) -> RunLogError {
 
 /// The header, read in two steps: a newer major version may have a shape of its own.
 fn header(path: &Path, line: &[u8]) -> Result<Header, RunLogError> {
-    let value: serde_json::Value =
-        serde_json::from_slice(line).map_err(|error| not_a_log(path, &error.to_string()))?;
-    let data = &value["data"];
-    let Some(major) = data["format_major"]
-        .as_u64()
-        .filter(|_| value["event"] == "run_started")
-    else {
+    let fault = |error: serde_json::Error| not_a_log(path, &error.to_string());
+    let start: Start = serde_json::from_slice(line).map_err(fault)?;
+    if start.event != "run_started" {
         return Err(not_a_log(path, "its first event is not run_started"));
-    };
+    }
+    let major = start.data.format_major;
     if major > u64::from(FORMAT_MAJOR) {
-        let written_by = data["versions"]["plimsoll"]
-            .as_str()
-            .unwrap_or("an unknown version");
+        let written_by = start.data.versions.plimsoll;
         return Err(RunLogError::Newer {
             path: path.to_owned(),
             major,
-            written_by: written_by.to_owned(),
+            written_by: written_by.unwrap_or_else(|| "an unknown version".to_owned()),
         });
     }
-    serde_json::from_value(value["data"].clone())
-        .map_err(|error| not_a_log(path, &error.to_string()))
+    match serde_json::from_slice(line).map_err(fault)? {
+        Event::RunStarted(header) => Ok(*header),
+        _ => Err(not_a_log(path, "its first event is not run_started")),
+    }
+}
+
+/// What any version begins with. The rest is skipped and takes no memory, whatever it is.
+#[derive(Deserialize)]
+struct Start {
+    event: String,
+    data: StartData,
+}
+
+#[derive(Deserialize)]
+struct StartData {
+    format_major: u64,
+    #[serde(default)]
+    versions: StartVersions,
+}
+
+#[derive(Default, Deserialize)]
+struct StartVersions {
+    plimsoll: Option<String>,
 }
 
 /// Complete lines of all gzip members of a file.
 struct Lines {
-    text: BufReader<MultiGzDecoder<BufReader<File>>>,
+    text: BufReader<Take<MultiGzDecoder<BufReader<Input>>>>,
     line: Vec<u8>,
 }
 
 impl Lines {
-    fn new(file: File) -> Self {
+    fn new(file: Input) -> Self {
+        let len_max = file.len().map_or(EVENTS_LEN_OF_PIPE, |len| {
+            len.saturating_mul(GROWTH_MAX)
+                .saturating_add(EVENTS_LEN_FREE)
+        });
+        let events = MultiGzDecoder::new(BufReader::new(file)).take(len_max);
         Self {
-            text: BufReader::with_capacity(1 << 16, MultiGzDecoder::new(BufReader::new(file))),
+            text: BufReader::with_capacity(1 << 16, events),
             line: Vec::new(),
         }
     }
 
-    fn next_line(&mut self) -> std::io::Result<Option<&[u8]>> {
-        use std::io::Read as _;
+    fn next_line(&mut self) -> io::Result<Option<&[u8]>> {
         self.line.clear();
         let len = self
             .text
             .by_ref()
             .take(LINE_LEN_MAX)
             .read_until(b'\n', &mut self.line)?;
+        let is_at_limit = self.text.get_ref().limit() == 0;
         match self.line.pop() {
-            None => Ok(None),
             Some(b'\n') => Ok(Some(&self.line)),
+            _ if is_at_limit => Err(io::Error::other(format!(
+                "its events are more than {GROWTH_MAX} times as long as the file: it is damaged, or made to fill the memory"
+            ))),
+            None => Ok(None),
             Some(_) if len as u64 == LINE_LEN_MAX => {
-                Err(std::io::Error::other("an event is longer than 64 MiB"))
+                Err(io::Error::other("an event is longer than 64 MiB"))
             }
-            Some(_) => Err(std::io::ErrorKind::UnexpectedEof.into()),
+            Some(_) => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Appends events to a run log; keeps them in memory when the disk refuses.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use flate2::write::GzEncoder;
 use plimsoll_model::event::{Event, Header};
 
 use super::RunLogError;
+use crate::output;
 
 /// Events kept in memory after the disk refused; about two hours of a run.
 const RETAINED_MAX: usize = 20_000;
@@ -35,13 +36,9 @@ impl RunLog {
             source,
         };
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(open)?;
+            output::create_folder(folder).map_err(open)?;
         }
-        let file = OpenOptions::new()
-            .append(true)
-            .create_new(true)
-            .open(path)
-            .map_err(open)?;
+        let file = output::create_new(path).map_err(open)?;
         let mut log = Self {
             path: path.to_owned(),
             file,

@@ -139,7 +139,9 @@ impl Engine {
         if let Some(&id) = known.get(label) {
             return id;
         }
-        let (id, new) = self.order.names.id(journey, once, label);
+        // A label is a URL unless the process names the step, and is stored.
+        let shown = plimsoll_model::redact::text(label);
+        let (id, new) = self.order.names.id(journey, once, &shown);
         if known.len() < IDS_KEPT_MAX {
             known.insert(label.to_owned(), id);
         }

@@ -1,7 +1,10 @@
 //! Secrets written into a plan do not leave it. What comes from data was never in it.
 
-use super::{Body, Piece, RequestStep, Saying, Scenario, Step, Text};
-use crate::plan::{REDACTED, is_secret, redact_query};
+use super::{
+    Body, Capture, Condition, Expectation, Match, Piece, RequestStep, Saying, Scenario, Scope,
+    Step, Text,
+};
+use crate::redact::{self, REDACTED, is_secret};
 
 impl Scenario {
     /// Replaces literal values of secret headers, fields and query parameters.
@@ -15,26 +18,21 @@ impl Scenario {
                 redact_step(step);
             }
         }
+        // A label is the method and URL as written, unless the plan names the step.
+        for info in &mut self.steps {
+            info.label = redact::text(&info.label).into_owned();
+        }
+        for threshold in &mut self.thresholds {
+            if let Scope::Step(label) = &mut threshold.scope {
+                *label = redact::text(label).into_owned();
+            }
+        }
     }
 }
 
-/// Replaces what stands behind an argument whose name tells of a secret: `--token=…`, `--token …`, `TOKEN=…`.
 fn redact_command(command: &mut [String]) {
-    let mut is_next = false;
-    for word in command.iter_mut().skip(1) {
-        let is_flag = word.starts_with('-');
-        if let Some((name, _)) = word.split_once('=')
-            && is_secret(name)
-        {
-            *word = format!("{name}={REDACTED}");
-            is_next = false;
-        } else if is_next && !is_flag {
-            REDACTED.clone_into(word);
-            is_next = false;
-        } else {
-            is_next = is_flag && is_secret(word);
-        }
-    }
+    let replaced = redact::command(command.iter().map(String::as_str));
+    command.clone_from_slice(&replaced);
 }
 
 fn redact_step(step: &mut Step) {
@@ -53,8 +51,13 @@ fn redact_step(step: &mut Step) {
             }
         }
         Step::If {
-            then, otherwise, ..
-        } => then.iter_mut().chain(otherwise).for_each(redact_step),
+            condition,
+            then,
+            otherwise,
+        } => {
+            redact_condition(condition);
+            then.iter_mut().chain(otherwise).for_each(redact_step);
+        }
         Step::Socket(socket) => {
             redact_request(&mut socket.request);
             redact_said(&mut socket.first);
@@ -67,7 +70,9 @@ fn redact_step(step: &mut Step) {
         }
         Step::Say(say) => redact_said(&mut say.said),
         Step::Subscribe(subscribe) => redact_said(&mut subscribe.say.said),
-        Step::Think(_) | Step::Set(..) | Step::Close(_) => {}
+        // A slot has no name here that would say whether it holds a secret.
+        Step::Set(_, text) => redact_literals(text),
+        Step::Think(_) | Step::Close(_) => {}
     }
 }
 
@@ -78,14 +83,21 @@ fn redact_said(said: &mut Option<Saying>) {
     }
 }
 
+fn redact_condition(condition: &mut Condition) {
+    redact_text(&mut condition.left);
+    redact_text(&mut condition.right);
+}
+
 fn redact_request(request: &mut RequestStep) {
     redact_named(&mut request.headers);
-    for piece in &mut request.url.pieces {
-        if let Piece::Literal(text) = piece
-            && let Some((path, query)) = text.split_once('?')
-        {
-            *text = format!("{path}?{}", redact_query(query));
+    redact_url(&mut request.url);
+    for Capture { default, .. } in &mut request.captures {
+        if let Some(default) = default {
+            redact_text(default);
         }
+    }
+    for expectation in &mut request.expectations {
+        redact_expectation(expectation);
     }
     match &mut request.body {
         Body::Empty => {}
@@ -102,10 +114,80 @@ fn redact_request(request: &mut RequestStep) {
     }
 }
 
+/// What an answer must hold is compared, not sent; what it names is as secret as what is sent.
+fn redact_expectation(expectation: &mut Expectation) {
+    let (is_hidden, matched) = match expectation {
+        Expectation::Header(name, matched) => (is_secret(name), matched),
+        Expectation::Body(matched) | Expectation::Json(_, matched) => (false, matched),
+        Expectation::Status(_) | Expectation::Within(_) => return,
+    };
+    match matched {
+        Match::Equals(text) | Match::Contains(text) | Match::Lacks(text) => {
+            if is_hidden {
+                redact_literals(text);
+            } else {
+                redact_text(text);
+            }
+        }
+        Match::Regex(_) | Match::Present | Match::Absent => {}
+    }
+}
+
+/// Replaces the values of secret parameters, also where holes stand between them.
+fn redact_url(url: &mut Text) {
+    let mut is_first = true;
+    let mut in_query = false;
+    let mut is_open = false;
+    for piece in &mut url.pieces {
+        let Piece::Literal(text) = piece else {
+            is_first = false;
+            continue;
+        };
+        // The rest of a value whose name stands before the hole.
+        let open_len = if is_open {
+            text.find(['&', ';', '#']).unwrap_or(text.len())
+        } else {
+            0
+        };
+        let (value, rest) = text.split_at(open_len);
+        if !rest.is_empty() {
+            let last = rest.rsplit(['?', '&', ';', '#']).next().unwrap_or_default();
+            is_open = last
+                .split_once('=')
+                .is_some_and(|(name, _)| is_secret(name));
+        }
+        let shown = if in_query {
+            redact::query(rest)
+        } else if is_first {
+            redact::url(rest)
+        } else {
+            redact::target(rest)
+        };
+        in_query |= rest.contains(['?', '#']);
+        *text = if value.is_empty() {
+            shown.into_owned()
+        } else {
+            format!("{REDACTED}{shown}")
+        };
+        is_first = false;
+    }
+}
+
 fn redact_named(fields: &mut [(String, Text)]) {
     for (name, value) in fields {
         if is_secret(name) {
             redact_literals(value);
+        } else {
+            redact_text(value);
+        }
+    }
+}
+
+/// Replaces what looks like a secret by itself: the login of a URL, the token in one.
+fn redact_text(text: &mut Text) {
+    for piece in &mut text.pieces {
+        if let Piece::Literal(text) = piece {
+            *text = redact::text(text).into_owned();
         }
     }
 }

@@ -112,7 +112,7 @@ impl Drafter<'_> {
             Some((scheme, rest)) if name == "authorization" => (format!("{scheme} "), rest),
             _ => (String::new(), value),
         };
-        if name != "authorization" && !plimsoll_model::plan::is_secret(name) {
+        if name != "authorization" && !plimsoll_model::redact::is_secret(name) {
             return self.value(site, value).as_text();
         }
         let found = self.finder.expression(self.at, "token", rest);
