@@ -1,13 +1,16 @@
 //! `plimsoll record`: a browser visits a site through a proxy of ours, and the visit becomes a plan.
 //!
-//! Only what goes to the named host is looked into; everything else passes through unread and is counted by host.
+//! Only what goes to the named host is looked into. What goes to hosts that the user lets pass goes through unread and is
+//! counted; what goes elsewhere is refused.
 
 mod browser;
+mod budget;
 mod certificate;
 mod clock;
 mod forward;
 mod log;
 mod proxy;
+mod reach;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -29,6 +32,7 @@ use browser::Browser;
 use certificate::Authority;
 use log::Log;
 use proxy::Proxy;
+use reach::Reach;
 
 /// How often it is looked whether Ctrl-C was pressed.
 const STOP_EVERY: Duration = Duration::from_millis(100);
@@ -51,16 +55,24 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
     let stop = StopFlag::default();
     signals::raise_on_interrupt(&stop)?;
     let log = Arc::new(Log::new());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let listener = runtime.block_on(listen(arguments))?;
+    let reach = Reach::new(
+        &proxy::host_and_port(&url),
+        arguments.host.iter().chain(&arguments.pass),
+        listener.local_addr()?,
+    );
     let proxy = Proxy::new(
         &url,
         &authority,
         arguments.ca_file.as_deref(),
         &arguments.host,
+        reach,
         Arc::clone(&log),
     )?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
+    let proxy = (proxy, listener);
     runtime.block_on(visit(arguments, &url, &authority, browser, proxy, &stop))?;
     // Connections that are still open end with the loop.
     drop(runtime);
@@ -82,21 +94,31 @@ pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
     Ok(Exit::Met)
 }
 
+/// Listens on the address that was asked for, or on one that only this machine reaches.
+async fn listen(arguments: &RecordArguments) -> Result<TcpListener, Fault> {
+    let wanted = arguments
+        .proxy
+        .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    if !wanted.ip().is_loopback() && arguments.pass.iter().any(|host| host == "*") {
+        return Err(Fault::usage(format!(
+            "with --pass '*' a proxy on {wanted} would take anybody anywhere"
+        ))
+        .remedy("listen on a loopback address, such as --proxy 127.0.0.1:8899, or name the hosts with --pass HOST"));
+    }
+    TcpListener::bind(wanted).await.map_err(|error| {
+        Fault::usage(format!("cannot listen on {wanted}: {error}"))
+            .remedy("give a free address, such as 127.0.0.1:0")
+    })
+}
+
 async fn visit(
     arguments: &RecordArguments,
     url: &Url,
     authority: &Authority,
     program: Option<PathBuf>,
-    proxy: Proxy,
+    (proxy, listener): (Proxy, TcpListener),
     stop: &StopFlag,
 ) -> Result<(), Fault> {
-    let wanted = arguments
-        .proxy
-        .unwrap_or_else(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let listener = TcpListener::bind(wanted).await.map_err(|error| {
-        Fault::usage(format!("cannot listen on {wanted}: {error}"))
-            .remedy("give a free address, such as 127.0.0.1:0")
-    })?;
     let address = listener.local_addr()?;
     let serving = tokio::spawn(proxy.serve(listener));
     let mut browser = match program {

@@ -229,7 +229,7 @@ fn confirm_ownership(target: &Target) -> Result<(), Fault> {
 }
 
 /// Whether an address belongs to the public Internet.
-fn is_public(address: IpAddr) -> bool {
+pub(crate) fn is_public(address: IpAddr) -> bool {
     match address.to_canonical() {
         IpAddr::V4(v4) => {
             let shared = v4.octets()[0] == 100 && (64..128).contains(&v4.octets()[1]);

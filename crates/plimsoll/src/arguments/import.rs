@@ -139,6 +139,10 @@ pub(crate) struct RecordArguments {
     /// Keep requests to this host too; may be given several times
     #[arg(long, value_name = "HOST")]
     pub(crate) host: Vec<String>,
+    /// Let the browser through to this host too, unread, as NAME or NAME:PORT, or `*` for all public ones; may be given
+    /// several times. Other hosts are refused
+    #[arg(long, value_name = "HOST")]
+    pub(crate) pass: Vec<String>,
     /// Certificates to trust instead of the system's when the site is asked, a PEM file
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,

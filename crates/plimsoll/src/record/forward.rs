@@ -1,22 +1,25 @@
 //! One request on to the site, its answer back, and a note of both.
 
-use http_body_util::{BodyExt as _, Full, Limited};
+use std::time::Duration;
+
+use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
-use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use plimsoll_import::har::form_fields;
 use plimsoll_import::recording::{Exchange, Payload, kind_of, media_type_of};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
-use tokio::net::TcpStream;
+use tokio::time::timeout;
 use url::Url;
 
 use super::proxy::{Answer, Proxy, plain, whole};
+use super::reach::DialError;
 
-/// Longest body that passes through, bytes.
-const BODY_LEN_MAX: usize = 256 << 20;
+/// Time for the site to answer a request.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
 /// Longest body that is kept, bytes.
 const KEPT_LEN_MAX: usize = 8 << 20;
 
@@ -39,11 +42,19 @@ pub(super) async fn forward(
 ) -> Response<Answer> {
     match exchange(proxy, request, site).await {
         Ok(answer) => answer,
+        Err(error) if error.downcast_ref::<DialError>().is_some_and(is_refused) => plain(
+            StatusCode::FORBIDDEN,
+            &format!("{} is not asked: {error}\n", site.authority),
+        ),
         Err(error) => plain(
             StatusCode::BAD_GATEWAY,
             &format!("{} cannot be asked: {error}\n", site.authority),
         ),
     }
+}
+
+fn is_refused(error: &DialError) -> bool {
+    matches!(error, DialError::Refused(_))
 }
 
 async fn exchange(
@@ -66,7 +77,10 @@ async fn exchange(
     drop_hop_headers(&mut parts.headers, is_upgrade);
     // What is kept must be legible.
     parts.headers.remove(header::ACCEPT_ENCODING);
-    let sent = Limited::new(body, BODY_LEN_MAX).collect().await?.to_bytes();
+    // What the URL names is asked for, whatever else the client says (RFC 9112, 3.2.2).
+    parts.headers.insert(header::HOST, host_of(&url)?);
+    let held = proxy.budget.collect(body).await?;
+    let sent = held.bytes.clone();
     let mut exchange = Exchange {
         started_ms: Some(started_ms),
         lasted_ms: None,
@@ -83,9 +97,11 @@ async fn exchange(
         from_cache: false,
     };
     let mut sender = connect(proxy, site).await?;
-    let mut answer = sender
-        .send_request(Request::from_parts(parts, Full::new(sent)))
-        .await?;
+    let request = Request::from_parts(parts, Full::new(sent));
+    let mut answer = timeout(ANSWER_TIMEOUT, sender.send_request(request))
+        .await
+        .map_err(|_| format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()))??;
+    drop(held);
     exchange.status = answer.status().as_u16();
     exchange.answer_headers = pairs(answer.headers());
     let media_type = answer
@@ -114,11 +130,22 @@ async fn exchange(
         return Ok(answer.map(http_body_util::BodyExt::boxed));
     }
     let (parts, body) = answer.into_parts();
-    let received = Limited::new(body, BODY_LEN_MAX).collect().await?.to_bytes();
+    let held = proxy.budget.collect(body).await?;
+    let received = held.bytes.clone();
     exchange.lasted_ms = Some(proxy.log.now_ms() - started_ms);
     exchange.content = text(&exchange.media_type, &received);
     note(proxy, site, exchange);
     Ok(Response::from_parts(parts, whole(received)))
+}
+
+/// A URL's host and, unless it is the scheme's own, port.
+fn host_of(url: &Url) -> Result<HeaderValue, Error> {
+    let host = url.host_str().unwrap_or_default();
+    let text = match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host.to_owned(),
+    };
+    Ok(HeaderValue::try_from(text)?)
 }
 
 fn note(proxy: &Proxy, site: &Site, exchange: Exchange) {
@@ -129,7 +156,7 @@ fn note(proxy: &Proxy, site: &Site, exchange: Exchange) {
 
 /// A new connection for each request: a person's visit needs no more.
 async fn connect(proxy: &Proxy, site: &Site) -> Result<SendRequest<Full<Bytes>>, Error> {
-    let stream = TcpStream::connect(&site.authority).await?;
+    let stream = proxy.reach.dial(&site.authority).await?;
     if !site.is_tls {
         return handshake(stream).await;
     }

@@ -1,5 +1,6 @@
 //! What was seen so far.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll_import::recording::{Exchange, Recording};
@@ -10,6 +11,8 @@ use super::clock::Clock;
 const EXCHANGES_MAX: usize = 20_000;
 /// Most bytes of bodies that are kept of a visit.
 const BODIES_LEN_MAX: usize = 512 << 20;
+/// Most refused hosts that are named.
+const REFUSED_TOLD_MAX: usize = 50;
 /// Most foreign hosts that are counted.
 const HOSTS_MAX: usize = 5_000;
 
@@ -25,6 +28,8 @@ struct Seen {
     recording: Recording,
     bodies_len: usize,
     beyond: usize,
+    /// Hosts that were not asked.
+    refused: BTreeSet<String>,
 }
 
 impl Log {
@@ -59,6 +64,13 @@ impl Log {
         if seen.recording.unseen_hosts.len() < HOSTS_MAX {
             seen.recording.unseen_hosts.push(host.to_owned());
         }
+    }
+
+    /// Counts what was refused; whether its host is one that was not refused before.
+    pub(super) fn refuse(&self, host: &str) -> bool {
+        self.pass(host);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.refused.len() < REFUSED_TOLD_MAX && seen.refused.insert(host.to_owned())
     }
 
     /// The recording, in the order in which requests began.

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
@@ -10,19 +11,33 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::upgrade::OnUpgrade;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use url::Url;
 
+use super::budget::Budget;
 use super::certificate::Authority;
 use super::forward::{self, Site};
 use super::log::Log;
+use super::reach::{Reach, Refusal};
 use crate::explain::Fault;
+use crate::screen::tell;
+
+/// Connections at once, tunnels included: a browser opens six for each host.
+const CONNECTIONS_MAX: usize = 256;
+/// Time for the head of a request, and for a TLS handshake.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest head of a request, bytes.
+const HEAD_LEN_MAX: usize = 64 << 10;
+/// Characters of a host that messages show.
+const SHOWN_MAX: usize = 100;
 
 /// Body of an answer to the browser.
 pub(super) type Answer = BoxBody<Bytes, hyper::Error>;
@@ -38,6 +53,8 @@ pub(super) struct Proxy {
     acceptor: TlsAcceptor,
     pub(super) connector: TlsConnector,
     pub(super) log: Arc<Log>,
+    pub(super) reach: Arc<Reach>,
+    pub(super) budget: Budget,
 }
 
 impl Proxy {
@@ -46,6 +63,7 @@ impl Proxy {
         authority: &Authority,
         ca_file: Option<&Path>,
         hosts: &[String],
+        reach: Reach,
         log: Arc<Log>,
     ) -> Result<Self, Fault> {
         let config: Arc<ServerConfig> = authority.config();
@@ -56,16 +74,18 @@ impl Proxy {
             acceptor: TlsAcceptor::from(config),
             connector: TlsConnector::from(Arc::new(client_config(ca_file)?)),
             log,
+            reach: Arc::new(reach),
+            budget: Budget::new(),
         })
     }
 
     /// Serves browsers until it is dropped.
     pub(super) async fn serve(self, listener: TcpListener) {
-        loop {
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        while let Ok(place) = Arc::clone(&places).acquire_owned().await {
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let proxy = self.clone();
-                    tokio::spawn(proxy.connection(stream));
+                    tokio::spawn(self.clone().connection(stream, Arc::new(place)));
                 }
                 // Too many open files, for instance: other connections end, and then it goes on.
                 Err(_) => tokio::task::yield_now().await,
@@ -73,15 +93,20 @@ impl Proxy {
         }
     }
 
-    async fn connection(self, stream: TcpStream) {
+    /// `place` is given back with the last of what the connection began: a tunnel outlives the request for it.
+    async fn connection(self, stream: TcpStream, place: Arc<OwnedSemaphorePermit>) {
         let service = service_fn(move |request| {
-            let proxy = self.clone();
-            async move { Ok::<_, Infallible>(proxy.answer(request).await) }
+            let (proxy, place) = (self.clone(), Arc::clone(&place));
+            async move { Ok::<_, Infallible>(proxy.answer(request, place).await) }
         });
         serve_http(stream, service).await;
     }
 
-    async fn answer(self, mut request: Request<Incoming>) -> Response<Answer> {
+    async fn answer(
+        self,
+        mut request: Request<Incoming>,
+        place: Arc<OwnedSemaphorePermit>,
+    ) -> Response<Answer> {
         if request.method() == Method::CONNECT {
             let Some(authority) = request
                 .uri()
@@ -90,15 +115,28 @@ impl Proxy {
             else {
                 return plain(StatusCode::BAD_REQUEST, "CONNECT names no host");
             };
+            if let Err(refusal) = self.reach.allows(&authority) {
+                return self.refused(&authority, refusal);
+            }
             let upgrade = hyper::upgrade::on(&mut request);
-            tokio::spawn(self.tunnel(authority, upgrade));
+            tokio::spawn(async move {
+                self.tunnel(authority, upgrade).await;
+                drop(place);
+            });
             return plain(StatusCode::OK, "");
         }
         let Ok(url) = Url::parse(&request.uri().to_string()) else {
             let text = "This is a proxy that records a visit: set it as the browser's proxy.\n";
             return plain(StatusCode::BAD_REQUEST, text);
         };
+        if url.scheme() != "http" {
+            let text = "Other schemes than http:// pass by CONNECT.\n";
+            return plain(StatusCode::BAD_REQUEST, text);
+        }
         let authority = host_and_port(&url);
+        if let Err(refusal) = self.reach.allows(&authority) {
+            return self.refused(&authority, refusal);
+        }
         let is_kept = !self.is_tls && *authority == *self.authority || self.keeps(&url);
         if !is_kept {
             self.log.pass(url.host_str().unwrap_or_default());
@@ -109,6 +147,18 @@ impl Proxy {
             is_kept,
         };
         forward::forward(&self, request, &site).await
+    }
+
+    /// Says why a host is not asked: to whoever asked, and, once for each host, to the user.
+    fn refused(&self, authority: &str, refusal: Refusal) -> Response<Answer> {
+        let host = authority
+            .rsplit_once(':')
+            .map_or(authority, |(host, _)| host);
+        if self.log.refuse(host) {
+            tell(&format!("note: {} was not asked: {refusal}", shown(authority)));
+        }
+        let text = format!("{} is not asked: {refusal}\n", shown(authority));
+        plain(StatusCode::FORBIDDEN, &text)
     }
 
     fn keeps(&self, url: &Url) -> bool {
@@ -128,13 +178,14 @@ impl Proxy {
                 .rsplit_once(':')
                 .map_or(authority.as_str(), |(host, _)| host);
             self.log.pass(host);
-            if let Ok(mut upstream) = TcpStream::connect(&authority).await {
+            if let Ok(mut upstream) = self.reach.dial(&authority).await {
                 let _ = copy_bidirectional(&mut stream, &mut upstream).await;
             }
             return;
         }
         // A browser that does not trust the certificate ends here, and says so itself.
-        let Ok(secure) = self.acceptor.clone().accept(stream).await else {
+        let accepting = timeout(HEAD_TIMEOUT, self.acceptor.clone().accept(stream));
+        let Ok(Ok(secure)) = accepting.await else {
             return;
         };
         let service = service_fn(move |request| {
@@ -163,6 +214,9 @@ where
     // A connection that breaks is the browser's affair.
     let _ = hyper::server::conn::http1::Builder::new()
         .preserve_header_case(true)
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(HEAD_LEN_MAX)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades()
         .await;
@@ -179,7 +233,13 @@ pub(super) fn whole(bytes: Bytes) -> Answer {
     Full::new(bytes).map_err(|never| match never {}).boxed()
 }
 
-fn host_and_port(url: &Url) -> String {
+/// A host as messages show it: one line of what can be read.
+fn shown(authority: &str) -> String {
+    let plain = authority.chars().filter(char::is_ascii_graphic);
+    plain.take(SHOWN_MAX).collect()
+}
+
+pub(super) fn host_and_port(url: &Url) -> String {
     format!(
         "{}:{}",
         url.host_str().unwrap_or_default(),

@@ -1,0 +1,73 @@
+//! Bodies that are held at once: of all connections together, no more than a share of a machine's memory.
+
+use std::sync::Arc;
+
+use http_body_util::BodyExt as _;
+use hyper::body::{Body, Bytes};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Longest body that passes through, bytes.
+const BODY_LEN_MAX: usize = 256 << 20;
+/// Bodies of all requests and answers that are on their way, MiB.
+const HELD_MIB_MAX: usize = 512;
+const MIB: usize = 1 << 20;
+
+/// Why a body does not pass.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum BodyError {
+    #[error("its body is longer than {} MiB", BODY_LEN_MAX / MIB)]
+    TooLong,
+    #[error("bodies of more than {HELD_MIB_MAX} MiB are on their way")]
+    TooMuch,
+    #[error(transparent)]
+    Broken(#[from] hyper::Error),
+}
+
+/// What may be held.
+#[derive(Clone)]
+pub(super) struct Budget(Arc<Semaphore>);
+
+/// A whole body, and its share of the budget.
+pub(super) struct Held {
+    pub(super) bytes: Bytes,
+    _share: Option<OwnedSemaphorePermit>,
+}
+
+impl Budget {
+    pub(super) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(HELD_MIB_MAX)))
+    }
+
+    /// Reads a body to its end, as long as there is room for it.
+    pub(super) async fn collect(
+        &self,
+        mut body: impl Body<Data = Bytes, Error = hyper::Error> + Unpin,
+    ) -> Result<Held, BodyError> {
+        let mut bytes = Vec::new();
+        let mut share: Option<OwnedSemaphorePermit> = None;
+        let mut mib = 0;
+        while let Some(frame) = body.frame().await {
+            let Ok(data) = frame?.into_data() else {
+                continue;
+            };
+            if bytes.len() + data.len() > BODY_LEN_MAX {
+                return Err(BodyError::TooLong);
+            }
+            let wanted = (bytes.len() + data.len()).div_ceil(MIB);
+            while mib < wanted {
+                let more = Arc::clone(&self.0).try_acquire_owned();
+                let more = more.map_err(|_| BodyError::TooMuch)?;
+                match &mut share {
+                    Some(share) => share.merge(more),
+                    None => share = Some(more),
+                }
+                mib += 1;
+            }
+            bytes.extend_from_slice(&data);
+        }
+        Ok(Held {
+            bytes: bytes.into(),
+            _share: share,
+        })
+    }
+}

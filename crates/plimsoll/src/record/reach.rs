@@ -1,0 +1,234 @@
+//! Where the recorder goes: to hosts that the user named, at the addresses they had when first asked for.
+//!
+//! A proxy that goes anywhere is one that others use: to hide behind, or to reach what only this machine reaches. So a
+//! host is named or refused, a name keeps its addresses for the whole recording (a name that changes to 127.0.0.1 in
+//! between is DNS rebinding), and the recorder never asks itself.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
+
+use crate::target::is_public;
+
+/// Time for a name to be looked up and for a connection to be made.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Ports that a host without one is named for, besides the site's.
+const WEB_PORTS: [u16; 2] = [80, 443];
+/// Hosts whose addresses are kept.
+const HOSTS_MAX: usize = 5_000;
+/// Every host.
+const EVERY: &str = "*";
+
+/// Why a host is not asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("it is not named; valid: the site, and hosts given with --host or --pass")]
+    NotNamed,
+    #[error("it is named for other ports; name it with this one, as in --pass HOST:PORT")]
+    OtherPort,
+    #[error("that is this proxy itself")]
+    Itself,
+    #[error("it has an address of this network and is not named by its name; name it with --pass HOST")]
+    Inside,
+}
+
+/// Why a host was not reached.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DialError {
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    #[error("{0}")]
+    Failed(#[from] io::Error),
+    #[error("it did not answer within {} s", CONNECT_TIMEOUT.as_secs())]
+    Late,
+}
+
+/// How a host is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    ByName,
+    /// By `*` only.
+    AsAny,
+}
+
+pub(super) struct Reach {
+    /// Host and port of the site.
+    site: String,
+    /// `HOST` or `HOST:PORT`.
+    hosts: Vec<String>,
+    own: SocketAddr,
+    known: Mutex<HashMap<String, Vec<SocketAddr>>>,
+}
+
+impl Reach {
+    pub(super) fn new<'a>(
+        site: &str,
+        hosts: impl IntoIterator<Item = &'a String>,
+        own: SocketAddr,
+    ) -> Self {
+        let hosts = hosts.into_iter();
+        Self {
+            site: site.to_ascii_lowercase(),
+            hosts: hosts.map(|host| host.to_ascii_lowercase()).collect(),
+            own,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Whether a host and port may be asked.
+    pub(super) fn allows(&self, authority: &str) -> Result<(), Refusal> {
+        self.named(authority).map(|_| ())
+    }
+
+    fn named(&self, authority: &str) -> Result<Named, Refusal> {
+        let authority = authority.to_ascii_lowercase();
+        if authority == self.site || self.hosts.contains(&authority) {
+            return Ok(Named::ByName);
+        }
+        let (host, port) = split(&authority).ok_or(Refusal::NotNamed)?;
+        let is_named = self.hosts.iter().any(|named| named == host);
+        let is_site = split(&self.site).is_some_and(|(site, _)| site == host);
+        let of_site = split(&self.site).map(|(_, port)| port);
+        let is_of_web = WEB_PORTS.contains(&port) || of_site == Some(port);
+        if is_named && is_of_web {
+            return Ok(Named::ByName);
+        }
+        if self.hosts.iter().any(|named| named == EVERY) && is_of_web {
+            return Ok(Named::AsAny);
+        }
+        Err(if is_named || is_site {
+            Refusal::OtherPort
+        } else {
+            Refusal::NotNamed
+        })
+    }
+
+    /// Connects to a host that may be asked.
+    pub(super) async fn dial(&self, authority: &str) -> Result<TcpStream, DialError> {
+        let named = self.named(authority)?;
+        let addresses = self.addresses(authority).await?;
+        let mut fault = DialError::Failed(io::ErrorKind::NotFound.into());
+        for address in addresses {
+            if named == Named::AsAny && !is_public(address.ip()) {
+                fault = Refusal::Inside.into();
+                continue;
+            }
+            if self.is_own(address) {
+                return Err(Refusal::Itself.into());
+            }
+            match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+                Ok(Ok(stream)) if self.is_reached(&stream) => return Err(Refusal::Itself.into()),
+                Ok(Ok(stream)) => return Ok(stream),
+                Ok(Err(error)) => fault = error.into(),
+                Err(_) => fault = DialError::Late,
+            }
+        }
+        Err(fault)
+    }
+
+    /// The addresses that a name had when it was first asked for.
+    async fn addresses(&self, authority: &str) -> Result<Vec<SocketAddr>, DialError> {
+        let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(authority) {
+            return Ok(known.clone());
+        }
+        let found = timeout(CONNECT_TIMEOUT, lookup_host(authority)).await;
+        let found: Vec<SocketAddr> = found.map_err(|_| DialError::Late)??.collect();
+        let mut known = lock();
+        if known.len() < HOSTS_MAX {
+            // Another request may have been first.
+            return Ok(known.entry(authority.to_owned()).or_insert(found).clone());
+        }
+        Err(Refusal::NotNamed.into())
+    }
+
+    fn is_own(&self, address: SocketAddr) -> bool {
+        let (ip, own) = (address.ip().to_canonical(), self.own.ip().to_canonical());
+        let is_here = ip == own || ip.is_unspecified() || (own.is_unspecified() && ip.is_loopback());
+        address.port() == self.own.port() && is_here
+    }
+
+    /// Whether a connection leads to this proxy by another address of this machine.
+    fn is_reached(&self, stream: &TcpStream) -> bool {
+        let ends = stream.local_addr().and_then(|here| Ok((here, stream.peer_addr()?)));
+        ends.is_ok_and(|(here, there)| {
+            there.port() == self.own.port() && here.ip() == there.ip() && self.own.ip().is_unspecified()
+        })
+    }
+}
+
+fn split(authority: &str) -> Option<(&str, u16)> {
+    let (host, port) = authority.rsplit_once(':')?;
+    Some((host, port.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_named_or_refused() {
+        let own = SocketAddr::from(([127, 0, 0, 1], 8899));
+        let hosts = ["cdn.example".to_owned(), "Api.Example:8443".to_owned()];
+        let reach = Reach::new("shop.example:8080", &hosts, own);
+        for authority in [
+            "shop.example:8080",
+            "SHOP.example:8080",
+            "cdn.example:443",
+            "cdn.example:80",
+            "cdn.example:8080",
+            "api.example:8443",
+        ] {
+            assert_eq!(reach.allows(authority), Ok(()), "{authority}");
+        }
+        for (authority, refusal) in [
+            ("shop.example:22", Refusal::OtherPort),
+            ("cdn.example:25", Refusal::OtherPort),
+            ("api.example:443", Refusal::NotNamed),
+            ("evil.example:443", Refusal::NotNamed),
+            ("shop.example.evil.example:8080", Refusal::NotNamed),
+            ("127.0.0.1:8080", Refusal::NotNamed),
+            ("shop.example", Refusal::NotNamed),
+            ("", Refusal::NotNamed),
+        ] {
+            assert_eq!(reach.allows(authority), Err(refusal), "{authority}");
+        }
+        let every = Reach::new("shop.example:8080", &["*".to_owned()], own);
+        assert_eq!(every.allows("evil.example:443"), Ok(()));
+        assert_eq!(every.allows("evil.example:25"), Err(Refusal::NotNamed));
+    }
+
+    #[test]
+    fn a_name_keeps_its_addresses_and_none_of_them_is_this_proxy() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let site = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let authority = format!("localhost:{}", site.local_addr().unwrap().port());
+        let itself = format!("127.0.0.1:{}", own.port());
+        let hosts = ["*".to_owned(), itself.clone(), format!("0.0.0.0:{}", own.port())];
+        let reach = Reach::new(&authority, &hosts, own);
+        runtime.block_on(async {
+            let kept = vec![site.local_addr().unwrap()];
+            reach.known.lock().unwrap().insert(authority.clone(), kept.clone());
+            assert!(reach.dial(&authority).await.is_ok());
+            assert_eq!(reach.addresses(&authority).await.unwrap(), kept);
+            for itself in &hosts[1..] {
+                let refused = reach.dial(itself).await.unwrap_err();
+                assert!(matches!(refused, DialError::Refused(Refusal::Itself)), "{refused}");
+            }
+            // A name that nobody gave, at an address of this machine.
+            let rebound = "rebound.example:80".to_owned();
+            reach.known.lock().unwrap().insert(rebound.clone(), kept);
+            let refused = reach.dial(&rebound).await.unwrap_err();
+            assert!(matches!(refused, DialError::Refused(Refusal::Inside)), "{refused}");
+        });
+    }
+}
