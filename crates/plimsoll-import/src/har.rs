@@ -12,6 +12,10 @@ use crate::recording::{Field, Recording, media_type_of};
 /// Most entries named as unusable; the rest are counted.
 const FAULTS_MAX: usize = 10;
 
+/// Most values of a file: a request has about a hundred. Each takes up to forty times its length in memory, so that a file
+/// of nothing else would fill it.
+const VALUES_MAX: usize = 8_000_000;
+
 /// Why a HAR file gives no plan.
 #[derive(Debug, thiserror::Error)]
 pub enum HarError {
@@ -21,6 +25,11 @@ pub enum HarError {
         /// What the JSON reader says.
         source: serde_json::Error,
     },
+    /// More values than a recording has.
+    #[error(
+        "it has more than {VALUES_MAX} values, which no recording of a visit has; save a shorter one, or without content"
+    )]
+    TooMany,
     /// JSON of something else.
     #[error(
         "no list `log.entries`: this is JSON and not a HAR file (HAR 1.2 has an object `log` with a list `entries`)"
@@ -41,12 +50,30 @@ pub enum HarError {
     },
 }
 
+/// Whether there are more values than are taken up, counted by what begins or separates them outside of strings.
+fn has_too_many(text: &str) -> bool {
+    let (mut count, mut in_string, mut is_escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' if in_string => is_escaped = true,
+            b'"' => in_string = !in_string,
+            b',' | b'[' | b'{' if !in_string => count += 1,
+            _ => {}
+        }
+    }
+    count > VALUES_MAX
+}
+
 /// Reads a HAR file.
 ///
 /// # Errors
 /// When it is not one, or holds no usable entry.
 pub fn read(text: &str) -> Result<Recording, HarError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if has_too_many(text) {
+        return Err(HarError::TooMany);
+    }
     let har: Value = serde_json::from_str(text).map_err(|source| HarError::NotJson { source })?;
     let log = &har["log"];
     let entries = log["entries"].as_array().ok_or(HarError::NoEntries)?;

@@ -43,6 +43,9 @@ impl Budget {
         &self,
         mut body: impl Body<Data = Bytes, Error = hyper::Error> + Unpin,
     ) -> Result<Held, BodyError> {
+        if body.size_hint().lower() > BODY_LEN_MAX as u64 {
+            return Err(BodyError::TooLong);
+        }
         let mut bytes = Vec::new();
         let mut share: Option<OwnedSemaphorePermit> = None;
         let mut mib = 0;

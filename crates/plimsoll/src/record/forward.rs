@@ -1,5 +1,6 @@
 //! One request on to the site, its answer back, and a note of both.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -12,6 +13,7 @@ use plimsoll_import::har::form_fields;
 use plimsoll_import::recording::{Exchange, Payload, kind_of, media_type_of};
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 use url::Url;
 
@@ -118,7 +120,8 @@ async fn exchange(
     );
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         if let Some(from_browser) = from_browser {
-            join(from_browser, hyper::upgrade::on(&mut answer));
+            let place = Arc::clone(&proxy.upgrades).try_acquire_owned()?;
+            join(from_browser, hyper::upgrade::on(&mut answer), place);
         }
         note(proxy, site, exchange);
         return Ok(answer.map(|_| whole(Bytes::new())));
@@ -183,11 +186,16 @@ async fn handshake(
 }
 
 /// Passes on what both sides say after an upgrade.
-fn join(from_browser: hyper::upgrade::OnUpgrade, from_site: hyper::upgrade::OnUpgrade) {
+fn join(
+    from_browser: hyper::upgrade::OnUpgrade,
+    from_site: hyper::upgrade::OnUpgrade,
+    place: OwnedSemaphorePermit,
+) {
     tokio::spawn(async move {
         if let (Ok(browser), Ok(site)) = (from_browser.await, from_site.await) {
             let _ = copy_bidirectional(&mut TokioIo::new(browser), &mut TokioIo::new(site)).await;
         }
+        drop(place);
     });
 }
 

@@ -55,6 +55,8 @@ pub(super) struct Proxy {
     pub(super) log: Arc<Log>,
     pub(super) reach: Arc<Reach>,
     pub(super) budget: Budget,
+    /// Places for what both sides say after an upgrade.
+    pub(super) upgrades: Arc<Semaphore>,
 }
 
 impl Proxy {
@@ -76,6 +78,7 @@ impl Proxy {
             log,
             reach: Arc::new(reach),
             budget: Budget::new(),
+            upgrades: Arc::new(Semaphore::new(CONNECTIONS_MAX)),
         })
     }
 
