@@ -158,7 +158,10 @@ impl Proxy {
             .rsplit_once(':')
             .map_or(authority, |(host, _)| host);
         if self.log.refuse(host) {
-            tell(&format!("note: {} was not asked: {refusal}", shown(authority)));
+            tell(&format!(
+                "note: {} was not asked: {refusal}",
+                shown(authority)
+            ));
         }
         let text = format!("{} is not asked: {refusal}\n", shown(authority));
         plain(StatusCode::FORBIDDEN, &text)

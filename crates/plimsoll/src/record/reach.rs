@@ -33,7 +33,9 @@ pub(super) enum Refusal {
     OtherPort,
     #[error("that is this proxy itself")]
     Itself,
-    #[error("it has an address of this network and is not named by its name; name it with --pass HOST")]
+    #[error(
+        "it has an address of this network and is not named by its name; name it with --pass HOST"
+    )]
     Inside,
 }
 
@@ -149,15 +151,20 @@ impl Reach {
 
     fn is_own(&self, address: SocketAddr) -> bool {
         let (ip, own) = (address.ip().to_canonical(), self.own.ip().to_canonical());
-        let is_here = ip == own || ip.is_unspecified() || (own.is_unspecified() && ip.is_loopback());
+        let is_here =
+            ip == own || ip.is_unspecified() || (own.is_unspecified() && ip.is_loopback());
         address.port() == self.own.port() && is_here
     }
 
     /// Whether a connection leads to this proxy by another address of this machine.
     fn is_reached(&self, stream: &TcpStream) -> bool {
-        let ends = stream.local_addr().and_then(|here| Ok((here, stream.peer_addr()?)));
+        let ends = stream
+            .local_addr()
+            .and_then(|here| Ok((here, stream.peer_addr()?)));
         ends.is_ok_and(|(here, there)| {
-            there.port() == self.own.port() && here.ip() == there.ip() && self.own.ip().is_unspecified()
+            there.port() == self.own.port()
+                && here.ip() == there.ip()
+                && self.own.ip().is_unspecified()
         })
     }
 }
@@ -210,25 +217,42 @@ mod tests {
             .build()
             .unwrap();
         let site = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let own = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let own = std::net::TcpListener::bind("127.0.0.1:0")
+            .unwrap()
+            .local_addr()
+            .unwrap();
         let authority = format!("localhost:{}", site.local_addr().unwrap().port());
         let itself = format!("127.0.0.1:{}", own.port());
-        let hosts = ["*".to_owned(), itself.clone(), format!("0.0.0.0:{}", own.port())];
+        let hosts = [
+            "*".to_owned(),
+            itself.clone(),
+            format!("0.0.0.0:{}", own.port()),
+        ];
         let reach = Reach::new(&authority, &hosts, own);
         runtime.block_on(async {
             let kept = vec![site.local_addr().unwrap()];
-            reach.known.lock().unwrap().insert(authority.clone(), kept.clone());
+            reach
+                .known
+                .lock()
+                .unwrap()
+                .insert(authority.clone(), kept.clone());
             assert!(reach.dial(&authority).await.is_ok());
             assert_eq!(reach.addresses(&authority).await.unwrap(), kept);
             for itself in &hosts[1..] {
                 let refused = reach.dial(itself).await.unwrap_err();
-                assert!(matches!(refused, DialError::Refused(Refusal::Itself)), "{refused}");
+                assert!(
+                    matches!(refused, DialError::Refused(Refusal::Itself)),
+                    "{refused}"
+                );
             }
             // A name that nobody gave, at an address of this machine.
             let rebound = "rebound.example:80".to_owned();
             reach.known.lock().unwrap().insert(rebound.clone(), kept);
             let refused = reach.dial(&rebound).await.unwrap_err();
-            assert!(matches!(refused, DialError::Refused(Refusal::Inside)), "{refused}");
+            assert!(
+                matches!(refused, DialError::Refused(Refusal::Inside)),
+                "{refused}"
+            );
         });
     }
 }

@@ -35,7 +35,11 @@ fn refused(name: &str, content: &[u8], command: &[&str], words: &str) {
     let start: String = said.chars().take(600).collect();
     assert_eq!(code, 2, "{command:?} of {name}: {start}");
     assert!(said.contains(words), "`{words}` is not in: {start}");
-    assert!(said.len() < 64 << 10, "{} bytes are said: {start}", said.len());
+    assert!(
+        said.len() < 64 << 10,
+        "{} bytes are said: {start}",
+        said.len()
+    );
     let left: Vec<_> = std::fs::read_dir(place.path()).unwrap().collect();
     assert_eq!(left.len(), 1, "nothing is made: {left:?}");
 }
@@ -44,7 +48,12 @@ const START: &str = "target: http://127.0.0.1:1\nload: { users: 1, hold: 1s }\n"
 
 fn laughs() -> String {
     let levels: String = (1..20)
-        .map(|level| format!("  - &l{level} [{}]\n", vec![format!("*l{}", level - 1); 10].join(", ")))
+        .map(|level| {
+            format!(
+                "  - &l{level} [{}]\n",
+                vec![format!("*l{}", level - 1); 10].join(", ")
+            )
+        })
         .collect();
     format!("{START}steps:\n  - &l0 {{ get: / }}\n{levels}  - *l19\n")
 }
@@ -54,28 +63,79 @@ fn yaml_is_never_more_than_it_looks() {
     let deep = 200_000;
     for (name, text, words) in [
         ("laughs", laughs(), "1 problem"),
-        ("flow", format!("{START}steps: {}{}", "[".repeat(deep), "]".repeat(deep)), "deep"),
-        ("maps", format!("{START}steps: {}", "{a: ".repeat(deep)), "deep"),
-        ("blocks", format!("{START}steps:\n{}", (0..2_000).map(|at| format!("{}-\n", " ".repeat(at))).collect::<String>()), "deep"),
+        (
+            "flow",
+            format!("{START}steps: {}{}", "[".repeat(deep), "]".repeat(deep)),
+            "problem",
+        ),
+        (
+            "maps",
+            format!("{START}steps: {}", "{a: ".repeat(deep)),
+            "problem",
+        ),
+        (
+            "blocks",
+            format!(
+                "{START}steps:\n{}",
+                (0..2_000)
+                    .map(|at| format!("{}-\n", " ".repeat(at)))
+                    .collect::<String>()
+            ),
+            "problem",
+        ),
         ("itself", format!("{START}steps: &a [*a]\n"), "problem"),
-        ("number", format!("{START}seed: {}\nsteps: [{{ get: / }}]\n", "9".repeat(1_000_000)), "problem"),
-        ("twice", format!("{START}seed: 1\nseed: 2\nsteps: [{{ get: / }}]\n"), "written twice"),
-        ("expression", format!("{START}steps: [{{ get: '/{{{{ {}1{} }}}}' }}]\n", "(".repeat(100_000), ")".repeat(100_000)), "problem"),
-        ("regex", format!("{START}steps: [{{ get: /, capture: {{ a: '((a{{1000}}){{1000}}){{1000}}(b)' }} }}]\n"), "problem"),
-        ("jsonpath", format!("{START}steps: [{{ get: /, capture: {{ a: '{}' }} }}]\n", format!("$[?({}@.a{})]", "(".repeat(50_000), ")".repeat(50_000))), "problem"),
+        (
+            "number",
+            format!(
+                "{START}seed: {}\nsteps: [{{ get: / }}]\n",
+                "9".repeat(1_000_000)
+            ),
+            "problem",
+        ),
+        (
+            "twice",
+            format!("{START}seed: 1\nseed: 2\nsteps: [{{ get: / }}]\n"),
+            "written twice",
+        ),
+        (
+            "expression",
+            format!(
+                "{START}steps: [{{ get: '/{{{{ {}1{} }}}}' }}]\n",
+                "(".repeat(100_000),
+                ")".repeat(100_000)
+            ),
+            "problem",
+        ),
+        (
+            "regex",
+            format!(
+                "{START}steps: [{{ get: /, capture: {{ a: '((a{{1000}}){{1000}}){{1000}}(b)' }} }}]\n"
+            ),
+            "problem",
+        ),
+        (
+            "jsonpath",
+            format!(
+                "{START}steps: [{{ get: /, capture: {{ a: '{}' }} }}]\n",
+                format!("$[?({}@.a{})]", "(".repeat(50_000), ")".repeat(50_000))
+            ),
+            "problem",
+        ),
     ] {
         refused(&format!("{name}.yaml"), text.as_bytes(), &["check"], words);
     }
     // The reader of the edge's file is the same one.
     let edge = format!("listen: {}", "[".repeat(deep));
-    refused("edge.yaml", edge.as_bytes(), &["edge", "check"], "deep");
+    refused("edge.yaml", edge.as_bytes(), &["edge", "check"], "problem");
     refused("long.yaml", &vec![b'#'; 17 << 20], &["check"], "bytes long");
 }
 
 #[test]
 fn a_device_or_a_pipe_as_a_file_ends_at_once() {
     let place = Place::new();
-    let made = Command::new("mkfifo").arg(place.path().join("pipe.yaml")).status();
+    let made = Command::new("mkfifo")
+        .arg(place.path().join("pipe.yaml"))
+        .status();
     assert!(made.unwrap().success());
     for arguments in [
         &["check", "/dev/zero"][..],
@@ -89,24 +149,48 @@ fn a_device_or_a_pipe_as_a_file_ends_at_once() {
         &["watch", "--watch", "/dev/zero"],
     ] {
         let (code, said) = run(&place, arguments);
-        assert!(code == 2 && said.contains("it is a device"), "{arguments:?}: {code} {said}");
+        assert!(
+            code == 2 && said.contains("it is a device"),
+            "{arguments:?}: {code} {said}"
+        );
     }
     let (code, said) = run(&place, &["check", "pipe.yaml"]);
-    assert!(code == 2 && said.contains("nothing came through this pipe for 5 s"), "{code} {said}");
+    assert!(
+        code == 2 && said.contains("nothing came through this pipe for 5 s"),
+        "{code} {said}"
+    );
 }
 
 #[test]
 fn recordings_and_logs_are_never_more_than_they_look() {
     let deep = 200_000;
-    let values = format!("{{\"log\": {{\"entries\": [{}0]}}}}", "0,".repeat(9_000_000));
-    refused("deep.har", format!("{}{}", "[".repeat(deep), "]".repeat(deep)).as_bytes(), &["import", "har"], "recursion limit");
-    refused("many.har", values.as_bytes(), &["import", "har"], "more than 8000000 values");
+    let values = format!(
+        "{{\"log\": {{\"entries\": [{}0]}}}}",
+        "0,".repeat(9_000_000)
+    );
+    refused(
+        "deep.har",
+        format!("{}{}", "[".repeat(deep), "]".repeat(deep)).as_bytes(),
+        &["import", "har"],
+        "recursion limit",
+    );
+    refused(
+        "many.har",
+        values.as_bytes(),
+        &["import", "har"],
+        "more than 8000000 values",
+    );
     // A line of 300 MB in 300 kB.
     let mut bomb = GzEncoder::new(Vec::new(), Compression::fast());
     for _ in 0..300 {
         bomb.write_all(&vec![b'a'; 1 << 20]).unwrap();
     }
-    refused("line.log.gz", &bomb.finish().unwrap(), &["import", "log"], "line.log.gz");
+    refused(
+        "line.log.gz",
+        &bomb.finish().unwrap(),
+        &["import", "log"],
+        "line.log.gz",
+    );
 }
 
 fn packed(parts: &[&[u8]]) -> Vec<u8> {
@@ -120,13 +204,39 @@ fn packed(parts: &[&[u8]]) -> Vec<u8> {
 #[test]
 fn a_run_file_is_never_more_than_it_looks() {
     let zeros = vec![0_u8; 100 << 20];
-    refused("zeros.run", &packed(&[&zeros]), &["report"], "longer than 64 MiB");
+    refused(
+        "zeros.run",
+        &packed(&[&zeros]),
+        &["report"],
+        "longer than 64 MiB",
+    );
     let spaces = vec![b' '; 63 << 20];
-    refused("spaces.run", &packed(&[&spaces, b"\n"]), &["report"], "is not a run log");
-    let deep = format!("{{\"event\":\"run_started\",\"data\":{{\"format_major\":1,\"a\":{}\n", "[".repeat(1 << 20));
-    refused("deep.run", &packed(&[deep.as_bytes()]), &["report"], "recursion limit");
-    let values = format!("{{\"event\":\"run_started\",\"data\":{{\"format_major\":1,\"a\":[{}0]}}}}\n", "0,".repeat(20 << 20));
-    refused("values.run", &packed(&[values.as_bytes()]), &["report"], "is not a run log");
+    refused(
+        "spaces.run",
+        &packed(&[&spaces, b"\n"]),
+        &["report"],
+        "is not a run log",
+    );
+    let deep = format!(
+        "{{\"event\":\"run_started\",\"data\":{{\"format_major\":1,\"a\":{}\n",
+        "[".repeat(1 << 20)
+    );
+    refused(
+        "deep.run",
+        &packed(&[deep.as_bytes()]),
+        &["report"],
+        "is not a run log",
+    );
+    let values = format!(
+        "{{\"event\":\"run_started\",\"data\":{{\"format_major\":1,\"a\":[{}0]}}}}\n",
+        "0,".repeat(20 << 20)
+    );
+    refused(
+        "values.run",
+        &packed(&[values.as_bytes()]),
+        &["report"],
+        "is not a run log",
+    );
 }
 
 /// A run file that is read up to where it begins to fill the memory: what it holds until then is shown.
@@ -136,9 +246,15 @@ fn a_run_file_of_endless_events_is_cut_off() {
     let origin = plimsoll_testkit::port::unused();
     let url = format!("http://{origin}/");
     let said = place.run(&["run", &url, "--rate", "5/s", "--for", "1s"]);
-    let file = place.run_files().pop().unwrap_or_else(|| panic!("{said:?}"));
+    let file = place
+        .run_files()
+        .pop()
+        .unwrap_or_else(|| panic!("{said:?}"));
     let mut bytes = std::fs::read(&file).unwrap();
-    let note = format!("{{\"event\":\"note_made\",\"data\":{{\"second\":1,\"text\":\"{}\"}}}}\n", "a".repeat(1000));
+    let note = format!(
+        "{{\"event\":\"note_made\",\"data\":{{\"second\":1,\"text\":\"{}\"}}}}\n",
+        "a".repeat(1000)
+    );
     let many = note.repeat(1000);
     let notes = packed(&vec![many.as_bytes(); 400]);
     assert!(notes.len() < 2 << 20, "{} bytes hold 400 MB", notes.len());
@@ -146,5 +262,5 @@ fn a_run_file_of_endless_events_is_cut_off() {
     std::fs::write(&file, &bytes).unwrap();
     let (code, said) = run(&place, &["report", &file.display().to_string()]);
     assert!((0..=6).contains(&code), "{code} {said}");
-    assert!(said.contains("cut off"), "{said}");
+    assert!(said.contains("made to fill the memory"), "{said}");
 }

@@ -1,0 +1,557 @@
+//! Secrets are planted wherever one may stand, and everything the program says and writes is looked through for them.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::time::Duration;
+
+use flate2::read::MultiGzDecoder;
+use plimsoll_testkit::port;
+
+use crate::edge::{get, origin};
+use crate::support::Place;
+
+/// What every planted secret contains, and nothing else does.
+const MARK: &str = "hush7431";
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Says where a secret is shown.
+fn assert_silent(what: &str, text: &[u8]) {
+    let text = String::from_utf8_lossy(text);
+    if let Some(at) = text.find(MARK) {
+        let start = text[..at]
+            .char_indices()
+            .rev()
+            .nth(200)
+            .map_or(0, |(at, _)| at);
+        let end = text[at..]
+            .char_indices()
+            .nth(60)
+            .map_or(text.len(), |(more, _)| at + more);
+        panic!("{what} shows a secret: …{}…", &text[start..end]);
+    }
+}
+
+/// A folder in which commands run with secrets in their environment.
+struct Hushed {
+    place: Place,
+    /// What this test wrote itself.
+    given: Vec<PathBuf>,
+}
+
+impl Hushed {
+    fn new() -> Self {
+        Self {
+            place: Place::new(),
+            given: Vec::new(),
+        }
+    }
+
+    fn give(&mut self, name: &str, content: &str) {
+        let path = self.place.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        self.given.push(path);
+    }
+
+    /// Runs a command under the most permissive umask; what it says holds no secret.
+    fn run(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = std::process::Command::new("sh");
+        command
+            .args(["-c", "umask 0; exec \"$@\"", "sh"])
+            .arg(env!("CARGO_BIN_EXE_plimsoll"))
+            .args(arguments)
+            .current_dir(self.place.path())
+            .env("NO_COLOR", "1")
+            .env("EXAM_PASSWORD", format!("env-{MARK}"))
+            .stdin(std::process::Stdio::null());
+        let output = command.output().unwrap();
+        assert_silent(&format!("stdout of {arguments:?}"), &output.stdout);
+        assert_silent(&format!("stderr of {arguments:?}"), &output.stderr);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned()
+            + &String::from_utf8_lossy(&output.stdout);
+        assert!(!said.contains("panicked"), "{said}");
+        (output.status.code().unwrap_or(-1), said)
+    }
+
+    /// Looks through every file that was made; returns how many.
+    fn look_through(&self) -> usize {
+        let mut count = 0;
+        let mut folders = vec![self.place.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    assert_eq!(
+                        mode(&path) & 0o027,
+                        0,
+                        "{} is open to others",
+                        path.display()
+                    );
+                    folders.push(path);
+                } else if !self.given.contains(&path) {
+                    assert_eq!(
+                        mode(&path) & 0o137,
+                        0,
+                        "{} is open to others: {:o}",
+                        path.display(),
+                        mode(&path)
+                    );
+                    let bytes = std::fs::read(&path).unwrap();
+                    assert_silent(&path.display().to_string(), &bytes);
+                    let mut events = Vec::new();
+                    if path.extension().is_some_and(|ending| ending == "run") {
+                        MultiGzDecoder::new(&bytes[..])
+                            .read_to_end(&mut events)
+                            .unwrap();
+                        assert!(!events.is_empty());
+                    }
+                    assert_silent(&path.display().to_string(), &events);
+                    count += 1;
+                }
+            }
+        }
+        count
+    }
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// The URL of a service with a secret in each place that a URL has.
+fn url(address: SocketAddr) -> String {
+    format!(
+        "http://ada:{MARK}@{address}/cart;jsessionid={MARK}?page=2&token={MARK}&authorization={MARK}&%61pi_key={MARK};SIG={MARK}\
+         &next=http%3A%2F%2Fx%2F%3Fcode%3D{MARK}&X-Amz-Signature={MARK}"
+    )
+}
+
+fn headers() -> Vec<String> {
+    [
+        "Authorization: Bearer",
+        "Cookie: sid=",
+        "X-Api-Key:",
+        "Proxy-Authorization: Basic",
+        "Referer: http://x/?token=",
+    ]
+    .iter()
+    .map(|start| format!("{start} {MARK}").replace("= ", "="))
+    .collect()
+}
+
+#[test]
+fn runs_reports_and_tables_show_no_secret() {
+    let hushed = Hushed::new();
+    for address in [origin(), port::unused()] {
+        let url = url(address);
+        let headers = headers();
+        let mut arguments = vec![
+            "run", &url, "--rate", "20/s", "--for", "1s", "--report", "--method", "POST",
+        ];
+        for header in &headers {
+            arguments.extend(["-H", header]);
+        }
+        let data = format!("user=ada&password={MARK}");
+        arguments.extend(["--data", &data]);
+        hushed.run(&arguments);
+        hushed.run(&[&arguments[..], &["--json"]].concat());
+    }
+    let refused = url(port::unused());
+    let (code, said) = hushed.run(&["limit", &refused, "--quick"]);
+    assert_eq!(code, 5, "{said}");
+    hushed.run(&["check", &refused]);
+    let run = hushed
+        .place
+        .run_files()
+        .pop()
+        .unwrap()
+        .display()
+        .to_string();
+    hushed.run(&["report", &run]);
+    hushed.run(&["report", &run, "--json"]);
+    hushed.run(&["export", &run, "--csv", "--out", "tables"]);
+    hushed.run(&["export", &run, "--out", "tables"]);
+    assert!(hushed.look_through() >= 15);
+}
+
+#[test]
+fn mistakes_of_the_command_line_show_no_secret() {
+    let hushed = Hushed::new();
+    let bad = format!("http://ada:{MARK}@ho st/?token={MARK}");
+    for arguments in [
+        &["run", bad.as_str()][..],
+        &["run", &format!("ftp://ada:{MARK}@host/")],
+        &[
+            "run",
+            &format!("postgres://ada:{MARK}@host/d?password={MARK}"),
+        ],
+        &[
+            "run",
+            &format!("http://ada:{MARK}@no-such-host.invalid/?token={MARK}"),
+        ],
+        &[
+            "run",
+            "http://127.0.0.1:1/",
+            "-H",
+            &format!("Authorization Bearer {MARK}"),
+        ],
+        &[
+            "run",
+            "http://127.0.0.1:1/",
+            "--objective",
+            &format!("token={MARK} < 5"),
+        ],
+        &["run", "http://127.0.0.1:1/", &format!("--token={MARK}")],
+        &["import", "har", &format!("http://x/?token={MARK}")],
+        &[
+            "record",
+            &format!("http://ada:{MARK}@127.0.0.1:1/"),
+            "--browser=/no/such/browser",
+        ],
+    ] {
+        let (code, said) = hushed.run(arguments);
+        assert!(code == 2 || code == 5, "{code} {said}");
+    }
+}
+
+const STEPS: &str = r#"
+target: http://ada:hush7431@ADDRESS
+headers: { Authorization: Bearer hush7431, X-Api-Key: hush7431 }
+load: { users: 2, hold: 1s }
+data: { people: { csv: people.csv } }
+steps:
+  - get: /a?token=hush7431&x={{ user }}&sig=hush7431
+    headers: { Cookie: sid=hush7431 }
+    expect: { header: { set-cookie: sid=hush7431 } }
+  - post: /login?x=1&session={{ user }}hush7431&p=2
+    form: { user: "{{ people.name }}", password: "{{ people.password }}", token: hush7431, env: "{{ env('EXAM_PASSWORD') }}" }
+  - post: /json
+    json: { password: hush7431, secret: hush7431 }
+"#;
+
+#[test]
+fn plans_show_no_secret() {
+    let mut hushed = Hushed::new();
+    hushed.give(
+        "people.csv",
+        &format!("name,password\nada,{MARK}\nbo,{MARK}\n"),
+    );
+    for (name, address) in [("good.yaml", origin()), ("refused.yaml", port::unused())] {
+        hushed.give(name, &STEPS.replace("ADDRESS", &address.to_string()));
+        hushed.run(&["check", name]);
+        hushed.run(&["run", name, "--report"]);
+        hushed.run(&["run", name, "--json"]);
+    }
+    for (number, line) in [
+        "target: http://ada:hush7431@ho st",
+        "target: http://x\nheaders: { Authorization: [Bearer hush7431] }",
+        "target: http://x\nheaders: { \"X-Api-Key: hush7431\" }",
+        "target: http://x\nsteps: [ { gte: '/a?token=hush7431' } ]",
+        "target: http://x\nsteps: [ { get: 'http://ada:hush7431@/?token=hush7431' } ]",
+        "target: http://x\nsteps: [ { get: '/{{ nope(\"token=hush7431\") }}' } ]",
+        "target: http://x\nwatch: { postgres: 'postgres://eye:hush7431@a b' }",
+        "target: http://x\nwatch: { redis: 'redis://:hush7431@a b' }",
+        "target: http://x\nwatch: { redis: { at: x, password: [hush7431] } }",
+        "target: http://x\npassword: hush7431",
+        "token: hush7431: x",
+    ]
+    .iter()
+    .enumerate()
+    {
+        let name = format!("bad{number}.yaml");
+        hushed.give(&name, line);
+        let (code, said) = hushed.run(&["check", &name]);
+        assert_eq!(code, 2, "{line}: {said}");
+    }
+    assert!(hushed.look_through() >= 6);
+}
+
+/// A server that asks for the password, and quotes what it got.
+fn postgres() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let _ = refuse(&mut stream);
+        }
+    });
+    address
+}
+
+fn refuse(stream: &mut TcpStream) -> std::io::Result<()> {
+    let mut bytes = [0; 4096];
+    let mut len = stream.read(&mut bytes)?;
+    if bytes[4..8] == 80_877_103_u32.to_be_bytes() {
+        stream.write_all(b"N")?;
+        len = stream.read(&mut bytes)?;
+    }
+    assert!(len > 8);
+    stream.write_all(b"R\0\0\0\x08\0\0\0\x03")?;
+    len = stream.read(&mut bytes)?;
+    let password = String::from_utf8_lossy(&bytes[5..len.max(5)]).into_owned();
+    let password = password.trim_end_matches('\0');
+    let text = format!(
+        "SFATAL\0C28P01\0Mpassword authentication failed: postgres://eye:{password}@db/x?password={password}\0\0"
+    );
+    let length = u32::try_from(text.len() + 4).unwrap();
+    stream.write_all(b"E")?;
+    stream.write_all(&length.to_be_bytes())?;
+    stream.write_all(text.as_bytes())
+}
+
+#[test]
+fn what_is_watched_shows_no_secret() {
+    let mut hushed = Hushed::new();
+    let watch = format!(
+        "postgres: postgres://eye:{MARK}@{}\nmariadb: mysql://eye:{MARK}@{}\nredis: {{ at: '{}', password: {MARK} }}\n",
+        postgres(),
+        port::unused(),
+        port::unused()
+    );
+    hushed.give("watch.yaml", &watch);
+    let (code, said) = hushed.run(&["watch", "--watch", "watch.yaml", "--for", "2s"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("password authentication failed"), "{said}");
+    hushed.run(&["watch", "--watch", "watch.yaml", "--for", "1s", "--json"]);
+    let target = format!("http://{}/", origin());
+    hushed.run(&[
+        "run",
+        &target,
+        "--watch",
+        "watch.yaml",
+        "--rate",
+        "5/s",
+        "--for",
+        "2s",
+        "--report",
+    ]);
+    assert!(hushed.look_through() >= 2);
+}
+
+#[test]
+fn recordings_and_logs_show_no_secret() {
+    let mut hushed = Hushed::new();
+    let query = format!("page=2&token={MARK}&%61uthorization={MARK};key={MARK}");
+    let line = |number: u32| {
+        format!(
+            "10.0.0.1 - - [25/Nov/2026:05:00:{number:02} +0000] \"GET /a?{query} HTTP/1.1\" 200 12 \"http://x/?token={MARK}\" \"curl\"\n"
+        )
+    };
+    hushed.give("access.log", &(0..30).map(line).collect::<String>());
+    hushed.give("bad.log", &format!("GET /?token={MARK}\n").repeat(20));
+    let (code, said) = hushed.run(&[
+        "import",
+        "log",
+        "access.log",
+        "--target",
+        &format!("http://ada:{MARK}@x/"),
+    ]);
+    assert_eq!(code, 0, "{said}");
+    hushed.run(&[
+        "import",
+        "log",
+        "access.log",
+        "--target",
+        "http://x/",
+        "--replay",
+        "1x",
+        "--rows",
+        "rows.csv",
+    ]);
+    hushed.run(&["import", "log", "bad.log"]);
+    let header = |name: &str, value: &str| serde_json::json!({ "name": name, "value": value });
+    let har = serde_json::json!({ "log": { "version": "1.2", "entries": [{
+        "startedDateTime": "2026-11-25T05:00:00.000Z", "time": 5,
+        "request": {
+            "method": "POST", "url": format!("http://x/login?{query}"), "httpVersion": "HTTP/1.1",
+            "headers": [
+                header("Authorization", &format!("Bearer {MARK}abcdef0123")), header("Cookie", &format!("sid={MARK}")),
+                header("X-Api-Key", MARK), header("Referer", &format!("http://x/?token={MARK}")),
+            ],
+            "queryString": [], "cookies": [], "headersSize": -1, "bodySize": -1,
+            "postData": { "mimeType": "application/x-www-form-urlencoded", "text": format!("user=ada&password={MARK}") },
+        },
+        "response": {
+            "status": 200, "statusText": "OK", "httpVersion": "HTTP/1.1", "headers": [], "cookies": [],
+            "content": { "size": 2, "mimeType": "text/html", "text": "ok" }, "redirectURL": "", "headersSize": -1, "bodySize": -1,
+        },
+        "cache": {}, "timings": { "send": 0, "wait": 5, "receive": 0 },
+    }] } });
+    hushed.give("visit.har", &har.to_string());
+    let (code, said) = hushed.run(&["import", "har", "visit.har"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(hushed.look_through() >= 1);
+}
+
+/// A collector of spans: what it was sent.
+fn collector() -> (SocketAddr, Receiver<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, sent) = sync_channel(16);
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while reader.read_line(&mut line).is_ok_and(|read| read > 2) {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let _ = stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}");
+            let _ = sender.try_send(body);
+        }
+    });
+    (address, sent)
+}
+
+#[test]
+fn the_edge_shows_no_secret() {
+    let mut hushed = Hushed::new();
+    let (collector, spans) = collector();
+    let token = format!("admin-{MARK}");
+    for (format, at) in [("json", origin()), ("combined", port::unused())] {
+        let log = format!("{format}.log");
+        let text = format!(
+            "pools: {{ app: {{ servers: [\"http://{at}\"] }} }}\nroutes: [{{ pool: app }}]\n\
+             listen: [{{ address: \"127.0.0.1:0\" }}]\nadmin: {{ address: \"127.0.0.1:0\", token: \"{token}\" }}\n\
+             traces: {{ to: \"http://{collector}\", share: 100%, headers: {{ x-api-key: {MARK} }} }}\n\
+             access_log: {{ file: {log}, format: {format} }}\n\
+             hub: {{ path: /live, tokens: {{ secret: \"{MARK}{MARK}{MARK}{MARK}{MARK}\" }} }}\n"
+        );
+        let file = format!("{format}.yaml");
+        hushed.give(&file, &text);
+        let (code, said) = hushed.run(&["edge", "check", &file]);
+        assert_eq!(code, 0, "{said}");
+        let mut edge = Started::new(&hushed.place, &file);
+        let mut stream = TcpStream::connect(edge.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let target = url(edge.address)
+            .split_once(&format!("@{}", edge.address))
+            .unwrap()
+            .1
+            .to_owned();
+        let head = format!(
+            "GET {target} HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n{}\r\n\r\n",
+            headers().join("\r\n")
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        assert_silent("the answer", &answer);
+        get(
+            edge.address,
+            &format!("/live?token={MARK}&access_token={MARK}"),
+        );
+        for path in ["/", "/metrics", "/figures", "/cache", "/servers"] {
+            let asked = ask_admin(edge.admin, path, &token);
+            assert!(asked.starts_with("HTTP/1.1 200"), "{path}: {asked}");
+            assert_silent(path, asked.as_bytes());
+        }
+        assert_silent("the spans", &spans.recv_timeout(PATIENCE).unwrap());
+        // Moved away, and made again.
+        let first = hushed.place.path().join(&log);
+        std::fs::rename(&first, hushed.place.path().join(format!("{log}.1"))).unwrap();
+        edge.signal("USR1");
+        get(edge.address, &format!("/again?token={MARK}"));
+        let said = edge.end();
+        assert_silent("what the edge says", said.as_bytes());
+        let lines = std::fs::read_to_string(&first).unwrap();
+        assert!(lines.contains("/again?token=[redacted]"), "{lines}");
+    }
+    assert!(hushed.look_through() >= 4);
+}
+
+/// An edge of a file, under the most permissive umask.
+struct Started {
+    process: std::process::Child,
+    stderr: BufReader<std::process::ChildStderr>,
+    said: String,
+    address: SocketAddr,
+    admin: SocketAddr,
+}
+
+impl Started {
+    fn new(place: &Place, file: &str) -> Self {
+        let mut process = std::process::Command::new("sh")
+            .args([
+                "-c",
+                "umask 0; exec \"$@\"",
+                "sh",
+                env!("CARGO_BIN_EXE_plimsoll"),
+                "edge",
+                "--config",
+                file,
+            ])
+            .current_dir(place.path())
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stderr = BufReader::new(process.stderr.take().unwrap());
+        let mut said = String::new();
+        let mut address_behind = |mark: &str| -> SocketAddr {
+            loop {
+                let mut line = String::new();
+                assert!(stderr.read_line(&mut line).unwrap() > 0, "{said}");
+                said.push_str(&line);
+                if let Some((_, rest)) = line.split_once(mark) {
+                    let is_end = |c: char| !(c.is_ascii_digit() || c == '.' || c == ':');
+                    let text = rest.split(is_end).next().unwrap().trim_end_matches(':');
+                    return text.parse().unwrap_or_else(|_| panic!("{line}"));
+                }
+            }
+        };
+        let address = address_behind("edge at http://");
+        let admin = address_behind("admin at http://");
+        Self {
+            process,
+            stderr,
+            said,
+            address,
+            admin,
+        }
+    }
+
+    fn signal(&self, name: &str) {
+        let pid = self.process.id().to_string();
+        let sent = std::process::Command::new("kill")
+            .args(["-s", name, &pid])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// All that it has said.
+    fn end(&mut self) -> String {
+        self.signal("TERM");
+        let mut rest = String::new();
+        self.stderr.read_to_string(&mut rest).unwrap();
+        self.process.wait().unwrap();
+        std::mem::take(&mut self.said) + &rest
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn ask_admin(admin: SocketAddr, path: &str, token: &str) -> String {
+    let mut stream = TcpStream::connect(admin).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nHost: {admin}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
