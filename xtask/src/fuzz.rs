@@ -5,7 +5,7 @@
 //! crate and is built by the machine's C++ compiler. What was found is kept beside the build and found again by the
 //! next run.
 
-mod told;
+pub(crate) mod told;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -44,23 +44,16 @@ const SLOW_S: u64 = 10;
 const MEMORY_MIB: u64 = 2_048;
 
 pub(crate) fn run(arguments: &FuzzArguments) -> Result<ExitCode> {
-    see_to(&[Tool::new("c++", "g++")])?;
     let place = Place::of(&Workspace::find()?)?;
     let names = place.chosen(&arguments.target)?;
-    println!("building {} targets", names.len());
     place.build(&names)?;
     println!("{}", told::HEADING);
     let mut is_clean = true;
     for name in names {
-        let told = place.try_one(&name, arguments)?;
-        println!("{}", told.row(&name));
-        if let Some(finding) = told.finding {
-            is_clean = false;
-            println!("{finding}");
-            if let Some(input) = told.input {
-                println!("try it again: {} {input}", place.program(&name).display());
-            }
-        }
+        is_clean &= place
+            .report_on(&name, arguments.seconds, arguments.seed)?
+            .finding
+            .is_none();
     }
     Ok(if is_clean {
         ExitCode::SUCCESS
@@ -70,14 +63,14 @@ pub(crate) fn run(arguments: &FuzzArguments) -> Result<ExitCode> {
 }
 
 /// Where targets are built, and what they found so far.
-struct Place {
+pub(crate) struct Place {
     manifest: PathBuf,
     target: PathBuf,
     host: String,
 }
 
 impl Place {
-    fn of(workspace: &Workspace) -> Result<Self> {
+    pub(crate) fn of(workspace: &Workspace) -> Result<Self> {
         Ok(Self {
             manifest: workspace.root.join("fuzz/Cargo.toml"),
             target: workspace.target.join("fuzz"),
@@ -102,7 +95,7 @@ impl Place {
         })
     }
 
-    fn names(&self) -> Result<Vec<String>> {
+    pub(crate) fn names(&self) -> Result<Vec<String>> {
         let mut command = cargo();
         command
             .args(["metadata", "--format-version", "1", "--no-deps"])
@@ -127,7 +120,9 @@ impl Place {
     }
 
     /// Naming the host as the target keeps build scripts and macros free of the instruments.
-    fn build(&self, names: &[String]) -> Result<()> {
+    pub(crate) fn build(&self, names: &[String]) -> Result<()> {
+        see_to(&[Tool::new("c++", "g++")])?;
+        println!("building {} targets", names.len());
         let mut command = cargo();
         command
             .args(["build", "--release", "--locked", "--target", &self.host])
@@ -142,14 +137,27 @@ impl Place {
         execute(&mut command)
     }
 
-    fn try_one(&self, name: &str, arguments: &FuzzArguments) -> Result<Told> {
+    /// Tries one target, and prints its row and what it found.
+    pub(crate) fn report_on(&self, name: &str, seconds: u64, seed: u32) -> Result<Told> {
+        let told = self.try_one(name, seconds, seed)?;
+        println!("{}", told.row(name));
+        if let Some(finding) = &told.finding {
+            println!("{finding}");
+            if let Some(input) = &told.input {
+                println!("try it again: {} {input}", self.program(name).display());
+            }
+        }
+        Ok(told)
+    }
+
+    fn try_one(&self, name: &str, seconds: u64, seed: u32) -> Result<Told> {
         let corpus = folder(&self.target.join("corpus").join(name))?;
         let findings = folder(&self.findings(name))?;
         let mut command = Command::new(self.program(name));
         command
             .arg(corpus)
-            .arg(format!("-max_total_time={}", arguments.seconds))
-            .arg(format!("-seed={}", arguments.seed))
+            .arg(format!("-max_total_time={seconds}"))
+            .arg(format!("-seed={seed}"))
             .arg(format!("-timeout={SLOW_S}"))
             .arg(format!("-rss_limit_mb={MEMORY_MIB}"))
             .arg(format!("-artifact_prefix={}/", findings.display()))

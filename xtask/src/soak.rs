@@ -1,8 +1,9 @@
 //! `cargo xtask soak`: what takes hours. The load line against four known laws on real sockets, ten seeds each, and
-//! the memory of a long run.
+//! the memory of a long run, and every fuzz target.
 //!
 //! Every result is appended to a file as it comes; what the file holds already is not run again.
 
+mod fuzzed;
 mod truth;
 
 use std::fs::OpenOptions;
@@ -33,6 +34,9 @@ pub(crate) struct SoakArguments {
     /// Minutes of the memory run; 0 leaves it out
     #[arg(long, default_value_t = 20)]
     memory_minutes: u64,
+    /// Minutes of each fuzz target; 0 leaves them out
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=1_440))]
+    fuzz_minutes: u64,
     /// Results, one JSON object a line; continued if it is there [default: soak.jsonl in the target folder]
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
@@ -89,6 +93,11 @@ pub(crate) fn run(arguments: &SoakArguments) -> Result<ExitCode> {
         let result = memory(&workspace, arguments.memory_minutes)?;
         append(&path, &result)?;
         results.push(result);
+    }
+    if arguments.fuzz_minutes > 0 {
+        fuzzed::run(&workspace, arguments.fuzz_minutes, &mut results, |result| {
+            append(&path, result)
+        })?;
     }
     Ok(if summarise(&results) {
         ExitCode::SUCCESS
@@ -253,7 +262,7 @@ fn summarise(results: &[Value]) -> bool {
             if is_flat { ", flat" } else { ": it grows" }
         );
     }
-    all_hold
+    all_hold & fuzzed::summarise(results)
 }
 
 #[cfg(test)]

@@ -53,13 +53,23 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for line in &self.details {
-            writeln!(f, "{}", redact::text(line))?;
+            writeln!(f, "{}", cut(&redact::text(line)))?;
         }
         write!(f, "error: {}", redact::text(&self.message))?;
         match &self.remedy {
             Some(remedy) => write!(f, "\n  help: {}", redact::text(remedy)),
             None => Ok(()),
         }
+    }
+}
+
+/// Longest problem that is shown, characters: a value that is quoted may be as long as its file.
+const SHOWN_MAX: usize = 2_000;
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 

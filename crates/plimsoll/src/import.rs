@@ -9,6 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use plimsoll_import::log::{LogError, Options, Replay, ReplayRows, Tally};
 use plimsoll_import::{Imported, har, journey};
 use plimsoll_lab::{input, output};
+use url::Url;
 
 use crate::arguments::{
     HarArguments, ImportArguments, ImportCommand, LogArguments, LogWindow, ReplayArgument,
@@ -61,7 +62,7 @@ fn of_har(arguments: &HarArguments) -> Result<Imported, Fault> {
     let fault = |error: &dyn std::error::Error| Fault::usage(format!("{name}: {}", chain(error)));
     let recording = har::read(&text).map_err(|error| fault(&error))?;
     let options = journey::Options {
-        target: arguments.target.as_deref().map(target::parse).transpose()?,
+        target: arguments.target.as_deref().map(site).transpose()?,
         hosts: arguments.host.clone(),
     };
     journey::plan(&recording, &options).map_err(|error| fault(&error))
@@ -70,7 +71,7 @@ fn of_har(arguments: &HarArguments) -> Result<Imported, Fault> {
 fn of_log(arguments: &LogArguments) -> Result<Imported, Fault> {
     let of_hour = arguments.window == LogWindow::BusiestHour
         || arguments.replay == Some(ReplayArgument::BusiestHour);
-    let target = arguments.target.as_deref().map(target::parse).transpose()?;
+    let target = arguments.target.as_deref().map(site).transpose()?;
     let mut tally = Tally::new(Options {
         format: arguments.format.map(Into::into),
         target: target.map(|url| url.as_str().trim_end_matches('/').to_owned()),
@@ -121,6 +122,18 @@ fn create(path: &Path) -> Result<BufWriter<File>, Fault> {
     out.write_all(ReplayRows::head().as_bytes())
         .map_err(fault)?;
     Ok(out)
+}
+
+/// A site as a plan names it: without the login, which a plan must not hold.
+pub(crate) fn site(text: &str) -> Result<Url, Fault> {
+    let mut url = target::parse(text)?;
+    if !url.username().is_empty() || url.password().is_some() {
+        tell("note: the login of the URL is left out of the plan; give it as a header: `{{ env('NAME') }}`");
+        // Both fail only for URLs without a host, which were refused.
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+    }
+    Ok(url)
 }
 
 fn tell_unreadable(tally: &Tally) {

@@ -26,7 +26,7 @@ use crate::arguments::RecordArguments;
 use crate::exit::Exit;
 use crate::explain::{Fault, chain};
 use crate::screen::{print, tell};
-use crate::{import, signals, target};
+use crate::{import, signals};
 
 use browser::Browser;
 use certificate::Authority;
@@ -39,7 +39,7 @@ const STOP_EVERY: Duration = Duration::from_millis(100);
 
 /// Records a visit and writes its plan.
 pub(crate) fn record(arguments: &RecordArguments) -> Result<Exit, Fault> {
-    let url = target::parse(&arguments.url)?;
+    let url = import::site(&arguments.url)?;
     let authority =
         Authority::new(&url).map_err(|error| Fault::new(Exit::Internal, error.to_string()))?;
     // Found before anything starts: without a browser there is nothing to wait for.

@@ -1,20 +1,20 @@
 //! What libFuzzer says at the end of its work.
 
 /// The table's first lines.
-pub(super) const HEADING: &str =
+pub(crate) const HEADING: &str =
     "| target | inputs tried | a second | edges reached | MiB | |\n|---|---|---|---|---|---|";
 
 /// One target's work.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Told {
-    tried: u64,
+pub(crate) struct Told {
+    pub(crate) tried: u64,
     a_second: u64,
-    edges: u64,
-    peak_mib: u64,
+    pub(crate) edges: u64,
+    pub(crate) peak_mib: u64,
     /// What went wrong, from where libFuzzer begins to tell it.
-    pub(super) finding: Option<String>,
+    pub(crate) finding: Option<String>,
     /// The file that holds the input it went wrong with.
-    pub(super) input: Option<String>,
+    pub(crate) input: Option<String>,
 }
 
 impl Told {
@@ -44,7 +44,7 @@ impl Told {
         })
     }
 
-    pub(super) fn row(&self, name: &str) -> String {
+    pub(crate) fn row(&self, name: &str) -> String {
         format!(
             "| {name} | {} | {} | {} | {} | {} |",
             self.tried,

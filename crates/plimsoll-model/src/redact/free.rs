@@ -85,7 +85,7 @@ impl Scan<'_> {
     fn replace(&mut self, from: usize, to: usize) {
         let value = &self.text[from..to];
         // Templates name where a secret is, and a replaced one is none.
-        if !value.is_empty() && !value.starts_with(REDACTED) && !value.starts_with("{{") {
+        if !value.is_empty() && !value.starts_with(REDACTED) && !is_expression(value) {
             self.patched.replace(self.text, (from, to), REDACTED);
         }
         self.at = to;
@@ -206,22 +206,49 @@ impl Scan<'_> {
     }
 }
 
+/// Whether a value is an expression of a template and nothing else.
+fn is_expression(value: &str) -> bool {
+    let inner = value.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    inner.is_some_and(|inner| !inner.contains("}}"))
+}
+
+/// Where a word ends; expressions, which have spaces, are part of it.
+fn end_of_word(rest: &str) -> usize {
+    let mut at = 0;
+    // Behind this no expression ends.
+    let last = rest.rfind("}}").unwrap_or(0);
+    while let Some(c) = rest[at..].chars().next() {
+        let begun = rest[at..].strip_prefix("{{").filter(|_| at < last);
+        let expression = begun.and_then(|rest| rest.find("}}"));
+        at += match expression {
+            Some(len) => len + 4,
+            None if ends_value(c) => return at,
+            None => c.len_utf8(),
+        };
+    }
+    at
+}
+
 /// Length of the value without quotes that a text begins with.
 fn len_of_value(rest: &str, is_equals: bool) -> usize {
     let end = if is_equals {
         // A scheme takes its credential with it.
-        let first = rest.find(ends_value).unwrap_or(rest.len());
+        let first = end_of_word(rest);
         let is_scheme = SCHEMES
             .iter()
             .any(|scheme| rest[..first].eq_ignore_ascii_case(scheme));
         match rest[first..].strip_prefix(' ').filter(|_| is_scheme) {
-            Some(more) => first + 1 + more.find(ends_value).unwrap_or(more.len()),
+            Some(more) => first + 1 + end_of_word(more),
             None => first,
         }
     } else {
         // The value of a header has spaces.
-        rest.find(['\n', '\r', '"', '\'', '`', '}', '<'])
-            .unwrap_or(rest.len())
+        match rest.strip_prefix("{{").and_then(|rest| rest.find("}}")) {
+            Some(len) => len + 4,
+            None => rest
+                .find(['\n', '\r', '"', '\'', '`', '}', '<'])
+                .unwrap_or(rest.len()),
+        }
     };
     let kept = rest[..end].trim_end_matches(['.', ',', ';', ':', ')', ' ']);
     if kept.is_empty() { end } else { kept.len() }

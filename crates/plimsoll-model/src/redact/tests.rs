@@ -172,6 +172,11 @@ fn texts_show_no_secret_and_stay_legible() {
         ),
         ("app --token=§ -v", "app --token=[redacted] -v"),
         ("used bearer §, twice", "used bearer [redacted] twice"),
+        (
+            "POST /a?session={{ user }}§&p=2",
+            "POST /a?session=[redacted]&p=2",
+        ),
+        ("/a?token={{ user }}&b=1", "/a?token={{ user }}&b=1"),
         ("eyJhbGciOi.eyJzdWIi.c2ln is old", "[redacted] is old"),
     ] {
         assert_eq!(
