@@ -1,5 +1,9 @@
 //! What a value looks like: an identifier, a token, a secret, or a word that somebody wrote.
 
+use std::borrow::Cow;
+
+use plimsoll_model::redact;
+
 /// Shortest value that is looked for in answers, characters.
 pub(crate) const VALUE_LENGTH_MIN: usize = 6;
 /// Longest value that is looked for in answers, bytes.
@@ -20,16 +24,16 @@ const TOKEN_WORDS: [&str; 10] = [
 ];
 /// Words in names of fields that carry a password.
 const PASSWORD_WORDS: [&str; 5] = ["password", "passwd", "passphrase", "passwort", "pwd"];
-/// Words in names of fields and parameters that carry another secret.
-const SECRET_WORDS: [&str; 8] = [
-    "api_key",
-    "apikey",
-    "api-key",
-    "client_secret",
-    "access_token",
-    "refresh_token",
-    "auth_token",
-    "secret",
+/// Words in names of tokens that a form carries against forgery, or for the server's own state.
+const FORGERY_WORDS: [&str; 8] = [
+    "csrf",
+    "xsrf",
+    "authenticity",
+    "verification",
+    "viewstate",
+    "eventvalidation",
+    "nonce",
+    "sectok",
 ];
 
 /// Whether a field of this name carries a token of the server's, whatever its value looks like.
@@ -45,10 +49,34 @@ pub(crate) fn names_password(name: &str) -> bool {
         || PASSWORD_WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Whether a field of this name carries a secret that is no password.
+/// Whether a field of this name carries a secret of a person's that is no password. Tokens against forged forms are none:
+/// without a source they are sent as recorded.
 pub(crate) fn names_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SECRET_WORDS.iter().any(|word| name.contains(word))
+    let lower = name.to_ascii_lowercase();
+    redact::is_secret(name) && !FORGERY_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// A path without parameters that carry secrets, such as `;jsessionid=…`.
+pub(crate) fn path_without_secrets(path: &str) -> Cow<'_, str> {
+    if !path.contains(';') {
+        return Cow::Borrowed(path);
+    }
+    let is_open = |parameter: &&str| {
+        let (name, _) = parameter.split_once('=').unwrap_or((parameter, ""));
+        !redact::is_secret(name)
+    };
+    let segments = path.split('/').map(|segment| {
+        let mut parts = segment.split(';');
+        let first = parts.next().unwrap_or_default();
+        let kept = std::iter::once(first).chain(parts.filter(is_open));
+        kept.collect::<Vec<_>>().join(";")
+    });
+    Cow::Owned(segments.collect::<Vec<_>>().join("/"))
+}
+
+/// Whether a parameter, which may be several with `;` between them, carries a secret.
+pub(crate) fn parameter_is_secret(pair: &str) -> bool {
+    redact::query(pair) != pair
 }
 
 /// Whether a value may have come from the server: long enough and not a plain word.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use plimsoll_model::journey::{Inputs, StepId, UserPhase};
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::plan::Load;
+use plimsoll_model::redact;
 use plimsoll_model::seed::Seed;
 use plimsoll_model::window::{FAILURES_MAX, FailureSample};
 use plimsoll_wire::head::HeadMemo;
@@ -277,14 +278,16 @@ impl Crowd {
         } else {
             failure.reason.to_owned()
         };
+        let body = &failure.body[..failure.body.len().min(SAMPLE_LEN)];
+        let body = String::from_utf8_lossy(body);
         Some(FailureSample {
             at_us: failure.now / 1000,
             step: failure.step,
             outcome: failure.outcome,
-            reason,
+            // Samples are stored and shown, and what failed may have been about a secret.
+            reason: redact::text(&reason).into_owned(),
             status: failure.status,
-            body: String::from_utf8_lossy(&failure.body[..failure.body.len().min(SAMPLE_LEN)])
-                .into_owned(),
+            body: redact::text(&body).into_owned(),
         })
     }
 }

@@ -4,6 +4,7 @@
 //! has its [`StepId`]. The data itself (rows, files, environment) stands apart in [`Inputs`], so that a plan can be
 //! stored without it.
 
+mod path;
 mod redact;
 mod socket;
 mod step;
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::objective::Objective;
 use crate::plan::Target;
 
+pub use path::bounded_json_path;
 pub use socket::{Layout, Reconnect, SayStep, Saying, SocketStep, SubscribeStep};
 pub use step::{
     Body, Capture, Choice, Condition, Expectation, Extractor, Match, Operator, Part, Pause, Pick,

@@ -128,7 +128,9 @@ fn create(path: &Path) -> Result<BufWriter<File>, Fault> {
 pub(crate) fn site(text: &str) -> Result<Url, Fault> {
     let mut url = target::parse(text)?;
     if !url.username().is_empty() || url.password().is_some() {
-        tell("note: the login of the URL is left out of the plan; give it as a header: `{{ env('NAME') }}`");
+        tell(
+            "note: the login of the URL is left out of the plan; give it as a header: `{{ env('NAME') }}`",
+        );
         // Both fail only for URLs without a host, which were refused.
         let _ = url.set_username("");
         let _ = url.set_password(None);

@@ -1,5 +1,6 @@
 //! What is made of an answer: expectations and captures.
 
+use plimsoll_model::journey::bounded_json_path;
 use plimsoll_model::journey::{Capture, Expectation, Extractor, Match, Pick};
 use regex::bytes::Regex;
 use scraper::Selector;
@@ -48,6 +49,12 @@ fn groups(text: &str) -> usize {
 
 /// A JSON path (RFC 9535).
 pub(crate) fn json_path(desk: &Desk<'_>, at: usize, text: &str) -> Option<String> {
+    if let Err(fault) = bounded_json_path(text) {
+        let start: String = text.chars().take(40).collect();
+        let fault = format!("`{start}…` is not a JSON path: {fault}");
+        desk.note(at, fault, "a path of RFC 9535, such as $.user.name", None);
+        return None;
+    }
     match JsonPath::parse(text) {
         Ok(_) => Some(text.to_owned()),
         Err(error) => {

@@ -125,7 +125,10 @@ impl Drafter<'_> {
     fn url(&mut self, url: &Url) -> String {
         let mut text = self.origin(url);
         let mut before = "path";
-        for (index, segment) in url.path().split('/').enumerate() {
+        for (index, segment) in looks::path_without_secrets(url.path())
+            .split('/')
+            .enumerate()
+        {
             if index > 0 {
                 text.push('/');
             }
@@ -137,9 +140,11 @@ impl Drafter<'_> {
         let Some(query) = url.query() else {
             return text;
         };
-        for (index, pair) in query.split('&').enumerate() {
-            text.push(if index == 0 { '?' } else { '&' });
+        text.push('?');
+        for part in query.split_inclusive(['&', ';']) {
+            let pair = part.trim_end_matches(['&', ';']);
             text.push_str(&self.pair(pair));
+            text.push_str(&part[pair.len()..]);
         }
         text
     }

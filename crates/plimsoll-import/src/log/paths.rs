@@ -109,7 +109,7 @@ impl Paths {
             .filter(|pair| !pair.is_empty())
         {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if plimsoll_model::redact::is_secret(name) || looks::names_password(name) {
+            if looks::parameter_is_secret(pair) {
                 self.secrets += 1;
                 continue;
             }

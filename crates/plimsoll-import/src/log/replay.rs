@@ -253,19 +253,18 @@ impl ReplayRows {
     }
 }
 
-/// The path without query parameters that carry secrets.
+/// The path without parameters that carry secrets.
 fn without_secrets(path: &str) -> String {
-    let Some((start, query)) = path.split_once('?') else {
-        return path.to_owned();
-    };
-    let is_open = |pair: &&str| {
-        let name = pair.split('=').next().unwrap_or_default();
-        !plimsoll_model::redact::is_secret(name) && !looks::names_password(name)
-    };
-    let kept: Vec<&str> = query.split('&').filter(is_open).collect();
-    if kept.is_empty() {
-        start.to_owned()
+    let (start, query) = path.split_once('?').unwrap_or((path, ""));
+    let start = looks::path_without_secrets(start);
+    let pairs = query.split('&');
+    let kept: Vec<&str> = pairs
+        .filter(|pair| !looks::parameter_is_secret(pair))
+        .collect();
+    let query = kept.join("&");
+    if query.is_empty() {
+        start.into_owned()
     } else {
-        format!("{start}?{}", kept.join("&"))
+        format!("{start}?{query}")
     }
 }

@@ -2,6 +2,7 @@
 
 use plimsoll_model::journey::{self, Expectation};
 use plimsoll_model::plan::GoodStatus;
+use plimsoll_model::redact;
 use regex::bytes::Regex;
 use serde_json_path::JsonPath;
 
@@ -109,7 +110,7 @@ impl Expectations {
             if let Err(fault) = wanted.judge(found, values)
                 && !by_path
             {
-                return Err(format!("header {name} {fault}"));
+                return Err(format!("header {name} {}", without_secret(name, fault)));
             }
         }
         for wanted in &self.body {
@@ -121,7 +122,7 @@ impl Expectations {
             let found = answer.json().and_then(|value| path.query(value).first());
             let found = found.map(text_of);
             if let Err(fault) = wanted.judge(found.as_deref(), values) {
-                return Err(format!("{written} {fault}"));
+                return Err(format!("{written} {}", without_secret(written, fault)));
             }
         }
         Ok(())
@@ -205,6 +206,15 @@ impl Match {
 
 pub(crate) fn contains(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
+}
+
+/// What is wrong with a value, without the value where its name says that it is secret.
+fn without_secret(name: &str, fault: String) -> String {
+    if redact::is_secret(name) {
+        "is not what is expected; its value is secret and not shown".to_owned()
+    } else {
+        fault
+    }
 }
 
 /// Path and query of a whole URL.

@@ -1,5 +1,6 @@
 //! Captures: values found in an answer.
 
+use plimsoll_model::journey::bounded_json_path;
 use plimsoll_model::journey::{self, Extractor, Pick};
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -166,7 +167,9 @@ pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
 }
 
 pub(crate) fn json_path(path: &str) -> Result<JsonPath, String> {
-    JsonPath::parse(path).map_err(|error| format!("{path} is no JSON path (RFC 9535): {error}"))
+    bounded_json_path(path)
+        .and_then(|()| JsonPath::parse(path).map_err(|error| error.to_string()))
+        .map_err(|error| format!("{path} is no JSON path (RFC 9535): {error}"))
 }
 
 /// A JSON value as a text: a string without its quotes.

@@ -208,7 +208,9 @@ impl Scan<'_> {
 
 /// Whether a value is an expression of a template and nothing else.
 fn is_expression(value: &str) -> bool {
-    let inner = value.strip_prefix("{{").and_then(|rest| rest.strip_suffix("}}"));
+    let inner = value
+        .strip_prefix("{{")
+        .and_then(|rest| rest.strip_suffix("}}"));
     inner.is_some_and(|inner| !inner.contains("}}"))
 }
 

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
+use plimsoll_model::journey::bounded_json_path;
 use plimsoll_model::journey::{Reconnect, Scenario};
 use plimsoll_model::objective::Objective;
 use plimsoll_model::plan::{Load, LoadUnit, Plan};
@@ -93,7 +94,13 @@ pub(super) fn of_flags(arguments: &RunArguments) -> Result<Option<Load>, Fault> 
 }
 
 fn check_path(flag: &str, path: Option<&str>) -> Result<(), Fault> {
-    let Some(Err(error)) = path.map(JsonPath::parse) else {
+    let fault = |path| {
+        let bounded = bounded_json_path(path);
+        bounded
+            .err()
+            .or_else(|| JsonPath::parse(path).err().map(|error| error.to_string()))
+    };
+    let Some(error) = path.and_then(fault) else {
         return Ok(());
     };
     Err(Fault::usage(format!(

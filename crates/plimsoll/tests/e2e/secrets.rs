@@ -11,7 +11,7 @@ use flate2::read::MultiGzDecoder;
 use plimsoll_testkit::port;
 
 use crate::edge::{get, origin};
-use crate::support::Place;
+use crate::support::{Place, alone};
 
 /// What every planted secret contains, and nothing else does.
 const MARK: &str = "hush7431";
@@ -55,8 +55,15 @@ impl Hushed {
         self.given.push(path);
     }
 
-    /// Runs a command under the most permissive umask; what it says holds no secret.
+    /// Runs a command that is none of this test's mistakes.
     fn run(&self, arguments: &[&str]) -> (i32, String) {
+        let (code, said) = self.try_to(arguments);
+        assert!(!said.contains("For more information, try"), "{said}");
+        (code, said)
+    }
+
+    /// Runs a command under the most permissive umask; what it says holds no secret.
+    fn try_to(&self, arguments: &[&str]) -> (i32, String) {
         let mut command = std::process::Command::new("sh");
         command
             .args(["-c", "umask 0; exec \"$@\"", "sh"])
@@ -143,12 +150,13 @@ fn headers() -> Vec<String> {
 
 #[test]
 fn runs_reports_and_tables_show_no_secret() {
+    let _alone = alone();
     let hushed = Hushed::new();
     for address in [origin(), port::unused()] {
         let url = url(address);
         let headers = headers();
         let mut arguments = vec![
-            "run", &url, "--rate", "20/s", "--for", "1s", "--report", "--method", "POST",
+            "run", &url, "--rate", "20/s", "--for", "1s", "--report", "-X", "POST",
         ];
         for header in &headers {
             arguments.extend(["-H", header]);
@@ -172,8 +180,9 @@ fn runs_reports_and_tables_show_no_secret() {
     hushed.run(&["report", &run]);
     hushed.run(&["report", &run, "--json"]);
     hushed.run(&["export", &run, "--csv", "--out", "tables"]);
-    hushed.run(&["export", &run, "--out", "tables"]);
-    assert!(hushed.look_through() >= 14);
+    hushed.run(&["export", &run, "--parquet", "--out", "tables"]);
+    let looked_through = hushed.look_through();
+    assert!(looked_through >= 14, "{looked_through} files");
 }
 
 #[test]
@@ -211,7 +220,7 @@ fn mistakes_of_the_command_line_show_no_secret() {
             "--browser=/no/such/browser",
         ],
     ] {
-        let (code, said) = hushed.run(arguments);
+        let (code, said) = hushed.try_to(arguments);
         assert!(code == 2 || code == 5, "{code} {said}");
     }
 }
@@ -233,6 +242,7 @@ steps:
 
 #[test]
 fn plans_show_no_secret() {
+    let _alone = alone();
     let mut hushed = Hushed::new();
     hushed.give(
         "people.csv",
@@ -303,6 +313,7 @@ fn refuse(stream: &mut TcpStream) -> std::io::Result<()> {
 
 #[test]
 fn what_is_watched_shows_no_secret() {
+    let _alone = alone();
     let mut hushed = Hushed::new();
     let watch = format!(
         "postgres: postgres://eye:{MARK}@{}\nmariadb: mysql://eye:{MARK}@{}\nredis: {{ at: '{}', password: {MARK} }}\n",

@@ -1,8 +1,11 @@
 //! Headers worth repeating: what a program set, not what every browser sends.
 
+use std::borrow::Cow;
+
 use super::{Drafter, Site, Value};
 use crate::looks;
 use crate::recording::{Exchange, media_type_of};
+use plimsoll_model::redact;
 
 /// Headers that a browser or the engine makes itself.
 const NOISE: [&str; 40] = [
@@ -100,7 +103,10 @@ impl Drafter<'_> {
     }
 
     fn header(&mut self, name: &str, value: &str) -> String {
-        if matches!(name, "referer" | "origin" | "accept" | "content-type") {
+        if name == "referer" {
+            return looks::literal(&referer(value));
+        }
+        if matches!(name, "origin" | "accept" | "content-type") {
             return looks::literal(value);
         }
         let site = Site {
@@ -112,7 +118,7 @@ impl Drafter<'_> {
             Some((scheme, rest)) if name == "authorization" => (format!("{scheme} "), rest),
             _ => (String::new(), value),
         };
-        if name != "authorization" && !plimsoll_model::redact::is_secret(name) {
+        if name != "authorization" && !redact::is_secret(name) {
             return self.value(site, value).as_text();
         }
         let found = self.finder.expression(self.at, "token", rest);
@@ -133,5 +139,22 @@ impl Drafter<'_> {
             }
         };
         format!("{}{}", looks::literal(&scheme), found.as_text())
+    }
+}
+
+/// Where a request came from; without query and login where these hold secrets.
+fn referer(value: &str) -> Cow<'_, str> {
+    if redact::url(value) == value {
+        return Cow::Borrowed(value);
+    }
+    let end = value.find(['?', '#', ';']).unwrap_or(value.len());
+    let bare = &value[..end];
+    match bare.split_once("://") {
+        Some((scheme, rest)) => {
+            let host = rest.find('/').unwrap_or(rest.len());
+            let login = rest[..host].rfind('@').map_or(0, |at| at + 1);
+            Cow::Owned(format!("{scheme}://{}", &rest[login..]))
+        }
+        None => Cow::Borrowed(bare),
     }
 }
