@@ -47,7 +47,7 @@ pub fn open(path: &Path, patience: Duration) -> io::Result<Input> {
     }
     Ok(Input {
         file,
-        len: kind.is_file().then(|| about.len()),
+        len: kind.is_file().then_some(about.len()),
         patience,
         has_begun: false,
     })
@@ -158,7 +158,7 @@ mod tests {
         let mut reading = open(&path, Duration::from_mins(1)).unwrap();
         let writer = std::thread::spawn(move || {
             let mut file = OpenOptions::new().write(true).open(path).unwrap();
-            file.write_all(&[7; 200_000]).unwrap();
+            file.write_all(&vec![7; 200_000]).unwrap();
         });
         let mut read = Vec::new();
         reading.read_to_end(&mut read).unwrap();

@@ -41,7 +41,10 @@ use screen::{Screen, tell};
     reason = "the door is where the environment is read"
 )]
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| refuse(&error));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
     let no_color = std::env::var("NO_COLOR").is_ok_and(|value| !value.is_empty());
     let screen = Screen::new(cli.color, no_color);
     let ended = match cli.command {
@@ -67,14 +70,14 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends with what is wrong with the arguments, or with the help that was asked for.
-fn refuse(error: &clap::Error) -> ! {
+/// What is wrong with the arguments, or the help that was asked for.
+fn refuse(error: &clap::Error) -> ExitCode {
     let text = error.render().to_string();
     if error.use_stderr() && redact::text(&text) != text {
         // What was typed is quoted, and holds a secret.
         tell(text.trim_end());
-        #[expect(clippy::exit, reason = "the door ends the program")]
-        std::process::exit(error.exit_code());
+    } else {
+        let _ = error.print();
     }
-    error.exit()
+    u8::try_from(error.exit_code()).unwrap_or(u8::MAX).into()
 }

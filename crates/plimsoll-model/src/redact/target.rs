@@ -57,16 +57,16 @@ pub(super) fn login(text: &str, start: usize, end: usize, patched: &mut Patched)
 pub(super) fn parameters(
     text: &str,
     (from, to): (usize, usize),
-    is_query: bool,
+    starts_in_query: bool,
     patched: &mut Patched,
 ) {
-    let mut in_query = is_query;
-    let mut is_parameter = is_query;
+    let mut within_query = starts_in_query;
+    let mut is_parameter = starts_in_query;
     let mut was_secret = false;
     let mut at = from;
     loop {
         let piece = &text[at..to];
-        let ends = |c: char| matches!(c, '?' | '&' | ';' | '#') || (!in_query && c == '/');
+        let ends = |c: char| matches!(c, '?' | '&' | ';' | '#') || (!within_query && c == '/');
         let len = piece.find(ends).unwrap_or(piece.len());
         let piece = &piece[..len];
         let equals = piece.find('=').filter(|_| is_parameter);
@@ -80,7 +80,7 @@ pub(super) fn parameters(
                 }
             }
             // The rest of a value with a `;` or `?` in it.
-            None if was_secret && in_query && text[from..at].ends_with([';', '?']) => {
+            None if was_secret && within_query && text[from..at].ends_with([';', '?']) => {
                 patched.replace(text, (at, at + len), "");
             }
             None => was_secret = false,
@@ -89,7 +89,7 @@ pub(super) fn parameters(
         let Some(mark) = text[at..to].chars().next() else {
             return;
         };
-        in_query |= matches!(mark, '?' | '#');
+        within_query |= matches!(mark, '?' | '#');
         is_parameter = mark != '/';
         at += mark.len_utf8();
     }

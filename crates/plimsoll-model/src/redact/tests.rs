@@ -265,7 +265,7 @@ proptest! {
         let mut written = start;
         for (index, (mark, name, other)) in marks.into_iter().enumerate() {
             let mark = if index == 0 { '?' } else { mark };
-            written.push_str(&format!("{mark}{name}={SECRET}&{other}"));
+            written = format!("{written}{mark}{name}={SECRET}&{other}");
         }
         for shown in [target(&written), url(&written), text(&written)] {
             prop_assert!(!shown.contains("S3cr3t"), "{} of {}", shown, written);

@@ -1,9 +1,11 @@
 //! Bodies that are held at once: of all connections together, no more than a share of a machine's memory.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use http_body_util::BodyExt as _;
-use hyper::body::{Body, Bytes};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Longest body that passes through, bytes.
@@ -27,10 +29,37 @@ pub(super) enum BodyError {
 #[derive(Clone)]
 pub(super) struct Budget(Arc<Semaphore>);
 
-/// A whole body, and its share of the budget.
+/// Bytes handed on at once: what a slow reader has not taken is still held, and counts.
+const FRAME_LEN_MAX: usize = 64 << 10;
+
+/// A whole body, and its share of the budget until it is handed on.
 pub(super) struct Held {
     pub(super) bytes: Bytes,
     _share: Option<OwnedSemaphorePermit>,
+}
+
+impl Body for Held {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if self.bytes.is_empty() {
+            return Poll::Ready(None);
+        }
+        let len = self.bytes.len().min(FRAME_LEN_MAX);
+        Poll::Ready(Some(Ok(Frame::data(self.bytes.split_to(len)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.len() as u64)
+    }
 }
 
 impl Budget {

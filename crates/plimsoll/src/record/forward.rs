@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::Full;
+use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::http::request::Parts;
 use hyper::{Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use plimsoll_import::har::form_fields;
@@ -83,41 +84,14 @@ async fn exchange(
     parts.headers.insert(header::HOST, host_of(&url)?);
     let held = proxy.budget.collect(body).await?;
     let sent = held.bytes.clone();
-    let mut exchange = Exchange {
-        started_ms: Some(started_ms),
-        lasted_ms: None,
-        method: parts.method.to_string(),
-        url,
-        headers: pairs(&parts.headers),
-        payload: payload(&parts.headers, &sent),
-        status: 0,
-        answer_headers: Vec::new(),
-        media_type: String::new(),
-        content: None,
-        page: None,
-        kind: plimsoll_import::recording::Kind::Other,
-        from_cache: false,
-    };
+    let mut exchange = asked(started_ms, url, &parts, &sent);
     let mut sender = connect(proxy, site).await?;
     let request = Request::from_parts(parts, Full::new(sent));
     let mut answer = timeout(ANSWER_TIMEOUT, sender.send_request(request))
         .await
         .map_err(|_| format!("no answer within {} s", ANSWER_TIMEOUT.as_secs()))??;
     drop(held);
-    exchange.status = answer.status().as_u16();
-    exchange.answer_headers = pairs(answer.headers());
-    let media_type = answer
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    exchange.media_type = media_type_of(media_type);
-    exchange.kind = kind_of(
-        &exchange.method,
-        &exchange.headers,
-        exchange.status,
-        &exchange.media_type,
-    );
+    put_answer(&mut exchange, &answer);
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         if let Some(from_browser) = from_browser {
             let place = Arc::clone(&proxy.upgrades).try_acquire_owned()?;
@@ -134,11 +108,47 @@ async fn exchange(
     }
     let (parts, body) = answer.into_parts();
     let held = proxy.budget.collect(body).await?;
-    let received = held.bytes.clone();
     exchange.lasted_ms = Some(proxy.log.now_ms() - started_ms);
-    exchange.content = text(&exchange.media_type, &received);
+    exchange.content = text(&exchange.media_type, &held.bytes);
     note(proxy, site, exchange);
-    Ok(Response::from_parts(parts, whole(received)))
+    Ok(Response::from_parts(parts, held.boxed()))
+}
+
+/// What was asked, before it is answered.
+fn asked(started_ms: f64, url: Url, parts: &Parts, sent: &Bytes) -> Exchange {
+    Exchange {
+        started_ms: Some(started_ms),
+        lasted_ms: None,
+        method: parts.method.to_string(),
+        url,
+        headers: pairs(&parts.headers),
+        payload: payload(&parts.headers, sent),
+        status: 0,
+        answer_headers: Vec::new(),
+        media_type: String::new(),
+        content: None,
+        page: None,
+        kind: plimsoll_import::recording::Kind::Other,
+        from_cache: false,
+    }
+}
+
+/// What was answered, but for its body.
+fn put_answer(exchange: &mut Exchange, answer: &Response<Incoming>) {
+    exchange.status = answer.status().as_u16();
+    exchange.answer_headers = pairs(answer.headers());
+    let media_type = answer
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    exchange.media_type = media_type_of(media_type);
+    exchange.kind = kind_of(
+        &exchange.method,
+        &exchange.headers,
+        exchange.status,
+        &exchange.media_type,
+    );
 }
 
 /// A URL's host and, unless it is the scheme's own, port.

@@ -1,5 +1,6 @@
 //! Files that are made to fill the memory or to keep the program waiting: each is refused, in bounded memory.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
@@ -47,97 +48,90 @@ fn refused(name: &str, content: &[u8], command: &[&str], words: &str) {
 const START: &str = "target: http://127.0.0.1:1\nload: { users: 1, hold: 1s }\n";
 
 fn laughs() -> String {
-    let levels: String = (1..20)
-        .map(|level| {
-            format!(
-                "  - &l{level} [{}]\n",
-                vec![format!("*l{}", level - 1); 10].join(", ")
-            )
-        })
-        .collect();
+    let mut levels = String::new();
+    for level in 1..20 {
+        let items = vec![format!("*l{}", level - 1); 10].join(", ");
+        writeln!(levels, "  - &l{level} [{items}]").unwrap();
+    }
     format!("{START}steps:\n  - &l0 {{ get: / }}\n{levels}  - *l19\n")
+}
+
+/// A list in a list, and so on: two thousand lines.
+fn blocks() -> String {
+    let mut lines = String::new();
+    for indent in 0..2_000 {
+        writeln!(lines, "{}-", " ".repeat(indent)).unwrap();
+    }
+    format!("{START}steps:\n{lines}")
 }
 
 #[test]
 fn yaml_is_never_more_than_it_looks() {
-    let deep = 200_000;
+    let deep = |open: &str, close: &str| [open.repeat(200_000), close.repeat(200_000)];
+    let of_steps = |text: String| format!("{START}steps: {text}\n");
     for (name, text, words) in [
         ("laughs", laughs(), "1 problem"),
-        (
-            "flow",
-            format!("{START}steps: {}{}", "[".repeat(deep), "]".repeat(deep)),
-            "problem",
-        ),
-        (
-            "maps",
-            format!("{START}steps: {}", "{a: ".repeat(deep)),
-            "problem",
-        ),
-        (
-            "blocks",
-            format!(
-                "{START}steps:\n{}",
-                (0..2_000)
-                    .map(|at| format!("{}-\n", " ".repeat(at)))
-                    .collect::<String>()
-            ),
-            "problem",
-        ),
-        ("itself", format!("{START}steps: &a [*a]\n"), "problem"),
+        ("flow", of_steps(deep("[", "]").concat()), "problem"),
+        ("maps", of_steps(deep("{a: ", "").concat()), "problem"),
+        ("blocks", blocks(), "problem"),
+        ("itself", of_steps("&a [*a]".to_owned()), "problem"),
         (
             "number",
-            format!(
-                "{START}seed: {}\nsteps: [{{ get: / }}]\n",
-                "9".repeat(1_000_000)
-            ),
+            format!("{START}seed: {}\n", "9".repeat(1_000_000)),
             "problem",
         ),
         (
             "twice",
-            format!("{START}seed: 1\nseed: 2\nsteps: [{{ get: / }}]\n"),
+            format!("{START}seed: 1\nseed: 2\n"),
             "written twice",
-        ),
-        (
-            "expression",
-            format!(
-                "{START}steps: [{{ get: '/{{{{ {}1{} }}}}' }}]\n",
-                "(".repeat(100_000),
-                ")".repeat(100_000)
-            ),
-            "problem",
-        ),
-        (
-            "regex",
-            format!(
-                "{START}steps: [{{ get: /, capture: {{ a: '((a{{1000}}){{1000}}){{1000}}(b)' }} }}]\n"
-            ),
-            "problem",
-        ),
-        (
-            "jsonpath",
-            format!(
-                "{START}steps: [{{ get: /, capture: {{ a: {{ json: '$[?{}@.a{}]' }} }} }}]\n",
-                "(".repeat(50_000),
-                ")".repeat(50_000)
-            ),
-            "is not a JSON path",
-        ),
-        (
-            "selector",
-            format!(
-                "{START}steps: [{{ get: /, capture: {{ a: {{ css: '{}a{}' }} }} }}]\n",
-                ":not(".repeat(50_000),
-                ")".repeat(50_000)
-            ),
-            "problem",
         ),
     ] {
         refused(&format!("{name}.yaml"), text.as_bytes(), &["check"], words);
     }
     // The reader of the edge's file is the same one.
-    let edge = format!("listen: {}", "[".repeat(deep));
+    let edge = format!("listen: {}", deep("[", "]").concat());
     refused("edge.yaml", edge.as_bytes(), &["edge", "check"], "problem");
     refused("long.yaml", &vec![b'#'; 17 << 20], &["check"], "bytes long");
+}
+
+#[test]
+fn what_is_read_within_a_plan_has_an_end() {
+    let deep = |open: &str, inner: &str, close: &str| {
+        format!("{}{inner}{}", open.repeat(50_000), close.repeat(50_000))
+    };
+    let captured = |how: String| format!("{START}steps: [{{ get: /, capture: {{ a: {how} }} }}]\n");
+    let path = |path: String| captured(format!("{{ json: '$[?{path}]' }}"));
+    let expression = deep("(", "1", ")");
+    for (name, text, words) in [
+        (
+            "expression",
+            format!("{START}steps: [{{ get: '/{{{{ {expression} }}}}' }}]\n"),
+            "problem",
+        ),
+        (
+            "regex",
+            captured("'((a{1000}){1000}){1000}(b)'".to_owned()),
+            "problem",
+        ),
+        (
+            "groups",
+            captured(format!("'{}'", deep("(", "a", ")"))),
+            "problem",
+        ),
+        ("path", path(deep("(", "@.a", ")")), "is not a JSON path"),
+        (
+            "paths",
+            path("(".repeat(40) + "@.a" + &")".repeat(40)),
+            "too deep",
+        ),
+        (
+            "selector",
+            captured(format!("{{ css: '{}' }}", deep(":not(", "a", ")"))),
+            "problem",
+        ),
+    ] {
+        refused(&format!("{name}.yaml"), text.as_bytes(), &["check"], words);
+    }
 }
 
 #[test]

@@ -64,82 +64,128 @@ fn what_a_killed_run_left_changed_is_put_back() {
     assert_eq!(place.run_files().len(), runs);
 }
 
-/// Whoever can put a file into the folder must not have the program change a service or start a command.
-#[test]
-fn journals_of_somebody_else_are_told_and_nothing_is_changed() {
-    let redis = Redis::start("maxclients 400");
-    let place = Place::new();
-    let folder = place.path().join("plimsoll");
-    std::fs::create_dir(&folder).unwrap();
-    let left = folder.join("earlier.undo");
-    let started = place.path().join("started");
-    let at = json!({ "host": redis.address.ip().to_string(), "port": redis.address.port() });
-    let lever =
-        json!({ "kind": "redis", "place": { "tcp": at }, "setting": "maxclients", "of": "" });
-    let setting = json!({ "kind": "setting", "lever": lever, "from": "100", "to": "400" });
-    let touch = ["touch", &started.display().to_string()];
-    let command = json!({ "kind": "commands", "relax": ["true"], "undo": touch });
-    let mode = |path: &std::path::Path, mode: u32| {
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    let leave = |change: &serde_json::Value| {
-        let _ = std::fs::remove_file(&left);
-        std::fs::write(&left, json!({ "format": 1, "change": change }).to_string()).unwrap();
-        mode(&left, 0o600);
-    };
-    let refused = |says: &str| {
-        let said = place.run(&["run", "http://127.0.0.1:1/", "--rate", "1/s", "--for", "1s"]);
+/// A folder with a journal that somebody else may have written.
+struct Left {
+    place: Place,
+    folder: std::path::PathBuf,
+    journal: std::path::PathBuf,
+    /// What a command of a journal would make.
+    started: std::path::PathBuf,
+}
+
+impl Left {
+    fn new() -> Self {
+        let place = Place::new();
+        let folder = place.path().join("plimsoll");
+        std::fs::create_dir(&folder).unwrap();
+        Self {
+            journal: folder.join("earlier.undo"),
+            started: place.path().join("started"),
+            folder,
+            place,
+        }
+    }
+
+    fn put(&self, change: &serde_json::Value) {
+        let _ = std::fs::remove_file(&self.journal);
+        let text = json!({ "format": 1, "change": change }).to_string();
+        std::fs::write(&self.journal, text).unwrap();
+        mode(&self.journal, 0o600);
+    }
+
+    /// A run says so, measures nothing, starts nothing, and leaves the file for a person to look at.
+    fn refused(&self, says: &str) {
+        let said = self
+            .place
+            .run(&["run", "http://127.0.0.1:1/", "--rate", "1/s", "--for", "1s"]);
         assert_eq!(said.code, 2, "{said:?}");
         assert!(
             said.stderr.contains(says) && said.stderr.contains("earlier.undo"),
             "`{says}` is not in {said:?}"
         );
         assert!(
-            place.run_files().is_empty() && !started.exists(),
+            self.place.run_files().is_empty() && !self.started.exists(),
             "{said:?}"
         );
         assert!(
-            std::fs::symlink_metadata(&left).is_ok(),
-            "it is left for a person to look at"
+            std::fs::symlink_metadata(&self.journal).is_ok(),
+            "it is gone"
         );
-    };
-    leave(&setting);
-    mode(&left, 0o666);
-    refused("others may write it");
-    leave(&setting);
-    mode(&folder, 0o1777);
-    refused("everybody may write into its folder");
-    mode(&folder, 0o755);
-    let elsewhere = place.path().join("elsewhere");
-    std::fs::rename(&left, &elsewhere).unwrap();
-    std::os::unix::fs::symlink(&elsewhere, &left).unwrap();
-    refused("it is a link");
-    std::fs::remove_file(&left).unwrap();
-    std::fs::hard_link(&elsewhere, &left).unwrap();
-    refused("it has a second name");
-    std::fs::remove_file(&left).unwrap();
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg("-m600")
-            .arg(&left)
-            .status()
-            .unwrap()
-            .success()
-    );
-    refused("it is no journal");
-    leave(&command);
-    refused("a command is not started because a file names it");
-    leave(&json!({ "kind": "kernel", "name": "kernel.core_pattern", "from": "1", "to": "1" }));
-    refused("`kernel.core_pattern` of the kernel is not changed");
+    }
+}
+
+fn mode(path: &std::path::Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Whoever can put a file into the folder must not have the program change a service or start a command.
+#[test]
+fn journals_of_somebody_else_are_told_and_nothing_is_changed() {
+    let redis = Redis::start("maxclients 400");
+    let left = Left::new();
+    let at = json!({ "host": redis.address.ip().to_string(), "port": redis.address.port() });
+    let lever =
+        json!({ "kind": "redis", "place": { "tcp": at }, "setting": "maxclients", "of": "" });
+    let setting = json!({ "kind": "setting", "lever": lever, "from": "100", "to": "400" });
+    left.put(&setting);
+    mode(&left.journal, 0o666);
+    left.refused("others may write it");
+    left.put(&setting);
+    mode(&left.folder, 0o1777);
+    left.refused("everybody may write into its folder");
+    mode(&left.folder, 0o755);
+    let elsewhere = left.place.path().join("elsewhere");
+    std::fs::rename(&left.journal, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &left.journal).unwrap();
+    left.refused("it is a link");
+    std::fs::remove_file(&left.journal).unwrap();
+    std::fs::hard_link(&elsewhere, &left.journal).unwrap();
+    left.refused("it has a second name");
+    std::fs::remove_file(&left.journal).unwrap();
+    let made = std::process::Command::new("mkfifo")
+        .arg("-m600")
+        .arg(&left.journal)
+        .status();
+    assert!(made.unwrap().success());
+    left.refused("it is no journal");
     // Only root can make a file that is somebody else's; as in CI.
     if rustix::process::geteuid().is_root() {
-        leave(&setting);
-        std::os::unix::fs::chown(&left, Some(65_534), None).unwrap();
-        refused("it belongs to somebody else");
+        left.put(&setting);
+        std::os::unix::fs::chown(&left.journal, Some(65_534), None).unwrap();
+        left.refused("it belongs to somebody else");
     }
     let mut asked = std::net::TcpStream::connect(redis.address).unwrap();
     std::io::Write::write_all(&mut asked, b"CONFIG GET maxclients\r\nQUIT\r\n").unwrap();
     let mut answer = String::new();
     std::io::Read::read_to_string(&mut asked, &mut answer).unwrap();
     assert!(answer.contains("400"), "{answer}");
+}
+
+/// A journal that is ours names what no version of this program ever changed.
+#[test]
+fn a_journal_starts_no_command_and_changes_no_other_setting() {
+    let left = Left::new();
+    let touch = ["touch", &left.started.display().to_string()];
+    left.put(&json!({ "kind": "commands", "relax": ["true"], "undo": touch }));
+    left.refused("a command is not started because a file names it");
+    left.put(&json!({ "kind": "kernel", "name": "kernel.core_pattern", "from": "1", "to": "1" }));
+    left.refused("`kernel.core_pattern` of the kernel is not changed");
+}
+
+#[test]
+fn no_journal_is_kept_where_everybody_may_write() {
+    let left = Left::new();
+    mode(&left.folder, 0o777);
+    let change = plimsoll_lab::intervention::Change::Commands {
+        relax: vec!["true".to_owned()],
+        undo: vec!["true".to_owned()],
+    };
+    let refused = plimsoll_lab::intervention::journal::Journal::write(&left.journal, &change);
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("everybody may write")
+    );
+    assert!(!left.journal.exists());
 }
