@@ -9,6 +9,7 @@
 //! Who adds an `id`, a number or a string, gets an answer with it; without one only bad news come.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
@@ -71,7 +72,7 @@ pub enum CommandFault {
     /// More channels than [`CHANNELS_MAX`] at once.
     #[error("more than {CHANNELS_MAX} channels in one command")]
     TooMany,
-    /// The id is neither a number nor a string, or too long.
+    /// The id is neither a number nor a string, cannot be read as one, or is too long.
     #[error("the id is not a number or a string of at most {ID_LEN_MAX} bytes")]
     Id,
 }
@@ -123,9 +124,7 @@ impl<'a> Command<'a> {
         }
         let id = said.id.map(RawValue::get);
         if let Some(id) = id {
-            let is_plain = id
-                .starts_with(|first: char| first == '"' || first == '-' || first.is_ascii_digit());
-            if !is_plain || id.len() > ID_LEN_MAX {
+            if id.len() > ID_LEN_MAX || !is_plain(id) {
                 return Err(CommandFault::Id);
             }
         }
@@ -154,6 +153,15 @@ impl<'a> Command<'a> {
             id,
         })
     }
+}
+
+/// Whether an id is a number or a string that can be read as well as skipped: answers carry it, and `1e999` or half a
+/// pair of surrogates, which the grammar lets through, would make them unreadable.
+fn is_plain(id: &str) -> bool {
+    matches!(
+        serde_json::from_str(id),
+        Ok(Value::Number(_) | Value::String(_))
+    )
 }
 
 /// What a client is told of a subscription, if anything: where it stands when it asked with an id, and in any case when
@@ -280,6 +288,9 @@ mod tests {
             (r#"{"subscripe":["a"]}"#, "unknown field `subscripe`"),
             (r#"{"id":{}}"#, "the id is not"),
             (r#"{"id":[1]}"#, "the id is not"),
+            (r#"{"id":true}"#, "the id is not"),
+            (r#"{"id":5E11110}"#, "the id is not"),
+            (r#"{"id":"\ud800"}"#, "the id is not"),
         ] {
             let told = Command::read(text).unwrap_err().to_string();
             assert!(told.contains(fault), "{text}: {told}");
