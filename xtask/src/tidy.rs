@@ -50,7 +50,7 @@ struct Rule {
     faults: fn(&Tree) -> Vec<Fault>,
 }
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     Rule {
         name: "arrows",
         faults: arrows::faults,

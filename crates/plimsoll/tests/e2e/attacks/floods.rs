@@ -140,7 +140,11 @@ fn streams_that_are_given_up_one_by_one_use_up_the_same_budget() {
     }
     assert_eq!(code, Some(ENHANCE_YOUR_CALM), "after {number}");
     // The budget, those that the server had then, and two more for each second that it takes.
-    assert!(origin.heads() <= 200 + 50 + 150, "{} requests", origin.heads());
+    assert!(
+        origin.heads() <= 200 + 50 + 150,
+        "{} requests",
+        origin.heads()
+    );
     edge.serves(5);
 }
 
