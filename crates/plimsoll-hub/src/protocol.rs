@@ -123,10 +123,8 @@ impl<'a> Command<'a> {
             return Err(CommandFault::TooMany);
         }
         let id = said.id.map(RawValue::get);
-        if let Some(id) = id {
-            if id.len() > ID_LEN_MAX || !is_plain(id) {
-                return Err(CommandFault::Id);
-            }
+        if id.is_some_and(|id| id.len() > ID_LEN_MAX || !is_plain(id)) {
+            return Err(CommandFault::Id);
         }
         let subscribe = said.subscribe.into_iter().map(|wanted| match wanted {
             WantedSaid::Name(channel) => Wanted {

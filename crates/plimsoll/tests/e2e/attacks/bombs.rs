@@ -2,9 +2,8 @@
 //! would look through anyway.
 
 use std::io::Write as _;
-use std::time::Instant;
 
-use super::process::{MIB, Origin, PATIENCE, Process, answer, connect, exchange, get};
+use super::process::{MIB, Origin, PATIENCE, Process, answer, connect, exchange, get, now};
 use crate::support::Place;
 
 /// What each bomb says.
@@ -83,7 +82,7 @@ fn bombs_of_the_origin_go_on_as_they_came() {
     let edge = Process::start(Place::new(), &configuration);
     edge.serves(20);
     let (memory, address) = (edge.memory(), edge.address());
-    let began = Instant::now();
+    let began = now();
     std::thread::scope(|scope| {
         let clients: Vec<_> = (0..4 * count)
             .map(|number| {

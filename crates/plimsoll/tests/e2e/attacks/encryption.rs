@@ -5,12 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::Instant;
 
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-use super::process::{KIB, MIB, Origin, PATIENCE, Process, connect, get};
+use super::process::{KIB, MIB, Origin, PATIENCE, Process, connect, get, now};
 use crate::support::Place;
 
 /// Writes a certificate for `a.example`, and its key; where they are.
@@ -210,7 +209,7 @@ fn a_flood_of_handshakes_is_bounded_in_memory_and_time() {
     let edge = start(&origin);
     let address = edge.addresses[1];
     edge.serves(20);
-    let (memory, began) = (edge.memory(), Instant::now());
+    let (memory, began) = (edge.memory(), now());
     let endless = endless();
     // Some go on beyond what a hello may have, the others stop just before.
     let clients: Vec<_> = (0..CLIENTS)
@@ -268,7 +267,7 @@ fn records_that_stay_halves_count_as_memory() {
             stream
         })
         .collect();
-    let began = Instant::now();
+    let began = now();
     loop {
         let answer = get(edge.address(), "/");
         if answer.starts_with(b"HTTP/1.1 503 ") {

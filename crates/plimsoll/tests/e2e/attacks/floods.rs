@@ -2,7 +2,6 @@
 
 use std::net::TcpStream;
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant};
 
 use plimsoll_testkit::frames::kind::{
     CONTINUATION, DATA, GOAWAY, HEADERS, PING, PRIORITY, RST_STREAM, SETTINGS, WINDOW_UPDATE,
@@ -13,7 +12,7 @@ use plimsoll_testkit::frames::{
 };
 use rustix::process::Signal;
 
-use super::process::{MIB, Origin, PATIENCE, Process, answer, connect};
+use super::process::{MIB, Origin, PATIENCE, Process, answer, connect, now};
 use crate::support::Place;
 
 /// Short, so that nobody waits long; long enough for what honest clients do at once.
@@ -53,13 +52,16 @@ fn flood_beside_others(
     })
 }
 
+/// What spoils a stream.
+type Spoil = fn(u32) -> Vec<u8>;
+
 /// Rapid reset (CVE-2023-44487), and streams that the client makes the edge reset (CVE-2025-8671).
 #[test]
 fn streams_that_are_given_up_or_broken_reach_the_server_a_few_hundred_times() {
     const MOST: u32 = 20_000;
     /// Of the budget for resets, and those that are open when it is used up.
     const REACH_MAX: usize = 200 + 2 * 128;
-    let spoilers: [(&str, fn(u32) -> Vec<u8>); 4] = [
+    let spoilers: [(&str, Spoil); 4] = [
         ("reset", |stream| {
             frame(RST_STREAM, 0, stream, &[0, 0, 0, 8])
         }),
@@ -314,7 +316,7 @@ fn windows_that_stay_shut_hold_little_and_not_for_long() {
     let edge = start(&origin, "");
     edge.serves(20);
     let before = edge.memory();
-    let began = Instant::now();
+    let began = now();
     let mut clients: Vec<Frames> = (0..10)
         .map(|_| {
             let mut client = Frames::open(edge.address(), &[0, 4, 0, 0, 0, 0]).unwrap();
@@ -370,7 +372,7 @@ fn whoever_ignores_a_farewell_does_not_keep_the_edge() {
     let mut client = Frames::open(edge.address(), &[]).unwrap();
     let flags = END_HEADERS | END_STREAM;
     let (mut number, mut codes) = (0, Vec::new());
-    let began = Instant::now();
+    let began = now();
     'all: loop {
         let stream = 2 * number + 1;
         if !client.say(&frame(HEADERS, flags, stream, &get_fields("/"))) {
@@ -396,10 +398,7 @@ fn whoever_ignores_a_farewell_does_not_keep_the_edge() {
         assert!(began.elapsed() < PATIENCE, "it keeps the edge");
     }
     assert_eq!(codes, [0, ENHANCE_YOUR_CALM], "after {:?}", began.elapsed());
-    while edge.has_ended().is_none() {
-        assert!(began.elapsed() < PATIENCE, "the edge does not end");
-        std::thread::park_timeout(Duration::from_millis(2));
-    }
+    edge.wait_for_end();
 }
 
 /// Bodies of which nothing comes any more hold a place with the server no longer than their time-out.

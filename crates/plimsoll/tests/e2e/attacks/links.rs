@@ -5,9 +5,8 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
-use super::process::{MIB, Origin, PATIENCE, Process, answer, get};
+use super::process::{MIB, Origin, PATIENCE, Process, answer, get, now};
 use crate::support::Place;
 
 /// Somebody who is neither root nor the edge.
@@ -53,11 +52,7 @@ fn check_pages(edge: &Process) {
 /// Ends it in an orderly way: what waited to be written is written. Its folder is left as it is.
 fn end(mut edge: Process) -> Place {
     edge.signal(rustix::process::Signal::TERM);
-    let began = Instant::now();
-    while edge.has_ended().is_none() {
-        assert!(began.elapsed() < PATIENCE, "the edge does not end");
-        std::thread::park_timeout(std::time::Duration::from_millis(2));
-    }
+    edge.wait_for_end();
     std::mem::replace(&mut edge.place, Place::new())
 }
 
@@ -65,7 +60,7 @@ fn end(mut edge: Process) -> Place {
 fn filled(origin: &Origin) -> Place {
     let edge = start(Place::new(), origin);
     check_pages(&edge);
-    let began = Instant::now();
+    let began = now();
     while edge.metric("plimsoll_edge_cache_disk_objects") < 20.0 {
         assert!(began.elapsed() < PATIENCE, "they are not written");
     }

@@ -4,14 +4,13 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use plimsoll_testkit::frames::kind::{HEADERS, RST_STREAM};
 use plimsoll_testkit::frames::{END_HEADERS, END_STREAM, Frames, frame, get_fields};
 use rustix::process::Signal;
 
 use super::encryption::certificate;
-use super::process::{MIB, Origin, PATIENCE, Process, connect, exchange, get};
+use super::process::{MIB, Origin, PATIENCE, Process, connect, exchange, get, now};
 use crate::support::Place;
 
 /// Marks answers, so that it can be told which configuration is in use.
@@ -151,7 +150,7 @@ fn hundreds_of_reloads_in_a_flood_leave_nothing_behind() {
         is_enough.store(true, Ordering::Relaxed);
         flooding.join().unwrap();
     });
-    let began = Instant::now();
+    let began = now();
     while !contains(&get(edge.address(), "/"), "X-Mark: last\r\n") {
         assert!(began.elapsed() < PATIENCE, "the last one is not followed");
     }

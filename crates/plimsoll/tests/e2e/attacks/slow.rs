@@ -5,11 +5,11 @@ use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::Duration;
 
 use super::encryption::certificate;
-use super::process::{KIB, Origin, PATIENCE, Process, answer, connect};
+use super::process::{KIB, Origin, PATIENCE, Process, answer, connect, now};
 use crate::support::Place;
 
 /// Clients of each phase.
@@ -112,7 +112,7 @@ fn start(origin: &Origin) -> Process {
 
 /// Sends a byte to each now and then, until told that it is enough.
 fn dribble(clients: Vec<(TcpStream, &'static [u8])>, is_enough: &Arc<AtomicBool>) {
-    let (_sender, pace) = channel::<()>();
+    let (_sender, pace) = sync_channel::<()>(1);
     let mut clients = clients;
     // Nothing ever comes: the time-out is the pace.
     while pace.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout)
@@ -128,7 +128,7 @@ fn slow_clients_of_every_phase_are_put_out_in_time() {
     let edge = start(&origin);
     edge.serves(20);
     let (memory, descriptors) = (edge.memory(), edge.descriptors());
-    let began = Instant::now();
+    let began = now();
     let mut clients = Vec::new();
     let mut slow = Vec::new();
     for phase in phases() {
@@ -181,7 +181,7 @@ fn an_answer_that_is_read_byte_by_byte_is_broken_off() {
     let edge = start(&origin);
     edge.serves(20);
     let memory = edge.memory();
-    let began = Instant::now();
+    let began = now();
     let mut clients: Vec<TcpStream> = (0..100).map(|_| slow_reader(edge.address())).collect();
     let is_enough = Arc::new(AtomicBool::new(false));
     let mut taken = 0;
@@ -189,7 +189,7 @@ fn an_answer_that_is_read_byte_by_byte_is_broken_off() {
         let enough = Arc::clone(&is_enough);
         let readers = &mut clients;
         let reading = scope.spawn(move || {
-            let (_sender, pace) = channel::<()>();
+            let (_sender, pace) = sync_channel::<()>(1);
             let mut taken = 0;
             while pace.recv_timeout(PACE) == Err(RecvTimeoutError::Timeout)
                 && !enough.load(Ordering::Relaxed)
