@@ -122,7 +122,7 @@ pub(crate) static ACCESS: Table = Table {
         word!(
             "allow",
             OneOrMore(&Text),
-            "Addresses that are let in whatever else is said: `10.0.0.0/8`."
+            "Addresses that are let in whatever else is said: `10.0.0.0/8`. Beside it stands who is refused: `deny: all`."
         ),
         word!(
             "deny",

@@ -40,7 +40,22 @@ pub(super) fn access(desk: &Desk<'_>, node: &Node) -> Option<Access> {
             listed(desk, node, list);
         }
     }
+    refuses_somebody(desk, node, &fields);
     Some(access)
+}
+
+/// Whoever writes `allow` alone means that all others are refused: it is said, not guessed.
+fn refuses_somebody(desk: &Desk<'_>, node: &Node, fields: &Fields<'_>) {
+    let refusing = ["deny", "deny_files", "countries"];
+    let has = |words: &[&str]| words.iter().any(|word| fields.get(word).is_some());
+    if has(&["allow", "allow_files"]) && !has(&refusing) && !fields.misspells(&refusing) {
+        let fault = "`allow` alone refuses nobody: everybody else is let in, too";
+        desk.fault(
+            node,
+            fault,
+            "`deny: all` beside it, `deny_files`, or `countries`",
+        );
+    }
 }
 
 fn networks(desk: &Desk<'_>, fields: &Fields<'_>, word: &str) -> Vec<Network> {

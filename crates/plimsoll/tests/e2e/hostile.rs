@@ -13,7 +13,7 @@ use plimsoll_lab::run_log;
 use plimsoll_testkit::origin::fault::{self, Fault};
 
 use crate::support::{Place, alone};
-use scene::{Hostile, drips, ended, ends, fifo, open_to_all, page, says, silent, write};
+use scene::{Hostile, drips, ended, ends, fifo, of_other_users, page, says, silent, write};
 
 /// Everything that once was opened: none of it is, each is told of, and what is there to be read is read.
 #[test]
@@ -89,12 +89,9 @@ fn files_that_must_not_be_opened_hold_up_nobody() {
 /// A process with a root of its own names, by links, files of the host.
 #[test]
 fn links_of_a_root_do_not_lead_to_the_files_of_the_host() {
-    if !rustix::process::geteuid().is_root() {
-        println!("NOT TRIED: only root can give a process a root of its own");
+    let Some((_alone, place)) = of_other_users() else {
         return;
-    }
-    let _alone = alone();
-    let place = Place::new();
+    };
     let (port, text) = page();
     let secret = write(&place, "secret.conf", &text);
     // The same name inside stands for a page elsewhere.
@@ -199,13 +196,9 @@ fn a_run_ends_whatever_it_watches() {
 /// A process of another user names the socket of somebody else, and a port where somebody else listens.
 #[test]
 fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
-    if !rustix::process::geteuid().is_root() {
-        println!("NOT TRIED: only root can start processes of other users");
+    let Some((_alone, place)) = of_other_users() else {
         return;
-    }
-    let _alone = alone();
-    let place = Place::new();
-    open_to_all(&place);
+    };
     let socket = place.path().join("theirs.sock");
     let others = [("UNIX", socket.to_str().unwrap()), ("ACCEPTS", "1")];
     let asked = Hostile::start(&place, "other", &[], &others);
@@ -243,13 +236,9 @@ fn nobody_is_asked_for_a_process_that_does_not_listen_there() {
 /// A part of another user is asked once the target is seen to use it, and not before.
 #[test]
 fn parts_that_the_target_does_not_use_are_not_asked() {
-    if !rustix::process::geteuid().is_root() {
-        println!("NOT TRIED: only root can start processes of other users");
+    let Some((_alone, place)) = of_other_users() else {
         return;
-    }
-    let _alone = alone();
-    let place = Place::new();
-    open_to_all(&place);
+    };
     let origin = fault::start(Fault::None).unwrap();
     let (port, _) = page();
     let address = format!("127.0.0.1:{port}");
@@ -276,13 +265,9 @@ fn parts_that_the_target_does_not_use_are_not_asked() {
 /// Root asks as the user of the part, not as root.
 #[test]
 fn root_asks_as_the_user_of_the_part() {
-    if !rustix::process::geteuid().is_root() {
-        println!("NOT TRIED: only root can start processes of other users");
+    let Some((_alone, place)) = of_other_users() else {
         return;
-    }
-    let _alone = alone();
-    let place = Place::new();
-    open_to_all(&place);
+    };
     let socket = place.path().join("own.sock");
     let text = format!("global\n  stats socket {}\n", socket.display());
     let file = write(&place, "own.cfg", &text);
@@ -305,13 +290,9 @@ fn root_asks_as_the_user_of_the_part() {
 /// A part of another user is asked from the second on in which the target has connected to it.
 #[test]
 fn parts_that_the_target_begins_to_use_are_asked() {
-    if !rustix::process::geteuid().is_root() {
-        println!("NOT TRIED: only root can start processes of other users");
+    let Some((_alone, place)) = of_other_users() else {
         return;
-    }
-    let _alone = alone();
-    let place = Place::new();
-    open_to_all(&place);
+    };
     let ((port, _), (target_port, _)) = (page(), page());
     let variables = [
         ("TCP", port.as_str()),

@@ -119,6 +119,11 @@ fn who_is_let_in_and_who_is_told() {
 
 /// Texts, the places of their faults, and what these are.
 const FAULTS: &[(&str, &str, &str)] = &[
+    (
+        "access: { allow: 10.0.0.0/8 }",
+        "2:9",
+        "`allow` alone refuses nobody",
+    ),
     ("crawlers: [ab]", "2:12", "`ab` names no crawler"),
     ("crawlers: Mozilla", "2:11", "`Mozilla` names no crawler"),
     (

@@ -282,14 +282,9 @@ impl Origin {
         Self { address, heads }
     }
 
-    /// One that never answers `/never`, and reads what comes behind such a request to its end.
+    /// One that does not let go of whoever asks it for what stays.
     pub(super) fn with_never() -> Self {
-        Self::start(|head, stream| {
-            head.contains(" /never").then(|| {
-                let _ = std::io::copy(stream, &mut std::io::sink());
-                false
-            })
-        })
+        Self::start(stays)
     }
 
     /// Heads of requests that have come.
@@ -304,6 +299,23 @@ impl Origin {
             self.address
         )
     }
+}
+
+/// `/never` is never answered, and what comes behind such a request is read to its end; `/talk` is a tunnel that gives
+/// everything back.
+pub(super) fn stays(head: &str, stream: &mut TcpStream) -> Option<bool> {
+    let mut other: Box<dyn std::io::Write> = if head.contains(" /never") {
+        Box::new(std::io::sink())
+    } else if head.contains(" /talk") {
+        let _ = stream.write_all(
+            b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+        );
+        Box::new(stream.try_clone().unwrap())
+    } else {
+        return None;
+    };
+    let _ = std::io::copy(stream, &mut other);
+    Some(false)
 }
 
 fn serve(mut stream: TcpStream, says: &Says, count: &AtomicUsize) {

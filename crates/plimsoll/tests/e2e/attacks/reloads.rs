@@ -35,24 +35,6 @@ fn write(edge: &Process, text: &str) {
     std::fs::rename(beside, edge.place.path().join("edge.yaml")).unwrap();
 }
 
-fn origin() -> Origin {
-    Origin::start(|head, stream| {
-        if head.contains(" /talk") {
-            let _ = stream.write_all(
-                b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
-            );
-            let mut other = stream.try_clone().unwrap();
-            let _ = std::io::copy(stream, &mut other);
-            Some(false)
-        } else if head.contains(" /never") {
-            let _ = std::io::copy(stream, &mut std::io::sink());
-            Some(false)
-        } else {
-            None
-        }
-    })
-}
-
 /// A tunnel through the edge to the server and back.
 fn tunnel(edge: &Process) -> TcpStream {
     let mut stream = connect(edge.address());
@@ -106,7 +88,7 @@ fn reload(edge: &Process) -> String {
 fn hundreds_of_reloads_in_a_flood_leave_nothing_behind() {
     const ORDERS: usize = 100;
     const SIGNALS: usize = 500;
-    let origin = origin();
+    let origin = Origin::with_never();
     let place = Place::new();
     certificate(&place);
     let first = configuration(&origin, "first", &place);
@@ -173,7 +155,7 @@ fn contains(answer: &[u8], words: &str) -> bool {
 
 #[test]
 fn wrong_configurations_in_a_flood_change_nothing() {
-    let origin = origin();
+    let origin = Origin::with_never();
     let place = Place::new();
     certificate(&place);
     let first = configuration(&origin, "first", &place);

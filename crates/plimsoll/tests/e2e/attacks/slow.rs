@@ -9,7 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use super::encryption::certificate;
-use super::process::{KIB, Origin, PATIENCE, Process, answer, connect, now};
+use super::process::{KIB, Origin, PATIENCE, Process, answer, connect, now, stays};
 use crate::support::Place;
 
 /// Clients of each phase.
@@ -82,18 +82,8 @@ fn origin() -> Origin {
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10000000000\r\n\r\n");
             while stream.write_all(&piece).is_ok() {}
             Some(false)
-        } else if head.contains(" /talk") {
-            let _ = stream.write_all(
-                b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
-            );
-            let mut other = stream.try_clone().unwrap();
-            let _ = std::io::copy(stream, &mut other);
-            Some(false)
-        } else if head.contains(" /never") {
-            let _ = std::io::copy(stream, &mut std::io::sink());
-            Some(false)
         } else {
-            None
+            stays(head, stream)
         }
     })
 }

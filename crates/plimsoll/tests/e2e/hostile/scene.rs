@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use crate::support::{Place, Said};
+use crate::support::{Alone, Place, Said, alone};
 
 /// Within which everything here ends that once did not: many times what it takes.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -18,6 +18,7 @@ const PROCESS: &str = r"
 import os, select, socket, struct, sys, threading
 if 'DETACHED' in os.environ and os.fork(): os._exit(0)
 say = lambda text: os.write(1, (text + '\n').encode())
+LAST = b'whoever came before this one has been told of'
 listener = None
 if 'UNIX' in os.environ:
     listener = socket.socket(socket.AF_UNIX); listener.bind(os.environ['UNIX']); listener.listen(8)
@@ -40,11 +41,19 @@ def serve():
             if 'UNIX' in os.environ:
                 credentials = one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
                 user = struct.unpack('3i', credentials)[1]
-            say('asked by %d: %d bytes' % (user, len(one.recv(100))))
-if listener and os.environ.get('ACCEPTS'): threading.Thread(target=serve, daemon=True).start()
+            one.settimeout(60)
+            text = one.recv(100)
+            if text == LAST: return
+            say('asked by %d: %d bytes' % (user, len(text)))
+serving = None
+if listener and os.environ.get('ACCEPTS'):
+    serving = threading.Thread(target=serve, daemon=True); serving.start()
 say('there')
 held = []
 for port in sys.stdin: held.append(socket.create_connection(('127.0.0.1', int(port))))
+if serving and not os.environ.get('DRIP'):
+    last = socket.socket(listener.family); last.connect(listener.getsockname()); last.send(LAST)
+    serving.join()
 ";
 
 /// A process that goes by another name.
@@ -175,9 +184,17 @@ pub(super) fn drips(place: &Place) -> Hostile {
     Hostile::start(place, "nginx", &["-c", file.to_str().unwrap()], &variables)
 }
 
-/// Others may look into the folder of a test only where they are let.
-pub(super) fn open_to_all(place: &Place) {
+/// A folder that others may look into, for processes of other users and with roots of their own: only root can start them.
+#[expect(clippy::print_stdout, reason = "what is not tried is said")]
+pub(super) fn of_other_users() -> Option<(Alone, Place)> {
     use std::os::unix::fs::PermissionsExt as _;
+    if !rustix::process::geteuid().is_root() {
+        println!("NOT TRIED: only root can start processes of other users");
+        return None;
+    }
+    let alone = alone();
+    let place = Place::new();
     let mode = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(place.path(), mode).unwrap();
+    Some((alone, place))
 }
