@@ -15,9 +15,7 @@ use plimsoll_wire::request_head::RequestHead;
 
 use super::begin::length;
 use super::own_answer::Own;
-use super::visiting::{
-    Refused, admit, bearer, may_read, refused, unauthorized, value, without_token,
-};
+use super::visiting::{Refused, admit, bearer, may_read, refused, unauthorized, value};
 use super::{Connection, Stage};
 use crate::client::Client;
 use crate::hub::Hub;
@@ -79,14 +77,7 @@ impl Connection {
         hub: &Arc<Hub>,
     ) {
         let mut line = Vec::new();
-        // A token is written nowhere.
-        let shown = without_token(head.target);
-        let head_shown = RequestHead {
-            target: &shown,
-            ..*head
-        };
-        self.begin_line(&mut line, &head_shown, client);
-        self.show_target(&shown);
+        self.begin_line(&mut line, head, client);
         let extra = cross(head, hub);
         match self.met(head, own, hub, &extra) {
             Ok(Met::Reader(arrival)) => {

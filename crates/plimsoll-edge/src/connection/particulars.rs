@@ -191,15 +191,6 @@ impl Connection {
         self.particulars().trace = Some(trace);
     }
 
-    /// Lets a trace say another target than was asked for.
-    pub(super) fn show_target(&mut self, target: &str) {
-        let particulars = self.particulars.as_mut();
-        let trace = particulars.and_then(|particulars| particulars.trace.as_mut());
-        if let Some(request) = trace.and_then(|trace| trace.request.as_mut()) {
-            request.target = cut(target.as_bytes());
-        }
-    }
-
     /// Tells of a request that was sampled.
     pub(super) fn end_trace(&mut self, outcome: &Outcome<'_>) {
         let Some(particulars) = &mut self.particulars else {

@@ -1,6 +1,5 @@
 //! Requests at the hub's path: clients that come to stay.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -70,14 +69,7 @@ impl Connection {
         hub: &Arc<Hub>,
     ) {
         let mut line = Vec::new();
-        // A token is written nowhere.
-        let shown = without_token(head.target);
-        let head_shown = RequestHead {
-            target: &shown,
-            ..*head
-        };
-        self.begin_line(&mut line, &head_shown, client);
-        self.show_target(&shown);
+        self.begin_line(&mut line, head, client);
         match self.arrival(head, own, hub) {
             Ok(arrival) => self.come_in(arrival, head, client, own, line),
             Err(Refused { status, why, extra }) => {
@@ -334,15 +326,6 @@ pub(super) fn may_read(
         Err(unauthorized(
             "this channel is read with a token: ?token=…, or Authorization: Bearer …",
         ))
-    }
-}
-
-/// A target whose token nobody can read.
-pub(super) fn without_token(target: &str) -> Cow<'_, str> {
-    let query = target.split_once('?').map_or("", |(_, query)| query);
-    match sse::token(query).or_else(|| sse::authorization(query)) {
-        Some(token) if !token.is_empty() => Cow::Owned(target.replace(token, "-")),
-        _ => Cow::Borrowed(target),
     }
 }
 

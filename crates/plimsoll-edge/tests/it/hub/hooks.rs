@@ -167,7 +167,7 @@ fn the_application_says_who_comes_in_and_what_that_one_may() {
     drop(adam);
     drop(telling);
     let written = std::fs::read_to_string(log.path()).unwrap();
-    assert!(written.contains("token=-"), "{written}");
+    assert!(written.contains("token=[redacted]"), "{written}");
     assert!(
         !written.contains("evelyn") && !written.contains("session"),
         "{written}"
