@@ -34,6 +34,8 @@ const ORDER_LEN_MAX: usize = 64 * 1024;
 const CONNECTIONS_MAX: usize = 64;
 /// Time for the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time for the body of one.
+const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the admin address answers from.
 pub(crate) struct Desk {
@@ -227,7 +229,14 @@ async fn json(
             "an order is sent as Content-Type: application/json\n",
         ));
     }
-    let body = Limited::new(request.into_body(), len_max).collect().await;
+    let body = Limited::new(request.into_body(), len_max).collect();
+    // There are few connections: who holds one by a body that does not end keeps everybody out.
+    let Ok(body) = tokio::time::timeout(BODY_TIMEOUT, body).await else {
+        return Err((
+            StatusCode::REQUEST_TIMEOUT,
+            "the order did not come within 5 s\n",
+        ));
+    };
     body.map(http_body_util::Collected::to_bytes).map_err(|_| {
         (
             StatusCode::PAYLOAD_TOO_LARGE,

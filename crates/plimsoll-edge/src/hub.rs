@@ -197,6 +197,7 @@ impl Hub {
         AudienceLimits {
             waiting_max: config.waiting_max as usize,
             waiting_bytes_max: size(config.waiting_bytes_max),
+            missed_bytes_max: size(config.history_bytes_max),
             slow: match config.slow {
                 HubSlow::Newest => Slow::NewestWins,
                 HubSlow::Drop => Slow::Drop,

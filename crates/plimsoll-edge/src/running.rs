@@ -4,6 +4,7 @@ pub(crate) mod control;
 mod event_loops;
 mod logs;
 mod orders;
+mod plain;
 mod sockets;
 mod user;
 
@@ -198,6 +199,7 @@ pub fn start(edge: &Edge, hooks: Hooks) -> Result<Running, Fault> {
 /// # Errors
 /// When an address, a file or a thread is not to be had, or nobody wants a socket.
 pub fn start_with(edge: &Edge, hooks: Hooks, handed: Vec<Handed>) -> Result<Running, Fault> {
+    let hooks = plain::only_plain(hooks);
     let clock = Clock::start();
     let count = loops(edge);
     let mut handed = Sockets::new(handed)?;

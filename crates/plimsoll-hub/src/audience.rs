@@ -2,6 +2,7 @@
 
 mod farewell;
 mod hand;
+mod limits;
 mod missed;
 mod next;
 mod slot;
@@ -16,11 +17,16 @@ use slab::Slab;
 
 use crate::channels::{ChannelRef, Refusal, Subscription};
 use crate::message::{Format, Message};
-use crate::rate::{Bucket, Rate};
+use crate::rate::Bucket;
 use hand::Hand;
+pub use limits::{Limits, Slow};
+use missed::Pinned;
 use next::Next;
 use slot::{Item, Slot};
 pub use visit::Visit;
+
+/// Bytes of a compressed message that count as a command.
+const INFLATED_LEN: usize = 1024;
 
 /// A client of this loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,48 +43,6 @@ impl ClientId {
 pub trait Outlet {
     /// Writes what is taken at once and says how much that was: 0 if the client must be waited for, or is gone.
     fn write(&mut self, client: ClientId, bytes: &[u8]) -> usize;
-}
-
-/// What happens to who does not read as fast as it is written to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slow {
-    /// What waits for it of the same channel is replaced; if that is not enough, the oldest is dropped.
-    NewestWins,
-    /// What does not fit any more is dropped.
-    Drop,
-    /// It is disconnected, and may return and recover.
-    Disconnect,
-}
-
-/// How much a client may have and ask for.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Most messages that wait for it, beside what it is given when it subscribes: that is bounded by the histories.
-    pub waiting_max: usize,
-    /// Most bytes that wait for it, beside what the kernel holds. One message may always wait.
-    pub waiting_bytes_max: usize,
-    /// What happens beyond.
-    pub slow: Slow,
-    /// Most subscriptions.
-    pub subscriptions_max: usize,
-    /// How often it may say something.
-    pub commands: Rate,
-}
-
-impl Default for Limits {
-    /// 64 messages, 256 KiB, newest wins, 100 subscriptions, ten commands a second and a hundred at once.
-    fn default() -> Self {
-        Self {
-            waiting_max: 64,
-            waiting_bytes_max: 256 * 1024,
-            slow: Slow::NewestWins,
-            subscriptions_max: 100,
-            commands: Rate {
-                per_second: 10.0,
-                burst: 100.0,
-            },
-        }
-    }
 }
 
 /// What has happened since the loop began.
@@ -116,6 +80,8 @@ pub struct Audience {
     condemned: Vec<ClientId>,
     deflater: Option<Deflater>,
     counts: Counts,
+    /// Bytes of histories that wait for clients.
+    missed_bytes: Pinned,
     /// Clients that have ever come.
     visits: u64,
 }
@@ -169,6 +135,7 @@ impl Audience {
             condemned: Vec::new(),
             deflater: None,
             counts: Counts::default(),
+            missed_bytes: Pinned::default(),
             visits: 0,
         }
     }
@@ -214,6 +181,21 @@ impl Audience {
         let rate = self.limits.commands;
         let client = self.clients.get_mut(client.index());
         client.is_some_and(|client| client.commands.take(rate, now_ms))
+    }
+
+    /// Whether a client may have a message inflated now.
+    pub fn may_inflate(&mut self, now_ms: u64, client: ClientId) -> bool {
+        let rate = self.limits.commands;
+        let client = self.clients.get_mut(client.index());
+        client.is_some_and(|client| client.commands.is_there(rate, now_ms))
+    }
+
+    /// A message was inflated that had so many bytes on the wire. It counts as one more command for each whole KiB of
+    /// them: what it costs depends on them, however little comes of it.
+    pub fn charge_inflated(&mut self, client: ClientId, len: usize) {
+        if let Some(client) = self.clients.get_mut(client.index()) {
+            client.commands.charge((len / INFLATED_LEN) as f32);
+        }
     }
 
     /// Clients that are to be closed since this was asked last, for they were slow.
@@ -470,6 +452,11 @@ impl Audience {
     /// Whether nothing is kept of any channel.
     pub(crate) fn has_no_channel(&self) -> bool {
         self.channels.is_empty() && self.by_epoch.is_empty()
+    }
+
+    /// Bytes of histories that wait for clients.
+    pub(crate) fn missed_bytes(&self) -> usize {
+        self.missed_bytes.bytes()
     }
 
     /// Most messages, and most bytes, that wait for a client.

@@ -5,6 +5,7 @@ mod gathered;
 mod presence;
 mod refusal;
 mod shared;
+mod subscription;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,6 +26,7 @@ pub use gathered::{Gathered, Made};
 pub use presence::{Presence, Seen};
 pub use refusal::Refusal;
 use shared::Order;
+pub use subscription::{Subscriber, Subscription};
 
 /// Most loops: each has a bit in a channel.
 pub const LOOPS_MAX: u8 = 64;
@@ -72,28 +74,6 @@ pub enum Published {
     Unheard,
     /// Somebody else is to make one of what was held: [`Channels::release`] is told what. Only time does this.
     Gathered(Box<Gathered>),
-}
-
-/// What a new subscriber is told and given.
-#[derive(Debug)]
-pub struct Subscription {
-    /// The channel.
-    pub channel: ChannelRef,
-    /// Up to where it then knows everything.
-    pub position: Position,
-    /// What it is given now.
-    pub missed: Vec<Arc<Message>>,
-    /// Whether that is everything since it was there last; `None` if it did not say when that was.
-    pub is_recovered: Option<bool>,
-}
-
-/// A subscriber: the loop that it belongs to, and who it is where presence is kept.
-#[derive(Clone, Copy, Debug)]
-pub struct Subscriber<'a> {
-    /// Below [`LOOPS_MAX`].
-    pub event_loop: u8,
-    /// The user that it stands for.
-    pub user: Option<&'a str>,
 }
 
 /// A shard of the channels.
@@ -416,7 +396,8 @@ impl Channels {
         }
         let place = &mut self.slots[channel.slot as usize];
         place.leave(is_last, subscriber);
-        if place.subscribers == 0 {
+        // One that is looked at again anyway is: who comes and goes again and again adds nothing to what is due.
+        if place.subscribers == 0 && !place.is_end_expected {
             self.end_if_unused(now_ms, channel.slot);
         }
     }

@@ -12,7 +12,7 @@ use crate::protocol::{self, Command, Publication, Wanted};
 use crate::sse;
 pub use rights::{Open, Rights, Wish};
 
-/// Most users of a channel that a client is told.
+/// Most users that a client is told for one command, of all channels that it asks about.
 const USERS_MAX: usize = 1000;
 
 /// All shards, wherever they are and whoever else uses them.
@@ -118,10 +118,7 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
     /// Does what a client says, and answers it; whether it was not said too often.
     pub fn take(&mut self, speaker: &Speaker<'_>, rights: &mut impl Rights, text: &str) -> bool {
         if !self.audience.may_command(speaker.now_ms, speaker.client) {
-            self.say(
-                speaker,
-                &protocol::failed("said more often than is allowed; wait a while"),
-            );
+            self.refuse_flood(speaker);
             return false;
         }
         let command = match Command::read(text) {
@@ -157,9 +154,7 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
             let told = protocol::unwelcome(command.id, &refusal.to_string());
             self.say(speaker, &told);
         }
-        for name in &command.presence {
-            self.tell_presence(speaker, rights, name, command.id);
-        }
+        self.tell_presence(speaker, rights, &command);
         let is_answered = !command.subscribe.is_empty()
             || command.publish.is_some()
             || command.send.is_some()
@@ -170,24 +165,33 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
         true
     }
 
-    /// Says who is in a channel, to who may read it.
+    /// Tells a client that it says more than it may.
+    pub fn refuse_flood(&mut self, speaker: &Speaker<'_>) {
+        let told = protocol::failed("said more often than is allowed; wait a while");
+        self.say(speaker, &told);
+    }
+
+    /// Says who is in channels, to who may read them.
     fn tell_presence(
         &mut self,
         speaker: &Speaker<'_>,
         rights: &impl Rights,
-        name: &str,
-        id: Option<&str>,
+        command: &Command<'_>,
     ) {
-        let may_know = rights.may_subscribe(name) || self.is_subscribed(speaker.client, name);
-        let told = if may_know {
-            let seen = self
-                .shards
-                .by_name(name, |channels| channels.presence(name, USERS_MAX));
-            protocol::present(id, name, &seen)
-        } else {
-            protocol::refused(id, name, Refusal::NotReadable)
-        };
-        self.say(speaker, &told);
+        let mut users_left = USERS_MAX;
+        for name in &command.presence {
+            let may_know = rights.may_subscribe(name) || self.is_subscribed(speaker.client, name);
+            let told = if may_know {
+                let seen = self
+                    .shards
+                    .by_name(name, |channels| channels.presence(name, users_left));
+                users_left -= seen.users.as_ref().map_or(0, Vec::len);
+                protocol::present(command.id, name, &seen)
+            } else {
+                protocol::refused(command.id, name, Refusal::NotReadable)
+            };
+            self.say(speaker, &told);
+        }
     }
 
     /// A client may do something else than before: it loses what it may not read any more, and is told.
@@ -286,9 +290,12 @@ impl<S: Shards, O: Outlet> Desk<'_, S, O> {
             subscriber,
             ..*speaker
         };
-        let subscription = self.shards.by_name(name, |channels| {
+        let mut subscription = self.shards.by_name(name, |channels| {
             channels.subscribe(now_ms, name, wanted.since, subscriber)
         })?;
+        if !self.audience.has_room_for(&subscription.missed) {
+            subscription.forgo_missed();
+        }
         if self
             .audience
             .is_subscribed(speaker.client, subscription.channel)

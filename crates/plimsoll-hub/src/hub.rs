@@ -96,6 +96,7 @@ fn limits(slow: Slow, waiting_max: usize) -> AudienceLimits {
     AudienceLimits {
         waiting_max,
         waiting_bytes_max: 2000,
+        missed_bytes_max: 1 << 20,
         slow,
         subscriptions_max: 10,
         commands: Rate {

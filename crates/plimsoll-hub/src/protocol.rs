@@ -19,6 +19,9 @@ use crate::message::quoted;
 /// Most channels in one command.
 pub const CHANNELS_MAX: usize = 1000;
 
+/// Longest text of what is wrong with a command, characters.
+const FAULT_LEN_MAX: usize = 200;
+
 /// Longest id, bytes as it is written.
 const ID_LEN_MAX: usize = 64;
 
@@ -77,6 +80,13 @@ pub enum CommandFault {
     Id,
 }
 
+impl CommandFault {
+    /// What a parser says may repeat all that the client sent; the beginning tells enough.
+    fn form(error: &serde_json::Error) -> Self {
+        Self::Form(error.to_string().chars().take(FAULT_LEN_MAX).collect())
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said<'a> {
@@ -117,7 +127,7 @@ impl<'a> Command<'a> {
     /// When it is no command.
     pub fn read(text: &'a str) -> Result<Self, CommandFault> {
         let said: Said<'a> =
-            serde_json::from_str(text).map_err(|error| CommandFault::Form(error.to_string()))?;
+            serde_json::from_str(text).map_err(|error| CommandFault::form(&error))?;
         let named = [&said.unsubscribe, &said.presence].map(Vec::len);
         if named.into_iter().max() > Some(CHANNELS_MAX) || said.subscribe.len() > CHANNELS_MAX {
             return Err(CommandFault::TooMany);

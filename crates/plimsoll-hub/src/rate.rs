@@ -28,17 +28,27 @@ impl Bucket {
 
     /// Takes one out; whether there was one.
     pub fn take(&mut self, rate: Rate, now_ms: u64) -> bool {
+        let is_there = self.is_there(rate, now_ms);
+        if is_there {
+            self.tokens -= 1.0;
+        }
+        is_there
+    }
+
+    /// Takes out so many as something cost that is done. What is not there is owed.
+    pub fn charge(&mut self, cost: f32) {
+        self.tokens -= cost;
+    }
+
+    /// Whether there is one.
+    pub fn is_there(&mut self, rate: Rate, now_ms: u64) -> bool {
         let now = low(now_ms);
         // After 49 days without a touch the low bits have come round: then it is fuller than it seems, which harms
         // nobody.
         let passed = now.wrapping_sub(self.at) as f32 / 1000.0;
         self.at = now;
         self.tokens = (self.tokens + passed * rate.per_second).min(rate.burst);
-        let is_there = self.tokens >= 1.0;
-        if is_there {
-            self.tokens -= 1.0;
-        }
-        is_there
+        self.tokens >= 1.0
     }
 }
 
@@ -49,6 +59,19 @@ fn low(now_ms: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_owed_is_waited_for() {
+        let rate = Rate {
+            per_second: 10.0,
+            burst: 3.0,
+        };
+        let mut bucket = Bucket::full(rate, 0);
+        assert!(bucket.is_there(rate, 0) && bucket.take(rate, 0));
+        bucket.charge(7.0);
+        assert!(!bucket.take(rate, 500) && !bucket.is_there(rate, 590));
+        assert!(bucket.take(rate, 610));
+    }
 
     #[test]
     fn a_burst_then_the_rate() {

@@ -13,6 +13,16 @@ use crate::upstream::{Upstream, trust};
 /// Time for a connection and for an answer.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Does something that the other side must take part in, within [`PATIENCE`] for all of it: who says a little again and
+/// again is not waited for either.
+///
+/// # Errors
+/// In words.
+pub(super) async fn within<T>(act: impl Future<Output = Result<T, String>>) -> Result<T, String> {
+    let done = tokio::time::timeout(PATIENCE, act).await;
+    done.map_err(|_| format!("no answer within {PATIENCE:?}"))?
+}
+
 /// Connects, within [`PATIENCE`].
 ///
 /// # Errors

@@ -21,8 +21,9 @@ pub(crate) struct Dialog {
     wanted_max: usize,
     /// What tells the client from all others; given to it when it sends something.
     name: Option<String>,
-    /// Channels that are asked about, by the numbers of the questions.
-    wanted: Vec<(u64, String)>,
+    /// Channels that are asked about, by the numbers of the questions. One that is wanted no longer has no name: the
+    /// application is still busy with it, so it counts until the answer is there.
+    wanted: Vec<(u64, Option<String>)>,
     /// Messages and publications that wait for an answer.
     waiting: u32,
     questions: u64,
@@ -93,13 +94,14 @@ impl Dialog {
         }
         let number = self.questions;
         if let Wish::Subscribe(wanted) = wish {
-            if self.wanted.iter().any(|(_, one)| *one == wanted.channel) {
+            let is_this = |one: &Option<String>| one.as_ref() == Some(&wanted.channel);
+            if self.wanted.iter().any(|(_, one)| is_this(one)) {
                 return Err(Refusal::Subscribed);
             }
             if self.wanted.len() >= self.wanted_max {
                 return Err(Refusal::TooManySubscriptions);
             }
-            self.wanted.push((number, wanted.channel.clone()));
+            self.wanted.push((number, Some(wanted.channel.clone())));
         } else {
             if self.waiting >= hooks.per_client {
                 return Err(Refusal::TooManyAsked);
@@ -129,9 +131,20 @@ impl Dialog {
         self.name.as_deref()
     }
 
-    /// The client does not want a channel any more: an answer about it does nothing.
+    /// The client does not want a channel any more: it is not asked about, or an answer about it does nothing.
     pub(super) fn withdraw(&mut self, channel: &str) {
-        self.wanted.retain(|(_, wanted)| wanted != channel);
+        let is_this = |(_, one): &(u64, Option<String>)| one.as_deref() == Some(channel);
+        let Some(at) = self.wanted.iter().position(is_this) else {
+            return;
+        };
+        let number = self.wanted[at].0;
+        let before = self.next.len();
+        self.next.retain(|question| question.number != number);
+        if self.next.len() < before {
+            self.wanted.swap_remove(at);
+        } else {
+            self.wanted[at].1 = None;
+        }
     }
 
     /// Whether an answer is awaited.
@@ -181,7 +194,7 @@ impl Dialog {
                 return true;
             }
             let at = self.wanted.iter().position(|(one, _)| *one == number);
-            at.map(|at| self.wanted.swap_remove(at)).is_some()
+            at.is_some_and(|at| self.wanted.swap_remove(at).1.is_some())
         });
         answers
     }
@@ -331,5 +344,25 @@ mod tests {
         let answers = dialog.take_answers();
         assert_eq!(answers.len(), 1);
         assert_eq!(answers[0].question.id.as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn who_takes_wishes_back_has_no_more_of_them_asked_about() {
+        let (mut dialog, hooks) = (dialog(), hooks());
+        let mut asked = Vec::new();
+        for number in 0..100 {
+            let wish = wanted(&number.to_string());
+            if dialog.defer(&hooks, Wish::Subscribe(&wish), None).is_ok() {
+                // On its way to the application when it is taken back.
+                asked.append(&mut dialog.next);
+            }
+            dialog.withdraw(&wish.channel);
+        }
+        assert_eq!(asked.len(), 2);
+        dialog.next = asked;
+        answer(&mut dialog);
+        assert!(dialog.take_answers().is_empty() && !dialog.is_waiting());
+        let wish = wanted("a");
+        assert_eq!(dialog.defer(&hooks, Wish::Subscribe(&wish), None), Ok(true));
     }
 }

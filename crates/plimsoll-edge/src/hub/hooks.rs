@@ -31,6 +31,8 @@ use remembered::{Key, Remembered, key};
 
 /// Most questions that wait in line, of all clients.
 const WAITING_MAX: usize = 16_384;
+/// Most bytes of them.
+const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Good answers in a row after which an application that was down counts as back.
 const GOOD_MIN: u32 = 3;
 
@@ -95,6 +97,7 @@ pub(crate) struct Hooks {
     /// Who may ask now.
     turn: Semaphore,
     waiting: AtomicUsize,
+    waiting_bytes: AtomicUsize,
     known: Mutex<Remembered>,
     health: [Health; KINDS],
     counts: Arc<Counts>,
@@ -110,8 +113,11 @@ struct Health {
     news: Mutex<Option<String>>,
 }
 
-/// A place in line.
-struct Place<'a>(&'a AtomicUsize);
+/// A place in line, with what waits there.
+struct Place<'a> {
+    hooks: &'a Hooks,
+    len: usize,
+}
 
 impl Kind {
     const ALL: [Self; KINDS] = [
@@ -175,6 +181,7 @@ impl Hooks {
             clock,
             turn: Semaphore::new(config.in_flight as usize),
             waiting: AtomicUsize::new(0),
+            waiting_bytes: AtomicUsize::new(0),
             known: Mutex::default(),
             health: Default::default(),
             counts,
@@ -287,9 +294,10 @@ impl Hooks {
         passed: &Passed,
         body: String,
     ) -> Result<Verdict, String> {
-        let _place = self
-            .line_up()
-            .ok_or_else(|| format!("more than {WAITING_MAX} questions wait for it"))?;
+        let _place = self.line_up(body.len()).ok_or_else(|| {
+            let mib = WAITING_BYTES_MAX >> 20;
+            format!("more than {WAITING_MAX} questions, or {mib} MiB of them, wait for it")
+        })?;
         let asking = async {
             let turn = self.turn.acquire().await;
             let _turn = turn.map_err(|error| error.to_string())?;
@@ -310,9 +318,12 @@ impl Hooks {
         self.counts.add(kind, Outcome::Down);
     }
 
-    fn line_up(&self) -> Option<Place<'_>> {
-        let place = Place(&self.waiting);
-        (self.waiting.fetch_add(1, Ordering::Relaxed) < WAITING_MAX).then_some(place)
+    /// A place for a question of so many bytes, if there is one.
+    fn line_up(&self, len: usize) -> Option<Place<'_>> {
+        let place = Place { hooks: self, len };
+        let count = self.waiting.fetch_add(1, Ordering::Relaxed);
+        let bytes = self.waiting_bytes.fetch_add(len, Ordering::Relaxed);
+        (count < WAITING_MAX && bytes + len <= WAITING_BYTES_MAX).then_some(place)
     }
 
     /// Questions that wait for their answer.
@@ -364,6 +375,8 @@ pub(super) fn decide_reading(config: &HubHooks) -> bool {
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.hooks.waiting.fetch_sub(1, Ordering::Relaxed);
+        let bytes = &self.hooks.waiting_bytes;
+        bytes.fetch_sub(self.len, Ordering::Relaxed);
     }
 }

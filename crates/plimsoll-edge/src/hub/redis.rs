@@ -5,6 +5,7 @@ pub(super) mod resp;
 pub(super) mod value;
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,10 +118,19 @@ impl Session<'_> {
         link::send(&mut stream, &said).await?;
         let mut held = Vec::new();
         let mut is_asked = false;
+        let mut late = pin!(tokio::time::sleep(PATIENCE));
         loop {
             held.reserve(READ_LEN);
             let patience = if is_asked { PATIENCE } else { SILENCE };
-            match tokio::time::timeout(patience, stream.read_buf(&mut held)).await {
+            let reading = tokio::time::timeout(patience, stream.read_buf(&mut held));
+            let read = tokio::select! {
+                // Whatever else it says meanwhile.
+                () = &mut late, if self.is_there != Some(true) => {
+                    return Err(format!("it does not let in within {PATIENCE:?}"));
+                }
+                read = reading => read,
+            };
+            match read {
                 Ok(Ok(0)) => return Err("it has closed the connection".to_owned()),
                 Ok(read) => {
                     read.map_err(in_words)?;

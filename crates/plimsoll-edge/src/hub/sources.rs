@@ -277,6 +277,14 @@ impl Line {
         }
     }
 
+    /// Waits for more, which must come in time.
+    pub(super) async fn must_have_more(&mut self) -> Result<(), String> {
+        if self.more(PATIENCE).await? {
+            return Ok(());
+        }
+        Err(format!("no answer within {PATIENCE:?}"))
+    }
+
     /// Waits for more; asks by `question` whether anybody is there when nothing comes for long. `is_asked` is kept between
     /// calls.
     async fn more_or_ask(&mut self, is_asked: &mut bool, question: &[u8]) -> Result<(), String> {

@@ -2,6 +2,8 @@
 //! says itself, and how it goes.
 
 mod answers;
+mod controls;
+mod deflated;
 
 use std::future::{Future as _, poll_fn};
 use std::pin::pin;
@@ -13,8 +15,6 @@ use bytes::Bytes;
 use plimsoll_hub::channels::Position;
 use plimsoll_hub::{ClientId, Format, sse};
 use plimsoll_wire::websocket::closing::{self, code};
-use plimsoll_wire::websocket::deflate::Inflater;
-use plimsoll_wire::websocket::event::Content;
 use plimsoll_wire::websocket::frame::{Frame, write};
 use plimsoll_wire::websocket::{Closing, Event, Opcode, Reader, Role};
 
@@ -32,12 +32,8 @@ use crate::event_loop::EventLoop;
 
 /// Most pieces that are read before others have their turn.
 const READS_MAX: usize = 8;
-/// Commands beyond a client's rate, within the time between two pings, that end it.
-const STRIKES_MAX: u8 = 100;
 /// How long a client has to take its farewell and to answer it, ticks.
 const FAREWELL_TICKS: u64 = 200;
-/// Most memory that is kept for messages that came compressed.
-const INFLATED_KEPT_MAX: usize = 64 * 1024;
 /// A ping without a payload.
 const PING: &[u8] = b"\x89\x00";
 
@@ -312,25 +308,10 @@ impl Visitor {
     fn take(&mut self, event: Event<'_>, room: &mut Room, event_loop: &Rc<EventLoop>) {
         match event {
             Event::Text(text) => self.command(&text, room, event_loop),
-            Event::Deflated(packed) => {
-                let mut out = std::mem::take(&mut room.inflated);
-                let inflater = room.inflater.get_or_insert_with(|| Inflater::new(false));
-                let len_max = self.house.wire_limits.get().message_len_max;
-                match packed.inflate(inflater, len_max, &mut out) {
-                    Ok(Content::Text(text)) => self.command(text, room, event_loop),
-                    Ok(Content::Binary(_)) => self.refuse_bytes(room, event_loop),
-                    Err(fault) => {
-                        let why = fault.to_string();
-                        self.cast_out(room, event_loop, fault.close_code(), &why);
-                    }
-                }
-                if out.capacity() <= INFLATED_KEPT_MAX {
-                    room.inflated = out;
-                }
-            }
+            Event::Deflated(packed) => self.take_deflated(&packed, room, event_loop),
             Event::Binary(_) => self.refuse_bytes(room, event_loop),
-            Event::Ping(payload) => self.answer_ping(&payload, room, event_loop),
-            Event::Pong(_) => {}
+            Event::Ping(payload) => self.take_control(Some(&payload), room, event_loop),
+            Event::Pong(_) => self.take_control(None, room, event_loop),
             Event::Close(close) => {
                 let is_owed = self.closing.receive();
                 let user = self.user();
@@ -372,29 +353,6 @@ impl Visitor {
         } else if self.grant.is_some() && self.closing.may_send() {
             // It may be another token.
             event_loop.set_deadline(self.deadline, self.pause());
-        }
-    }
-
-    fn answer_ping(&mut self, payload: &[u8], room: &mut Room, event_loop: &Rc<EventLoop>) {
-        if !self.closing.may_send() {
-            return;
-        }
-        if room
-            .audience
-            .may_command(self.house.world.now_ms(), self.id)
-        {
-            self.say(room, Opcode::Pong, payload);
-        } else {
-            self.strike(room, event_loop);
-        }
-    }
-
-    /// It says more than it may. Who goes on like that is not heard any more.
-    fn strike(&mut self, room: &mut Room, event_loop: &Rc<EventLoop>) {
-        self.strikes = self.strikes.saturating_add(1);
-        if self.strikes >= STRIKES_MAX {
-            let why = "commands come more often than is allowed";
-            self.cast_out(room, event_loop, code::POLICY, why);
         }
     }
 

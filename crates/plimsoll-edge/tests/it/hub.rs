@@ -1,6 +1,6 @@
 //! The hub with clients of other people's making (tungstenite, curl), and with clients that say anything.
 
-mod abuse;
+pub(crate) mod abuse;
 mod events;
 mod hooks;
 mod mercure;
@@ -9,9 +9,9 @@ mod secure;
 mod shared;
 mod shared_nats;
 mod slow;
-mod sources;
+pub(crate) mod sources;
 mod staying;
-mod tokens;
+pub(crate) mod tokens;
 
 use std::net::{SocketAddr, TcpStream};
 
@@ -84,6 +84,17 @@ impl Browser {
                 Ok(Message::Text(text)) => return serde_json::from_str(&text).unwrap(),
                 Ok(Message::Ping(_)) => {}
                 other => panic!("no message: {other:?}"),
+            }
+        }
+    }
+
+    /// The same; `None` at the end.
+    pub(crate) fn hear_or_close(&mut self) -> Option<Value> {
+        loop {
+            match self.socket.read().ok()? {
+                Message::Text(text) => return Some(serde_json::from_str(&text).unwrap()),
+                Message::Ping(_) => {}
+                _ => return None,
             }
         }
     }

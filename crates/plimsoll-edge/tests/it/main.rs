@@ -20,6 +20,7 @@ mod ending;
 mod fallback;
 mod frames;
 mod hub;
+mod hub_attacks;
 mod origins;
 mod overload;
 mod pass;

@@ -1,6 +1,11 @@
 //! What a client is given when it subscribes: all that it missed, whatever its slot holds otherwise.
+//!
+//! A history goes on while a client does not read what it was given of it: what waits then is held for that client alone.
+//! So it counts, for all clients of the loop together.
 
+use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::slot::Item;
 use super::{Audience, ClientId, Outlet};
@@ -9,9 +14,54 @@ use crate::message::Message;
 /// Most bytes that are written at once.
 const PIECE_LEN_MAX: usize = 64 * 1024;
 
+/// Bytes of histories that wait.
+#[derive(Debug, Default)]
+pub(super) struct Pinned(Arc<AtomicUsize>);
+
+/// A message out of a history that waits: counted until this goes.
+#[derive(Debug)]
+pub(super) struct Missed {
+    message: Arc<Message>,
+    all: Arc<AtomicUsize>,
+}
+
+impl Pinned {
+    pub(super) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn pin(&self, message: &Arc<Message>) -> Missed {
+        self.0.fetch_add(message.size(), Ordering::Relaxed);
+        Missed {
+            message: Arc::clone(message),
+            all: Arc::clone(&self.0),
+        }
+    }
+}
+
+impl Deref for Missed {
+    type Target = Message;
+
+    fn deref(&self) -> &Message {
+        &self.message
+    }
+}
+
+impl Drop for Missed {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.message.size(), Ordering::Relaxed);
+    }
+}
+
 impl Audience {
-    /// Writes several messages as one piece; what is not taken waits and is never dropped. The histories that it comes
-    /// from bound it, for a channel's is given once, and forgotten with the subscription.
+    /// Whether all of this may wait for a client. Nothing always may.
+    pub fn has_room_for(&self, missed: &[Arc<Message>]) -> bool {
+        let len: usize = missed.iter().map(|message| message.size()).sum();
+        len == 0 || self.missed_bytes.bytes() + len <= self.limits.missed_bytes_max
+    }
+
+    /// Writes several messages as one piece; what is not taken waits and is never dropped. Whether there is room for it
+    /// [`Audience::has_room_for`] says before.
     pub(super) fn give_missed(
         &mut self,
         id: ClientId,
@@ -55,7 +105,7 @@ impl Audience {
         }
         let slot = client.slot.get_or_insert_default();
         for message in rest {
-            slot.put(Item::Missed(Arc::clone(message)), begun);
+            slot.put(Item::Missed(self.missed_bytes.pin(message)), begun);
         }
     }
 }

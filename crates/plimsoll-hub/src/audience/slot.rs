@@ -7,6 +7,7 @@ use bytes::Bytes;
 use plimsoll_wire::websocket::deflate::Deflater;
 
 use super::Limits;
+use super::missed::Missed;
 use crate::channels::ChannelRef;
 use crate::message::{Format, Message};
 
@@ -15,8 +16,8 @@ use crate::message::{Format, Message};
 pub(super) enum Item {
     /// A message that others get too, and its length as this client reads it.
     Message(Arc<Message>, usize),
-    /// One that it missed, out of a history: not counted, and not dropped.
-    Missed(Arc<Message>),
+    /// One that it missed, out of a history: counted for all clients together, and not dropped.
+    Missed(Missed),
     /// For this client alone.
     Own(Bytes),
 }
@@ -34,7 +35,8 @@ impl Item {
     /// Whether it is a message of this channel.
     fn is_of(&self, channel: ChannelRef) -> bool {
         match self {
-            Self::Message(message, _) | Self::Missed(message) => message.channel() == channel,
+            Self::Message(message, _) => message.channel() == channel,
+            Self::Missed(message) => message.channel() == channel,
             Self::Own(_) => false,
         }
     }
@@ -158,9 +160,8 @@ impl Slot {
     ) -> bool {
         while let Some(item) = self.items.front() {
             let bytes = match item {
-                Item::Message(message, _) | Item::Missed(message) => {
-                    message.bytes(format, deflater)
-                }
+                Item::Message(message, _) => message.bytes(format, deflater),
+                Item::Missed(message) => message.bytes(format, deflater),
                 Item::Own(bytes) => bytes,
             };
             let left = &bytes[self.written..];

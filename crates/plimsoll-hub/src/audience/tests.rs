@@ -283,3 +283,46 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn what_was_missed_waits_for_all_clients_within_one_bound() {
+    let mut channels = channels();
+    for _ in 0..10 {
+        published(&mut channels, "a", &format!("\"{}\"", "x".repeat(1000)));
+    }
+    let since = Position {
+        epoch: 1,
+        offset: 0,
+    };
+    let recover = |channels: &mut Channels| channels.subscribe(0, "a", Some(since), LOOP).unwrap();
+    let subscription = recover(&mut channels);
+    let len: usize = subscription.missed.iter().map(|one| one.size()).sum();
+    let mut audience = Audience::new(Limits {
+        missed_bytes_max: 2 * len,
+        ..Limits::default()
+    });
+    let mut pipe = Pipe {
+        room: 0,
+        bytes: Vec::new(),
+    };
+    let mut clients = Vec::new();
+    for _ in 0..2 {
+        let subscription = recover(&mut channels);
+        assert!(audience.has_room_for(&subscription.missed));
+        let client = audience.enter(0, Format::WebSocket);
+        audience
+            .subscribe(client, &subscription, &mut pipe)
+            .unwrap();
+        clients.push(client);
+    }
+    let mut third = recover(&mut channels);
+    assert!(!audience.has_room_for(&third.missed) && audience.has_room_for(&[]));
+    third.forgo_missed();
+    assert!(third.missed.is_empty() && third.is_recovered == Some(false));
+    // One takes what waits for it, and one leaves: each makes room for another.
+    pipe.room = usize::MAX;
+    assert!(audience.flush(clients[0], &mut pipe));
+    assert_eq!(audience.missed_bytes(), len);
+    audience.leave(clients[1]);
+    assert_eq!(audience.missed_bytes(), 0);
+}

@@ -288,3 +288,18 @@ fn other_rules_hold_from_now_on() {
         (first, 4, Some(false))
     );
 }
+
+#[test]
+fn who_comes_and_goes_again_and_again_leaves_nothing_due() {
+    let mut channels = with(Rule::default(), ROOMY);
+    channels.publish(0, "a", "1").unwrap();
+    for _ in 0..10_000 {
+        let subscription = channels.subscribe(1, "a", None, LOOP).unwrap();
+        channels.leave(1, subscription.channel, true, LOOP);
+    }
+    assert_eq!(channels.due.len(), 1);
+    // The channel ends when its history is too old, as if nobody had come.
+    assert!(channels.tick(60_000).is_none());
+    assert!(channels.is_empty() && channels.due.is_empty());
+    assert_eq!(channels.history_bytes(), 0);
+}

@@ -14,6 +14,10 @@ pub use agreement::{Agreement, Offer, agree};
 /// What every flushed message ends with, and is not sent (RFC 7692, 7.2.1).
 const TAIL: [u8; 4] = [0, 0, 0xff, 0xff];
 
+/// Most blocks of a message that say that they are the last one. Who writes messages makes one or none; each begins the
+/// coder anew, which costs thousands of times what two bytes on the wire do.
+const LAST_BLOCKS_MAX: u32 = 16;
+
 /// An empty message (RFC 7692, 7.2.3.6).
 const EMPTY: [u8; 1] = [0];
 
@@ -83,16 +87,23 @@ impl Inflater {
         out: &mut Vec<u8>,
     ) -> Result<(), Fault> {
         out.clear();
+        let mut last_blocks = 0;
         let result = self
-            .take(compressed, len_max, out)
-            .and_then(|()| self.take(&TAIL, len_max, out));
+            .take(compressed, len_max, out, &mut last_blocks)
+            .and_then(|()| self.take(&TAIL, len_max, out, &mut last_blocks));
         if !self.keeps_window {
             self.coder.reset(false);
         }
         result
     }
 
-    fn take(&mut self, mut input: &[u8], len_max: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn take(
+        &mut self,
+        mut input: &[u8],
+        len_max: usize,
+        out: &mut Vec<u8>,
+        last_blocks: &mut u32,
+    ) -> Result<(), Fault> {
         loop {
             // One more than may be, to know that it would be.
             let room = (len_max - out.len()).saturating_add(1);
@@ -110,6 +121,10 @@ impl Inflater {
             input = &input[taken..];
             if status == Status::StreamEnd {
                 // A block may say that it is the last one (RFC 7692, 7.2.3.5): what follows begins anew.
+                *last_blocks += 1;
+                if *last_blocks > LAST_BLOCKS_MAX {
+                    return Err(Fault::Deflate);
+                }
                 self.coder.reset(false);
             } else if input.is_empty() && out.len() < out.capacity() {
                 return Ok(());
@@ -175,6 +190,15 @@ mod tests {
         out.clear();
         deflater.deflate(b"", &mut out);
         assert_eq!(out, b"\x00");
+    }
+
+    #[test]
+    fn a_message_begins_anew_so_often_and_no_more() {
+        const LAST: &[u8] = b"\x03\x00";
+        let mut inflater = Inflater::new(false);
+        assert_eq!(inflated(&mut inflater, &LAST.repeat(16)).unwrap(), b"");
+        let many = inflated(&mut inflater, &LAST.repeat(17));
+        assert_eq!(many, Err(Fault::Deflate));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use plimsoll_config::edge::ServerTls;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::resp;
-use super::value::{self, Value};
+use super::value::{self, Scan, Value};
 use crate::hub::dial::{self, PATIENCE};
 use crate::upstream::Upstream;
 
@@ -65,6 +65,8 @@ pub(in crate::hub) struct Link {
     held: Vec<u8>,
     /// Bytes of `held` that are read.
     taken: usize,
+    /// How much of the next answer has come.
+    scan: Scan,
 }
 
 impl Link {
@@ -77,6 +79,7 @@ impl Link {
             stream: open(place).await?,
             held: Vec::new(),
             taken: 0,
+            scan: Scan::default(),
         };
         if let Some(words) = authentication(place) {
             link.send(&words).await?;
@@ -120,13 +123,19 @@ impl Link {
     /// In words, when the connection is gone or something else is said.
     pub(in crate::hub) async fn next(&mut self) -> Result<Value, String> {
         loop {
-            let read = value::read(&self.held[self.taken..]);
-            match read.map_err(|_| "what it says is not understood".to_owned())? {
+            let bytes = &self.held[self.taken..];
+            let whole = match self.scan.go_on(bytes) {
+                Ok(Some(len)) => value::read(&bytes[..len]),
+                Ok(None) => Ok(None),
+                Err(malformed) => Err(malformed),
+            };
+            match whole.map_err(|_| "what it says is not understood".to_owned())? {
                 Some((len, value)) => {
                     self.taken += len;
+                    self.scan = Scan::default();
                     return Ok(value);
                 }
-                None if self.held.len() - self.taken > ANSWER_LEN_MAX => {
+                None if bytes.len() > ANSWER_LEN_MAX => {
                     return Err("its answer has no end".to_owned());
                 }
                 None => {}

@@ -38,6 +38,70 @@ impl Value {
     }
 }
 
+/// How much of an answer has come. What was looked at once is not looked at again, however small the pieces are in which
+/// the rest comes.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// Bytes that were looked at.
+    at: usize,
+    /// Values that were.
+    count: usize,
+    /// Values still to come of each list that is open.
+    open: Vec<usize>,
+}
+
+impl Scan {
+    /// Looks at an answer whose beginning was looked at before; its length once all of it is there.
+    ///
+    /// # Errors
+    /// When it is none, or larger than anything that is asked for.
+    pub(super) fn go_on(&mut self, bytes: &[u8]) -> Result<Option<usize>, Malformed> {
+        loop {
+            let Some((said, after)) = line(bytes, self.at)? else {
+                return Ok(None);
+            };
+            let (&kind, rest) = said.split_first().ok_or(Malformed)?;
+            let mut opens = 0;
+            let end = match kind {
+                b'-' => after,
+                b'*' => {
+                    opens = number(rest)?.unwrap_or_default();
+                    after
+                }
+                _ => match text(bytes, self.at)? {
+                    Some((_, end)) => end,
+                    None => return Ok(None),
+                },
+            };
+            self.at = end;
+            self.count += 1;
+            if opens > VALUES_MAX.saturating_sub(self.count) {
+                return Err(Malformed);
+            }
+            if opens > 0 {
+                if self.open.len() >= usize::from(DEPTH_MAX) {
+                    return Err(Malformed);
+                }
+                self.open.push(opens);
+            } else if self.close() {
+                return Ok(Some(self.at));
+            }
+        }
+    }
+
+    /// A value has come; whether nothing more belongs to the answer.
+    fn close(&mut self) -> bool {
+        while let Some(left) = self.open.last_mut() {
+            *left -= 1;
+            if *left > 0 {
+                return false;
+            }
+            self.open.pop();
+        }
+        true
+    }
+}
+
 /// The answer at the start of `bytes`, and its length; `None` while it is incomplete.
 ///
 /// # Errors
@@ -129,6 +193,28 @@ mod tests {
     }
 
     proptest! {
+        /// In whatever pieces an answer comes, it is whole when it can be read, and not before.
+        #[test]
+        fn an_answer_in_pieces_is_whole_when_it_can_be_read(bytes in proptest::collection::vec(
+            proptest::sample::select(vec![
+                "*2\r\n", "*0\r\n", "*-1\r\n", "$2\r\nab\r\n", "$-1\r\n", ":7\r\n", "-no\r\n", "?",
+            ]), 0..12,
+        ), piece in 1_usize..9) {
+            let bytes = bytes.concat().into_bytes();
+            let mut scan = Scan::default();
+            let mut scanned = Ok(None);
+            let mut end = 0;
+            while scanned == Ok(None) && end < bytes.len() {
+                end = (end + piece).min(bytes.len());
+                scanned = scan.go_on(&bytes[..end]);
+            }
+            match read(&bytes) {
+                Ok(read) => prop_assert_eq!(scanned, Ok(read.map(|(len, _)| len))),
+                // What is refused later is not refused now, but for how deep it is.
+                Err(_) => prop_assert!(scanned != Ok(None)),
+            }
+        }
+
         #[test]
         fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(
             prop_oneof![Just(b'*'), Just(b'$'), Just(b'\r'), Just(b'\n'), Just(b'1'), any::<u8>()], 0..60,

@@ -8,10 +8,12 @@ mod talk;
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 
 use plimsoll_hub::channels::Refusal;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::entry::{self, Entry};
 use super::session::{ASKED_MAX, Joined, SILENCE, Session};
@@ -235,8 +237,12 @@ async fn post(
     let mut is_asked = false;
     // Answers come in the order of the messages; the number of each is in its place.
     let (mut next, mut settled) = (0_u64, 0_u64);
+    let mut late = pin!(tokio::time::sleep(PATIENCE));
     loop {
         let mut said = Vec::new();
+        if asked.is_empty() {
+            late.as_mut().reset(Instant::now() + PATIENCE);
+        }
         for post in shared.take(ASKED_MAX - asked.len()) {
             let message = entry::for_nats(&post.channel, &post.data);
             if message.len() > talk.len_max {
@@ -257,6 +263,10 @@ async fn post(
         let is_idle = asked.is_empty() && !is_asked;
         let patience = if is_idle { SILENCE } else { PATIENCE };
         tokio::select! {
+            // Whatever else it says meanwhile.
+            () = &mut late, if !asked.is_empty() => {
+                return Err(format!("no answer within {PATIENCE:?}"));
+            }
             more = talk.line.more(patience) => {
                 if more? {
                     is_asked = false;
@@ -274,6 +284,7 @@ async fn post(
                 return Err("it answers what was not asked".to_owned());
             }
             settled += 1;
+            late.as_mut().reset(Instant::now() + PATIENCE);
             settle(world, shared, asked, &told)?;
         }
     }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use plimsoll_config::edge::{HubSource, ServerTls};
 use serde_json::{Value, json};
 
-use super::super::dial::PATIENCE;
+use super::super::dial::within;
 use super::{Ear, Line};
 use said::{Malformed, Said};
 
@@ -20,32 +20,45 @@ pub(super) async fn listen(ear: &mut Ear, config: &HubSource) -> Result<Infallib
     let line = Line::open(&config.host, config.port).await?;
     let (mut line, _) = greet(line, &config.host, config.tls.as_ref()).await?;
     line.send(&commands(config)).await?;
-    let mut is_asked = true;
+    let entering = async {
+        while !take_all(ear, &mut line).await? {
+            line.must_have_more().await?;
+        }
+        Ok(())
+    };
+    within(entering).await?;
+    ear.arrive();
+    let mut is_asked = false;
     loop {
-        let mut pongs = 0;
-        loop {
-            let read = said::read(line.bytes()).map_err(not_understood)?;
-            let Some((len, said)) = read else {
-                break;
-            };
-            match said {
-                Said::Message { subject, data, .. } => {
-                    let subject = String::from_utf8_lossy(subject);
-                    ear.publish(&subject, &String::from_utf8_lossy(data)).await;
-                }
-                Said::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
-                Said::Ping => pongs += 1,
-                // The first answers what was said behind the subscriptions.
-                Said::Pong => ear.arrive(),
-                Said::Info(_) | Said::Ok => {}
-            }
-            line.advance(len);
-        }
-        for _ in 0..pongs {
-            line.send(PONG).await?;
-        }
         line.more_or_ask(&mut is_asked, PING).await?;
+        take_all(ear, &mut line).await?;
     }
+}
+
+/// Takes what is whole; whether it answered a question, the first of which stands behind the subscriptions.
+async fn take_all(ear: &mut Ear, line: &mut Line) -> Result<bool, String> {
+    let (mut pings, mut is_answered) = (0, false);
+    loop {
+        let read = said::read(line.bytes()).map_err(not_understood)?;
+        let Some((len, said)) = read else {
+            break;
+        };
+        match said {
+            Said::Message { subject, data, .. } => {
+                let subject = String::from_utf8_lossy(subject);
+                ear.publish(&subject, &String::from_utf8_lossy(data)).await;
+            }
+            Said::Error(why) => return Err(String::from_utf8_lossy(why).into_owned()),
+            Said::Ping => pings += 1,
+            Said::Pong => is_answered = true,
+            Said::Info(_) | Said::Ok => {}
+        }
+        line.advance(len);
+    }
+    for _ in 0..pings {
+        line.send(PONG).await?;
+    }
+    Ok(is_answered)
 }
 
 /// What a server says first, about itself; from then on by TLS, where that is wanted.
@@ -54,25 +67,27 @@ pub(in crate::hub) async fn greet(
     host: &str,
     tls: Option<&ServerTls>,
 ) -> Result<(Line, Value), String> {
-    let info = loop {
-        if let Some((len, said)) = said::read(line.bytes()).map_err(not_understood)? {
-            let Said::Info(info) = said else {
-                return Err("it does not say who it is".to_owned());
-            };
-            let info: Value = serde_json::from_slice(info).unwrap_or_default();
-            line.advance(len);
-            break info;
-        }
-        if !line.more(PATIENCE).await? {
-            return Err(format!("no answer within {PATIENCE:?}"));
-        }
-    };
+    let info = within(introduction(&mut line)).await?;
     let speaks = info["tls_required"] == true || info["tls_available"] == true;
     match tls {
         Some(_) if !speaks => Err("it speaks no TLS; leave `tls` out".to_owned()),
         Some(tls) => Ok((line.secure(host, tls).await?, info)),
         None if info["tls_required"] == true => Err("it wants TLS: `tls: true`".to_owned()),
         None => Ok((line, info)),
+    }
+}
+
+async fn introduction(line: &mut Line) -> Result<Value, String> {
+    loop {
+        if let Some((len, said)) = said::read(line.bytes()).map_err(not_understood)? {
+            let Said::Info(info) = said else {
+                return Err("it does not say who it is".to_owned());
+            };
+            let info = serde_json::from_slice(info).unwrap_or_default();
+            line.advance(len);
+            return Ok(info);
+        }
+        line.must_have_more().await?;
     }
 }
 

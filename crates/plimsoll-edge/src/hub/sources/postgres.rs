@@ -7,7 +7,7 @@ use plimsoll_wire::postgres::{
     self, Entrance, Message, NoEntrance, Step, error_field, notification,
 };
 
-use super::super::dial::PATIENCE;
+use super::super::dial::within;
 use super::{Ear, Line};
 
 /// Longest message of the server, bytes: a notification has at most 8,000.
@@ -26,28 +26,42 @@ pub(super) async fn listen(
     }
     // A password as it is goes to this machine only, or to a server that is known for certain.
     let is_known = config.tls.as_ref().is_some_and(|tls| !tls.insecure);
-    enter(&mut line, config, database, is_near || is_known).await?;
+    within(enter(&mut line, config, database, is_near || is_known)).await?;
     let listening: String = config.names.iter().map(|name| listening(name)).collect();
     line.send(&postgres::question(&listening)).await?;
     let question = postgres::question("");
-    let mut is_asked = true;
-    loop {
-        while let Some((len, message)) = read(&line)? {
-            match message.kind {
-                b'A' => {
-                    let (channel, data) = notification(message.body).ok_or_else(not_understood)?;
-                    let channel = String::from_utf8_lossy(channel);
-                    ear.publish(&channel, &String::from_utf8_lossy(data)).await;
-                }
-                b'E' => return Err(said(message.body)),
-                // It is ready: all that was asked is done.
-                b'Z' => ear.arrive(),
-                _ => {}
-            }
-            line.advance(len);
+    let listens = async {
+        while !take_all(ear, &mut line).await? {
+            line.must_have_more().await?;
         }
+        Ok(())
+    };
+    within(listens).await?;
+    ear.arrive();
+    let mut is_asked = false;
+    loop {
         line.more_or_ask(&mut is_asked, &question).await?;
+        take_all(ear, &mut line).await?;
     }
+}
+
+/// Takes what is whole; whether it is ready for a question, so that all that was asked before is done.
+async fn take_all(ear: &mut Ear, line: &mut Line) -> Result<bool, String> {
+    let mut is_ready = false;
+    while let Some((len, message)) = read(line)? {
+        match message.kind {
+            b'A' => {
+                let (channel, data) = notification(message.body).ok_or_else(not_understood)?;
+                let channel = String::from_utf8_lossy(channel);
+                ear.publish(&channel, &String::from_utf8_lossy(data)).await;
+            }
+            b'E' => return Err(said(message.body)),
+            b'Z' => is_ready = true,
+            _ => {}
+        }
+        line.advance(len);
+    }
+    Ok(is_ready)
 }
 
 /// Asks for TLS, and goes on by it.
@@ -63,9 +77,7 @@ async fn secure(mut line: Line, host: &str, tls: &ServerTls) -> Result<Line, Str
             [b'N', ..] => return Err("it speaks no TLS (`ssl = on` in its file)".to_owned()),
             _ => return Err(not_understood()),
         }
-        if !line.more(PATIENCE).await? {
-            return Err(format!("no answer within {PATIENCE:?}"));
-        }
+        line.must_have_more().await?;
     }
 }
 
@@ -103,9 +115,7 @@ async fn enter(
                 line.send(&answer).await?;
             }
         }
-        if !line.more(PATIENCE).await? {
-            return Err(format!("no answer within {PATIENCE:?}"));
-        }
+        line.must_have_more().await?;
     }
 }
 

@@ -11,11 +11,11 @@ use serde_json::json;
 use super::{Browser, live, only_hub, publish};
 use crate::support::{ask, connect, parts, read_until, start};
 
-const HANDSHAKE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+pub(crate) const HANDSHAKE: &str = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                          Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 
 /// A connection that was opened by hand.
-fn open(address: SocketAddr) -> TcpStream {
+pub(crate) fn open(address: SocketAddr) -> TcpStream {
     let mut stream = connect(address);
     let request = format!("GET /live HTTP/1.1\r\nHost: {address}\r\n{HANDSHAKE}\r\n");
     stream.write_all(request.as_bytes()).unwrap();
@@ -31,7 +31,7 @@ pub(crate) fn masked(opcode: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// A client's frame with any first byte.
-fn raw(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn raw(first: u8, payload: &[u8]) -> Vec<u8> {
     const KEY: [u8; 4] = [1, 2, 3, 4];
     let mut frame = vec![first];
     match u16::try_from(payload.len()) {
@@ -51,7 +51,7 @@ fn raw(first: u8, payload: &[u8]) -> Vec<u8> {
 }
 
 /// All that comes until the end: texts, and the code of the close frame.
-fn hear(mut stream: TcpStream) -> (Vec<String>, Option<u16>) {
+pub(crate) fn hear(mut stream: TcpStream) -> (Vec<String>, Option<u16>) {
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
     let (mut texts, mut code) = (Vec::new(), None);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Browser, live, only_hub};
 use crate::support::{Telling, connect, read_until, start, wait_for};
 
-pub(super) fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> HubSource {
+pub(crate) fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> HubSource {
     HubSource {
         kind,
         host: at.ip().to_string(),
@@ -26,7 +26,7 @@ pub(super) fn source(kind: HubSourceKind, at: SocketAddr, names: &[&str]) -> Hub
 }
 
 /// Listens to one source; whoever subscribes is given what is remembered.
-pub(super) fn hearing(source: HubSource) -> Edge {
+pub(crate) fn hearing(source: HubSource) -> Edge {
     only_hub(Hub {
         sources: vec![source],
         channels: vec![HubRule {
@@ -38,7 +38,7 @@ pub(super) fn hearing(source: HubSource) -> Edge {
 }
 
 /// A metric of a source.
-pub(super) fn of(name: &str, source: &HubSource) -> String {
+pub(crate) fn of(name: &str, source: &HubSource) -> String {
     let title = format!("{}: {}", source.title(), source.names.join(" ")).replace('"', "\\\"");
     format!("plimsoll_edge_hub_source_{name}{{source=\"{title}\"}}")
 }

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::{Browser, live, only_hub, publish, with};
 use crate::support::{Telling, ask, connect, metric, parts, read_until, start, wait_for};
 
-pub(super) const SECRET: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
-fn asking(key: HubKey, hub: Hub) -> Edge {
+pub(crate) fn asking(key: HubKey, hub: Hub) -> Edge {
     only_hub(Hub {
         tokens: Some(HubTokens {
             key,
@@ -35,7 +35,7 @@ fn with_secret() -> Edge {
 }
 
 /// Seconds since 1970, and some more.
-pub(super) fn in_s(more: f64) -> f64 {
+pub(crate) fn in_s(more: f64) -> f64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     now.as_secs_f64() + more
 }
@@ -46,7 +46,7 @@ fn said(algorithm: &str, claims: &Value) -> String {
     format!("{}.{}", BASE64.encode(header), BASE64.encode(claims))
 }
 
-pub(super) fn signed(claims: &Value) -> String {
+pub(crate) fn signed(claims: &Value) -> String {
     let said = said("HS256", claims);
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
     let tag = hmac::sign(&key, said.as_bytes());

@@ -3,7 +3,7 @@
 use plimsoll_config::edge::HubShared;
 use serde_json::Value;
 
-use crate::hub::dial::PATIENCE;
+use crate::hub::dial::within;
 use crate::hub::sources::Line;
 use crate::hub::sources::nats::said::{self, Said};
 use crate::hub::sources::nats::{PING, PONG, connect, greet, not_understood};
@@ -16,7 +16,8 @@ const QUESTION: &str = "question";
 /// The connection.
 pub(super) struct Talk {
     pub(super) line: Line,
-    /// What begins the places for answers: no other connection has the same.
+    /// What begins the places for answers: no other connection has the same, and no other client of the server can guess it.
+    /// Whoever could would answer in the server's place.
     inbox: String,
     /// Longest message that the server takes, bytes.
     pub(super) len_max: usize,
@@ -37,7 +38,7 @@ impl Talk {
             );
         }
         let server = info["server_id"].as_str().unwrap_or_default();
-        let inbox = format!("_INBOX.{server}.{}", info["client_id"]);
+        let inbox = format!("_INBOX.{server}.{}.{}", info["client_id"], secret()?);
         let len_max = info["max_payload"].as_u64().unwrap_or(LEN_MAX_DEFAULT);
         let (user, password) = (config.user.as_deref(), config.password.as_deref());
         let who = connect(user, password, config.tls.is_some());
@@ -62,6 +63,11 @@ impl Talk {
         let mut said = format!("SUB {} 1\r\n", self.place(name)).into_bytes();
         said.extend_from_slice(PING);
         self.line.send(&said).await?;
+        within(self.be_heard()).await
+    }
+
+    /// Waits for the answer to a question whether anybody is there.
+    async fn be_heard(&mut self) -> Result<(), String> {
         loop {
             let read = said::read(self.line.bytes()).map_err(not_understood)?;
             match read {
@@ -76,16 +82,9 @@ impl Talk {
                         return Ok(());
                     }
                 }
-                None => self.wait().await?,
+                None => self.line.must_have_more().await?,
             }
         }
-    }
-
-    async fn wait(&mut self) -> Result<(), String> {
-        if self.line.more(PATIENCE).await? {
-            return Ok(());
-        }
-        Err(format!("no answer within {PATIENCE:?}"))
     }
 
     /// Writes a message whose answer goes to the place of its number.
@@ -113,12 +112,15 @@ impl Talk {
         let mut said = Vec::new();
         self.write(&mut said, subject, QUESTION, question.as_bytes());
         self.line.send(&said).await?;
-        loop {
-            if let Some((_, told)) = self.answer().await? {
-                return Ok(told);
+        let answering = async {
+            loop {
+                if let Some((_, told)) = self.answer().await? {
+                    return Ok(told);
+                }
+                self.line.must_have_more().await?;
             }
-            self.wait().await?;
-        }
+        };
+        within(answering).await
     }
 
     /// The next answer that has come, with the number of its place where that has one.
@@ -152,6 +154,14 @@ impl Talk {
             }
         }
     }
+}
+
+/// Letters that nobody foresees.
+fn secret() -> Result<String, String> {
+    let random = ring::rand::SystemRandom::new();
+    let bytes = ring::rand::generate::<[u8; 16]>(&random);
+    let bytes = bytes.map_err(|_| "this machine has no random numbers".to_owned())?;
+    Ok(format!("{:032x}", u128::from_be_bytes(bytes.expose())))
 }
 
 fn in_words(why: &[u8]) -> String {

@@ -1,0 +1,43 @@
+//! Control frames, and clients that say more than they may.
+
+use std::rc::Rc;
+
+use plimsoll_wire::websocket::Opcode;
+use plimsoll_wire::websocket::closing::code;
+
+use super::Visitor;
+use crate::event_loop::EventLoop;
+use crate::hub::house::Room;
+
+/// Commands and control frames beyond a client's rate, within the time between two pings, that end it.
+const STRIKES_MAX: u8 = 100;
+
+impl Visitor {
+    /// Takes a ping with its payload, or a pong. Each counts as a command: who sends nothing else must not keep the loop
+    /// busy either.
+    pub(super) fn take_control(
+        &mut self,
+        ping: Option<&[u8]>,
+        room: &mut Room,
+        event_loop: &Rc<EventLoop>,
+    ) {
+        if !self.closing.may_send() {
+            return;
+        }
+        let now_ms = self.house.world.now_ms();
+        if !room.audience.may_command(now_ms, self.id) {
+            self.strike(room, event_loop);
+        } else if let Some(payload) = ping {
+            self.say(room, Opcode::Pong, payload);
+        }
+    }
+
+    /// It says more than it may. Who goes on like that is not heard any more.
+    pub(super) fn strike(&mut self, room: &mut Room, event_loop: &Rc<EventLoop>) {
+        self.strikes = self.strikes.saturating_add(1);
+        if self.strikes >= STRIKES_MAX {
+            let why = "commands come more often than is allowed";
+            self.cast_out(room, event_loop, code::POLICY, why);
+        }
+    }
+}

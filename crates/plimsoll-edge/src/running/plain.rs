@@ -1,0 +1,57 @@
+//! What is told is one line of plain text, whoever had a part in it.
+//!
+//! Reasons and names come from servers, sources and applications as they said them. A terminal must not obey them, a log
+//! must not hold lines that the edge never wrote, and nothing may be longer than anybody reads.
+
+use std::sync::Arc;
+
+use super::{Hooks, Tell};
+
+/// Longest text, characters.
+const LEN_MAX: usize = 2000;
+
+/// Tells only plain text.
+pub(super) fn only_plain(hooks: Hooks) -> Hooks {
+    let tell = hooks.tell;
+    let plainly: Tell = Arc::new(move |text: &str| tell(&plain(text)));
+    Hooks {
+        tell: plainly,
+        ..hooks
+    }
+}
+
+fn plain(text: &str) -> String {
+    let mut plain: String = text.chars().take(LEN_MAX).map(shown).collect();
+    if text.chars().nth(LEN_MAX).is_some() {
+        plain.push('…');
+    }
+    plain
+}
+
+fn shown(char: char) -> char {
+    // Those that turn the direction of what follows show another text than there is.
+    let turns =
+        matches!(char, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if char.is_control() || turns || matches!(char, '\u{2028}' | '\u{2029}') {
+        char::REPLACEMENT_CHARACTER
+    } else {
+        char
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_told_is_obeyed() {
+        assert_eq!(plain("häßlich `a b`: 1"), "häßlich `a b`: 1");
+        assert_eq!(
+            plain("a\x1b[2J\r\nb\u{202e}c\u{9b}d"),
+            "a\u{fffd}[2J\u{fffd}\u{fffd}b\u{fffd}c\u{fffd}d"
+        );
+        let long = "ä".repeat(LEN_MAX);
+        assert_eq!(plain(&long), long);
+        assert_eq!(plain(&format!("{long}ä")), format!("{long}…"));
+    }
+}

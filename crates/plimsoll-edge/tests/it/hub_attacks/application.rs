@@ -1,0 +1,275 @@
+//! The application that the hub asks, attacked by clients; and an application that attacks, or is somebody else.
+
+use std::io::{Read as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use plimsoll_config::edge::{Edge, Hub, HubHooks};
+use serde_json::{Value, json};
+
+use super::peers::{Decoy, KERNEL_MAX, Speech, speaking};
+use super::{CHANNELS, SOCKETS, endpoint, error, patient};
+use crate::hub::abuse::{masked, open};
+use crate::hub::{Browser, only_hub, publish};
+use crate::support::{Heard, Scripted, metric, start, wait_for};
+
+const WAITING: &str = "plimsoll_edge_hub_hooks_waiting";
+const DOWN: &str = "the application does not answer; try again later";
+
+fn asking(hooks: HubHooks) -> Edge {
+    only_hub(Hub {
+        hooks: Some(hooks),
+        ..patient()
+    })
+}
+
+fn messages(address: SocketAddr) -> HubHooks {
+    HubHooks {
+        messages: Some(endpoint(address, "/messages")),
+        ..HubHooks::none()
+    }
+}
+
+/// The next question: its head, and what it says.
+fn question(from: &mut Heard) -> Option<(String, Value)> {
+    let head = from.head()?;
+    let len = head.lines().find_map(|line| {
+        let line = line.to_ascii_lowercase();
+        line.strip_prefix("content-length: ")?.parse().ok()
+    });
+    let mut body = vec![0; len.unwrap()];
+    from.stream.read_exact(&mut body).ok()?;
+    Some((head, serde_json::from_slice(&body).unwrap()))
+}
+
+#[test]
+fn answers_without_end_or_sense_are_no_answers() {
+    let decoy = Decoy::open();
+    let elsewhere = format!(
+        "HTTP/1.1 307 Temporary Redirect\r\nLocation: http://{}/\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        decoy.address()
+    );
+    let elsewhere: &'static [u8] = Box::leak(elsewhere.into_bytes().into_boxed_slice());
+    let speeches: Vec<Speech> = vec![
+        (elsewhere, b""),
+        (b"SSH-2.0-OpenSSH_9\r\n", b""),
+        (b"HTTP/1.1 200 OK\r\n", b"X-Again: and again\r\n"),
+        (b"HTTP/1.1 200 OK\r\nX: ", &[b'x'; 4096]),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n",
+            &[b'1'; 4096],
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"1\r\n1\r\n",
+        ),
+        (
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 3\r\n\r\n{\"a",
+            b"",
+        ),
+    ];
+    each_is_no_answer(speeches, KERNEL_MAX);
+    decoy.nobody_came();
+}
+
+/// Hints that an answer will come are read until its time is over: nothing is kept of them.
+#[test]
+fn hints_without_end_are_no_answer() {
+    let hints: Speech = (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n");
+    each_is_no_answer(vec![hints], usize::MAX);
+}
+
+/// Asks once for each speech: none is an answer, and of none more bytes are taken than these.
+fn each_is_no_answer(speeches: Vec<Speech>, taken_max: usize) {
+    let count = speeches.len();
+    let (address, ended) = speaking(speeches);
+    let edge = start(&asking(HubHooks {
+        timeout: Duration::from_secs(3),
+        ..messages(address)
+    }));
+    let mut client = Browser::open(edge.address);
+    for number in 0..count {
+        client.say(&json!({ "send": number, "id": number }));
+        assert_eq!(client.hear(), json!({ "id": number, "error": DOWN }));
+        // What is not to be read any more is not: the connection is closed.
+        let ended = ended.recv_timeout(crate::support::PATIENCE);
+        let (taken, _) = ended.unwrap_or_else(|_| panic!("{number} stays"));
+        assert!(taken <= taken_max, "{number}: {taken} bytes");
+    }
+    wait_for(&edge, WAITING, 0.0);
+    client.settle();
+}
+
+/// Where a question goes and how it is framed is the configuration's; what clients choose stands in it as data.
+#[test]
+fn clients_choose_neither_where_a_question_goes_nor_its_headers() {
+    let (sender, asked) = sync_channel(100);
+    let application = Scripted::start(move |mut heard| {
+        while let Some(question) = question(&mut heard) {
+            let _ = sender.send(question);
+            heard.say("HTTP/1.1 204 No Content\r\n\r\n");
+        }
+    });
+    let edge = start(&asking(HubHooks {
+        connect: Some(endpoint(application.address, "/connect")),
+        subscribe: Some(endpoint(application.address, "/subscribe")),
+        messages: Some(endpoint(application.address, "/messages")),
+        ..HubHooks::none()
+    }));
+    let address = edge.address;
+    let mut stream = crate::support::connect(address);
+    let token = "t%0d%0aX-Evil:%201%22,%22user%22:%22root";
+    let request = format!(
+        "GET /live?token={token} HTTP/1.1\r\nHost: {address}\r\nContent-Encoding: x\r\nX-Evil: 1\r\n\
+         Forwarded: for=10.0.0.1\r\nX-Forwarded-For: 10.0.0.1\r\nCookie: a=b\r\n{}\r\n",
+        crate::hub::abuse::HANDSHAKE
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    crate::support::read_until(&mut stream, "\r\n\r\n");
+    let names = [
+        "../../admin?x=",
+        "http://127.0.0.1:1/",
+        "a\",\"user\":\"root\",\"b\":\"",
+        "${jndi:ldap://127.0.0.1/}",
+    ];
+    for name in names {
+        let said = json!({ "subscribe": [name] }).to_string();
+        stream.write_all(&masked(1, said.as_bytes())).unwrap();
+    }
+    let said = r#"{"send":"\r\nContent-Length: 0\r\n\r\nGET /admin HTTP/1.1\r\n\r\n"}"#;
+    stream.write_all(&masked(1, said.as_bytes())).unwrap();
+    let mut channels = Vec::new();
+    for _ in 0..names.len() + 2 {
+        let (head, body) = asked.recv_timeout(crate::support::PATIENCE).unwrap();
+        let path = head.lines().next().unwrap();
+        let paths = ["/connect", "/subscribe", "/messages"];
+        assert!(
+            paths
+                .iter()
+                .any(|one| path == format!("POST {one} HTTP/1.1")),
+            "{path}"
+        );
+        let mut names: Vec<String> = head
+            .lines()
+            .skip(1)
+            .filter_map(|line| Some(line.split_once(':')?.0.to_ascii_lowercase()))
+            .collect();
+        names.sort();
+        assert_eq!(
+            names,
+            ["content-length", "content-type", "cookie", "host"],
+            "{head}"
+        );
+        assert_eq!(
+            (&body["user"], &body["address"]),
+            (&Value::Null, &json!("127.0.0.1"))
+        );
+        channels.extend(body["channel"].as_str().map(str::to_owned));
+    }
+    channels.sort();
+    let mut expected = names.map(str::to_owned).to_vec();
+    expected.sort();
+    assert_eq!(channels, expected);
+}
+
+/// Somebody who subscribes and takes it back again and again: what the application is busy with counts until it answers.
+#[test]
+fn wishes_that_are_taken_back_are_asked_about_within_the_same_bound() {
+    const SUBSCRIPTIONS_MAX: u32 = 8;
+    let (go, gone) = sync_channel::<()>(0);
+    let gone = Arc::new(Mutex::new(gone));
+    let application = Scripted::start(move |mut heard| {
+        while question(&mut heard).is_some() {
+            // Nothing is answered before the end.
+            let _ = gone.lock().unwrap().recv();
+            heard.say("HTTP/1.1 204 No Content\r\n\r\n");
+        }
+    });
+    let edge = start(&only_hub(Hub {
+        hooks: Some(HubHooks {
+            subscribe: Some(endpoint(application.address, "/subscribe")),
+            timeout: Duration::from_mins(1),
+            ..HubHooks::none()
+        }),
+        subscriptions_max: SUBSCRIPTIONS_MAX,
+        ..patient()
+    }));
+    let mut client = Browser::open(edge.address);
+    let mut refused = 0;
+    for number in 0..200 {
+        let name = format!("game-{number}");
+        client.say(&json!({ "subscribe": [name] }));
+        client.say(&json!({ "unsubscribe": [name], "id": "done" }));
+        let mut told = client.hear();
+        while told["id"] != "done" {
+            assert!(error(&told).contains("as many subscriptions"), "{told}");
+            refused += 1;
+            told = client.hear();
+        }
+    }
+    assert_eq!(refused, 200 - SUBSCRIPTIONS_MAX);
+    assert_eq!(metric(&edge, WAITING), Some(f64::from(SUBSCRIPTIONS_MAX)));
+    // In one command nothing is asked at all.
+    client.say(&json!({ "subscribe": ["b"], "unsubscribe": ["b"] }));
+    // Who leaves is not subscribed by answers that come later.
+    drop(client);
+    wait_for(&edge, SOCKETS, 0.0);
+    drop(go);
+    wait_for(&edge, WAITING, 0.0);
+    assert_eq!(metric(&edge, CHANNELS), Some(0.0));
+    assert_eq!(application.heard().len(), SUBSCRIPTIONS_MAX as usize);
+}
+
+/// Long messages of many clients for an application that does not answer: 64 MiB of them wait, and no more.
+#[test]
+fn what_waits_for_the_application_is_bounded_in_bytes() {
+    const LEN: usize = 1 << 20;
+    const BYTES_MAX: usize = 64 << 20;
+    const CLIENTS: usize = 5;
+    const EACH: usize = 16;
+    let application = Scripted::start(|mut heard| {
+        let mut bytes = [0; 4096];
+        while heard.stream.read(&mut bytes).is_ok_and(|count| count > 0) {
+            if bytes.starts_with(b"never") {
+                return;
+            }
+        }
+    });
+    let edge = start(&only_hub(Hub {
+        hooks: Some(HubHooks {
+            timeout: Duration::from_mins(10),
+            in_flight: 1,
+            ..messages(application.address)
+        }),
+        message_len_max: 2 << 20,
+        ..patient()
+    }));
+    let text = format!(r#"{{"send":"{}"}}"#, "x".repeat(LEN));
+    let frame = masked(1, text.as_bytes());
+    let close = masked(8, &1000_u16.to_be_bytes());
+    let mut told = 0;
+    let mut streams = Vec::new();
+    for _ in 0..CLIENTS {
+        let mut stream = open(edge.address);
+        for _ in 0..EACH {
+            stream.write_all(&frame).unwrap();
+        }
+        streams.push(stream);
+    }
+    let fit = BYTES_MAX / LEN - 1;
+    for mut stream in streams {
+        stream.write_all(&close).unwrap();
+        let (texts, _) = crate::hub::abuse::hear(stream);
+        told += texts.iter().filter(|text| text.contains(DOWN)).count();
+    }
+    assert!(metric(&edge, WAITING).unwrap() <= fit as f64);
+    // Who closes at once may not be told any more of what was refused last.
+    assert!(told <= CLIENTS * EACH - fit, "{told}");
+    wait_for(&edge, SOCKETS, 0.0);
+    let mut client = Browser::open(edge.address);
+    client.subscribe("a");
+    publish(&edge, "a", &json!("still here"));
+    assert_eq!(client.hear()["data"], "still here");
+}

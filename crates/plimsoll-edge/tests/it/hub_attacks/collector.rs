@@ -1,0 +1,55 @@
+//! A collector of spans that is none: requests go on, and what it does costs spans only.
+
+use std::time::Duration;
+
+use plimsoll_config::edge::{Parents, Traces};
+
+use super::endpoint;
+use super::peers::{Decoy, KERNEL_MAX, Speech, speaking};
+use crate::support::{
+    PATIENCE, Scripted, get, metric, open_admin, parts, plain, pool, start, wait_for,
+};
+
+const LOST: &str = "plimsoll_edge_spans_lost_total";
+
+#[test]
+fn a_collector_without_sense_or_end_costs_spans_only() {
+    let decoy = Decoy::open();
+    let elsewhere = format!(
+        "HTTP/1.1 308 Permanent Redirect\r\nLocation: http://{}/\r\nContent-Length: 0\r\n\r\n",
+        decoy.address()
+    );
+    let elsewhere: &'static [u8] = Box::leak(elsewhere.into_bytes().into_boxed_slice());
+    let speeches: Vec<Speech> = vec![
+        (elsewhere, b""),
+        (b"HTTP/1.1 200 OK\r\nX: ", &[b'x'; 4096]),
+        (
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+            b"1\r\n1\r\n",
+        ),
+        (b"SSH-2.0-OpenSSH_9\r\n", b""),
+    ];
+    let count = speeches.len();
+    let (collector, ended) = speaking(speeches);
+    let server = Scripted::always("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let mut edge = plain(pool(&[server.address]));
+    edge.traces = Some(Traces {
+        to: endpoint(collector, "/v1/traces"),
+        share: 1.0,
+        parents: Parents::All,
+        service: "shop".to_owned(),
+    });
+    edge.admin = Some(open_admin());
+    let edge = start(&edge);
+    for number in 0..count {
+        let begun = std::time::Instant::now();
+        assert_eq!(parts(&get(edge.address, "/")), (200, "ok"));
+        // Nobody waits for what is sent there.
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        let (taken, _) = ended.recv_timeout(PATIENCE).unwrap();
+        assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
+        wait_for(&edge, LOST, (number + 1) as f64);
+    }
+    assert_eq!(metric(&edge, "plimsoll_edge_spans_sent_total"), Some(0.0));
+    decoy.nobody_came();
+}

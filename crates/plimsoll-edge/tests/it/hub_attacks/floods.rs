@@ -1,0 +1,140 @@
+//! Frames without end that are each allowed: control frames, pieces of messages, messages that nobody asked for.
+
+use std::io::Write as _;
+use std::net::TcpStream;
+
+use plimsoll_config::edge::{Edge, Hub, Limits};
+use serde_json::json;
+
+use super::{SOCKETS, wait_for_nobody};
+use crate::hub::abuse::{HANDSHAKE, hear, masked, open, raw};
+use crate::hub::{Browser, live, only_hub, publish};
+use crate::support::{connect, metric, read_until, start, wait_for};
+
+/// A client that keeps to the rules, beside whom others do not.
+fn honest(address: std::net::SocketAddr) -> Browser {
+    let mut good = Browser::open(address);
+    good.subscribe("a");
+    good
+}
+
+#[test]
+fn control_frames_count_as_commands() {
+    let edge = start(&only_hub(live()));
+    let mut good = honest(edge.address);
+    let answers = masked(10, b"x").repeat(1000);
+    let pings = masked(9, b"x").repeat(1000);
+    // Between the pieces of a message they count as well.
+    let between = [raw(0x01, b"{"), answers.clone()].concat();
+    for (what, flood) in [
+        ("pongs", &answers),
+        ("pings", &pings),
+        ("between", &between),
+    ] {
+        let mut stream = open(edge.address);
+        // The rest finds the connection closed.
+        let _ = stream.write_all(flood);
+        assert_eq!(hear(stream).1, Some(1008), "{what}");
+    }
+    publish(&edge, "a", &json!("still here"));
+    assert_eq!(good.hear()["data"], "still here");
+}
+
+#[test]
+fn who_says_on_after_its_farewell_is_not_heard() {
+    let edge = start(&only_hub(live()));
+    let mut good = honest(edge.address);
+    let mut stream = open(edge.address);
+    let publishing = masked(1, br#"{"subscribe":["b"],"id":1}"#).repeat(100);
+    let _ = stream.write_all(&[masked(8, &1000_u16.to_be_bytes()), publishing].concat());
+    assert_eq!(hear(stream), (Vec::new(), Some(1000)));
+    wait_for(&edge, SOCKETS, 1.0);
+    assert_eq!(metric(&edge, super::CHANNELS), Some(1.0));
+    publish(&edge, "a", &json!("still here"));
+    assert_eq!(good.hear()["data"], "still here");
+}
+
+/// Messages that are begun and never ended count into the memory of the edge: beyond it, who sends them is sent away.
+#[test]
+fn messages_in_pieces_count_into_the_memory_of_the_edge() {
+    const MEMORY_MAX: u64 = 2 << 20;
+    const ATTACKERS: usize = 60;
+    let edge = start(&Edge {
+        cores: Some(1),
+        limits: Limits {
+            memory_max: MEMORY_MAX,
+            ..Limits::default()
+        },
+        ..only_hub(Hub {
+            message_len_max: 64 << 10,
+            ..live()
+        })
+    });
+    let mut good = honest(edge.address);
+    let piece = vec![b' '; 60_000];
+    let mut streams: Vec<TcpStream> = Vec::new();
+    for _ in 0..ATTACKERS {
+        let mut stream = connect(edge.address);
+        let request = format!("GET /live HTTP/1.1\r\nHost: a\r\n{HANDSHAKE}\r\n");
+        // Two pieces of a message that never ends; those for whom there is no room have been refused.
+        let pieces = [raw(0x01, &piece), raw(0x00, b" ")].concat();
+        let _ = stream.write_all(&[request.into_bytes(), pieces].concat());
+        streams.push(stream);
+    }
+    for stream in &mut streams {
+        let head = read_until(stream, "\r\n\r\n");
+        let status = head.get(9..12);
+        assert!(matches!(status, Some("101" | "503")), "{head}");
+    }
+    // So many fit, and no more: the others are sent away. Each is looked at when it says something; what it says is far less
+    // than it may.
+    let fit = MEMORY_MAX / 60_000;
+    let patience = crate::support::Patience::start();
+    let mut rounds = 0;
+    while metric(&edge, SOCKETS).unwrap() > fit as f64 + 2.0 {
+        patience.check("those beyond the memory are sent away");
+        rounds += 1;
+        for stream in streams.iter_mut().filter(|_| rounds <= 50) {
+            let _ = stream.write_all(&masked(10, b""));
+        }
+    }
+    good.settle();
+    publish(&edge, "a", &json!("still here"));
+    assert_eq!(good.hear()["data"], "still here");
+    drop(streams);
+    drop(good);
+    wait_for(&edge, SOCKETS, 0.0);
+}
+
+#[test]
+fn heads_of_frames_that_never_come_whole_hold_nobody_up() {
+    let edge = start(&only_hub(live()));
+    let mut good = honest(edge.address);
+    let streams: Vec<TcpStream> = (0..50)
+        .map(|number| {
+            let mut stream = open(edge.address);
+            let frame = masked(1, br#"{"subscribe":["b"]}"#);
+            stream.write_all(&frame[..=number % 10]).unwrap();
+            stream
+        })
+        .collect();
+    publish(&edge, "a", &json!("still here"));
+    assert_eq!(good.hear()["data"], "still here");
+    assert_eq!(metric(&edge, SOCKETS), Some(51.0));
+    drop((streams, good));
+    wait_for(&edge, SOCKETS, 0.0);
+}
+
+#[test]
+fn half_a_handshake_is_no_client() {
+    let edge = start(&only_hub(live()));
+    let mut streams = Vec::new();
+    for _ in 0..50 {
+        let mut stream = connect(edge.address);
+        let _ = stream.write_all(b"GET /live HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n");
+        streams.push(stream);
+    }
+    assert_eq!(metric(&edge, SOCKETS), Some(0.0));
+    drop(streams);
+    wait_for_nobody(&edge);
+}

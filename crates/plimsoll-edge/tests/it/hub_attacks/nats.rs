@@ -1,0 +1,251 @@
+//! A NATS that is none, and clients that write what its wire is made of into names and messages.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use plimsoll_config::edge::{
+    Edge, Hub, HubRule, HubShared, HubSharedKind, HubSource, HubSourceKind, ServerTls,
+};
+use serde_json::json;
+
+use super::peers::{Decoy, KERNEL_MAX, Speech, glance, speaking};
+use super::{error, patient};
+use crate::hub::sources::{hearing, source};
+use crate::hub::{Browser, only_hub, publish};
+use crate::support::{PATIENCE, Scripted, Telling, start, wait_for};
+
+const INFO: &[u8] = b"INFO {\"server_id\":\"a\",\"client_id\":7}\r\n";
+
+fn from(address: SocketAddr) -> HubSource {
+    HubSource {
+        user: Some("edge".to_owned()),
+        password: Some("the-password".to_owned()),
+        ..source(HubSourceKind::Nats, address, &["game.>"])
+    }
+}
+
+#[track_caller]
+fn goes_on(telling: &Telling) {
+    let mut client = Browser::open(telling.edge.address);
+    client.subscribe("a");
+    publish(&telling.edge, "a", &json!("still here"));
+    assert_eq!(client.hear()["data"], "still here");
+}
+
+#[test]
+fn a_server_without_sense_or_end_ends_the_connection_and_sends_nobody_elsewhere() {
+    let decoy = Decoy::open();
+    let elsewhere = format!(
+        "INFO {{\"server_id\":\"a\",\"connect_urls\":[\"{0}\"],\"ldm\":true,\"host\":\"127.0.0.1\",\"port\":{1}}}\r\n\
+         -ERR 'Stale Connection \x1b[2J'\r\n",
+        decoy.address(),
+        decoy.address().port()
+    );
+    let elsewhere: &'static [u8] = Box::leak(elsewhere.into_bytes().into_boxed_slice());
+    let speeches: Vec<Speech> = vec![
+        (elsewhere, b""),
+        (b"SSH-2.0-OpenSSH_9\r\n", b""),
+        (b"INFO ", &[b'x'; 4096]),
+        (
+            b"INFO {}\r\nPONG\r\nMSG game.1 1 9999999999\r\n",
+            &[b'x'; 4096],
+        ),
+        (b"INFO {}\r\nMSG game.1 1 2 3 4 5 6 7\r\n", b""),
+        (b"MSG game.1 1 1\r\nx\r\n", b""),
+    ];
+    let count = speeches.len();
+    let (address, ended) = speaking(speeches);
+    let telling = Telling::start(&hearing(from(address)));
+    let told = telling.told("is not there");
+    assert!(told.contains("Stale Connection"), "{told}");
+    assert!(!told.contains('\x1b'), "{told:?}");
+    for number in 0..count {
+        let (taken, heard) = ended.recv_timeout(PATIENCE).unwrap();
+        assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
+        // Who has not said what it is learns nothing.
+        let heard = String::from_utf8(heard).unwrap();
+        assert_eq!(
+            heard.contains("the-password"),
+            !matches!(number, 1 | 2 | 5),
+            "{number}: {heard}"
+        );
+    }
+    decoy.nobody_came();
+    goes_on(&telling);
+}
+
+/// A server, or somebody on the way, that says it speaks no TLS: nothing is said to it.
+#[test]
+fn no_secret_is_told_without_the_encryption_that_is_wanted() {
+    let (address, ended) = speaking(vec![
+        (INFO, b""),
+        (b"INFO {\"tls_required\":true}\r\n+OK\r\n", b""),
+    ]);
+    let tls = ServerTls {
+        authorities: None,
+        name: None,
+        insecure: true,
+    };
+    let telling = Telling::start(&hearing(HubSource {
+        tls: Some(tls),
+        ..from(address)
+    }));
+    let told = telling.told("is not there");
+    assert!(told.contains("it speaks no TLS"), "{told}");
+    for _ in 0..2 {
+        let (_, heard) = ended.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(heard, b"");
+    }
+}
+
+/// One that says a little again and again, and never what is waited for, is left after 5 s.
+#[test]
+fn who_drips_is_left_in_time() {
+    let server = Scripted::start(|mut heard| {
+        let drip: &[u8] = if heard.number == 0 { b"I" } else { b"+OK\r\n" };
+        let first: &[u8] = if heard.number == 0 { b"" } else { INFO };
+        let mut goes_on = heard.stream.write_all(first).is_ok();
+        while goes_on && glance(&mut heard.stream).is_some() {
+            goes_on = heard.stream.write_all(drip).is_ok();
+        }
+    });
+    let begun = std::time::Instant::now();
+    let telling = Telling::start(&hearing(from(server.address)));
+    let told = telling.told("is not there");
+    assert!(
+        told.contains("within 5s") || told.contains("not understood"),
+        "{told}"
+    );
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
+    goes_on(&telling);
+}
+
+/// What is asked of it: whole lines, and the messages behind them.
+type Log = Arc<Mutex<Vec<(String, String)>>>;
+
+/// As much of a NATS with `JetStream` as the edge asks for; all that it is asked for stands in the log.
+fn streaming() -> (Scripted, Log) {
+    let log = Log::default();
+    let asked = Arc::clone(&log);
+    let server = Scripted::start(move |heard| {
+        let mut writing = heard.stream.try_clone().unwrap();
+        let info = b"INFO {\"server_id\":\"a\",\"client_id\":7,\"jetstream\":true,\"max_payload\":65536}\r\n";
+        let _ = writing.write_all(info);
+        let mut reading = BufReader::new(heard.stream);
+        let (mut line, mut place) = (String::new(), 0);
+        while reading.read_line(&mut line).is_ok_and(|count| count > 0) {
+            let said = line.trim_end().to_owned();
+            let words: Vec<&str> = said.split(' ').collect();
+            let data = if words[0] == "PUB" {
+                let mut bytes = vec![0; words.last().unwrap().parse::<usize>().unwrap() + 2];
+                reading.read_exact(&mut bytes).unwrap();
+                String::from_utf8(bytes).unwrap().trim_end().to_owned()
+            } else {
+                String::new()
+            };
+            let answer = match words[..] {
+                ["PING"] => "PONG\r\n".to_owned(),
+                ["PUB", subject, reply, _] => {
+                    let told = if subject.contains("STREAM.INFO") {
+                        let state = json!({ "messages": 0, "first_seq": 0, "last_seq": 0 });
+                        json!({ "config": { "subjects": ["live.order.17"] }, "state": state })
+                    } else if subject.starts_with("$JS") {
+                        json!({})
+                    } else {
+                        place += 1;
+                        json!({ "seq": place })
+                    };
+                    let told = told.to_string();
+                    format!("MSG {reply} 1 {}\r\n{told}\r\n", told.len())
+                }
+                _ => String::new(),
+            };
+            asked.lock().unwrap().push((said, data));
+            let _ = writing.write_all(answer.as_bytes());
+            line.clear();
+        }
+    });
+    (server, log)
+}
+
+fn sharing(address: SocketAddr) -> Edge {
+    only_hub(Hub {
+        shared: Some(HubShared {
+            kind: HubSharedKind::Nats,
+            host: address.ip().to_string(),
+            port: address.port(),
+            user: None,
+            password: None,
+            tls: None,
+            name: "live".to_owned(),
+            messages_max: 100,
+            bytes_max: 1 << 20,
+        }),
+        channels: vec![HubRule {
+            clients_publish: true,
+            ..HubRule::of("*")
+        }],
+        ..patient()
+    })
+}
+
+#[test]
+fn names_and_messages_of_clients_are_no_subjects_and_no_lines() {
+    let (server, log) = streaming();
+    let edge = start(&sharing(server.address));
+    wait_for(&edge, "plimsoll_edge_hub_shared_joined", 1.0);
+    let mut client = Browser::open(edge.address);
+    let names = [
+        ">",
+        "*",
+        "a.>",
+        "a b 3",
+        "$JS.API.STREAM.DELETE.live",
+        "live.order.17",
+        "a\" 1",
+    ];
+    for name in names {
+        client.say(
+            &json!({ "publish": { "channel": name, "data": "x\r\nPUB > 1\r\ny" }, "id": name }),
+        );
+        assert_eq!(client.hear(), json!({ "id": name, "done": true }));
+        // Nor does reading subscribe to anything there.
+        client.subscribe(name);
+    }
+    for name in ["a\r\nSUB > 9", "a\nPUB b 0", "\r\n"] {
+        client.say(&json!({ "publish": { "channel": name, "data": 1 } }));
+        assert!(
+            error(&client.hear()).contains("control character"),
+            "{name:?}"
+        );
+        client.say(&json!({ "subscribe": [name] }));
+        assert!(
+            error(&client.hear()).contains("control character"),
+            "{name:?}"
+        );
+    }
+    let log = log.lock().unwrap();
+    let mut published = Vec::new();
+    let mut inboxes = Vec::new();
+    for (line, data) in log.iter() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["CONNECT", ..] | ["PING" | "PONG"] => {}
+            ["SUB", place, "1"] => inboxes.push(place.to_owned()),
+            ["PUB", "live.order.17", _, _] => published.push(data.clone()),
+            ["PUB", subject, _, _] => assert!(
+                ["$JS.API.STREAM.INFO.live", "$JS.API.CONSUMER.CREATE.live"].contains(&subject),
+                "{line}"
+            ),
+            _ => panic!("{line}"),
+        }
+    }
+    let expected = names.map(|name| format!("{}\n{}", json!(name), json!("x\r\nPUB > 1\r\ny")));
+    assert_eq!(published, expected);
+    // The server said the same of both connections, and yet nobody foresees where answers to them go.
+    assert_eq!(inboxes.len(), 2, "{inboxes:?}");
+    let secret = |place: &str| place.split('.').nth(3).unwrap().to_owned();
+    let secrets = [secret(&inboxes[0]), secret(&inboxes[1])];
+    assert!(secrets[0] != secrets[1] && secrets.iter().all(|secret| secret.len() == 32));
+}

@@ -1,0 +1,48 @@
+//! A PostgreSQL that is none.
+
+use plimsoll_config::edge::{HubSource, HubSourceKind};
+use serde_json::json;
+
+use super::peers::{KERNEL_MAX, Speech, speaking};
+use crate::hub::sources::{hearing, source};
+use crate::hub::{Browser, publish};
+use crate::support::{PATIENCE, Telling};
+
+#[test]
+fn a_server_without_sense_or_end_ends_the_connection_and_learns_no_password() {
+    let speeches: Vec<Speech> = vec![
+        // Only the MD5 of the password is wanted, with a salt that the server has chosen.
+        (b"R\0\0\0\x0c\0\0\0\x05salt", b""),
+        (b"HTTP/1.1 400 Bad Request\r\n\r\n", b""),
+        // Lengths of 4 GiB, of nothing, and of less than nothing.
+        (b"R\xff\xff\xff\xff", &[b'x'; 4096]),
+        (b"R\0\0\0\0", &[0; 4096]),
+        (b"R\0\0\0\x03", &[0; 4096]),
+        // A proof that nobody has begun.
+        (b"R\0\0\0\x08\0\0\0\x0c", b""),
+        (b"E\0\0\0\x13MI hate you\x1b[2J\0\0", b""),
+    ];
+    let count = speeches.len();
+    let (address, ended) = speaking(speeches);
+    let kind = HubSourceKind::Postgres {
+        database: "shop".to_owned(),
+    };
+    let telling = Telling::start(&hearing(HubSource {
+        user: Some("app".to_owned()),
+        password: Some("the-password".to_owned()),
+        ..source(kind, address, &["odds"])
+    }));
+    let told = telling.told("is not there");
+    assert!(told.contains("it knows only the MD5"), "{told}");
+    for number in 0..count {
+        let (taken, heard) = ended.recv_timeout(PATIENCE).unwrap();
+        assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
+        let heard = String::from_utf8_lossy(&heard).into_owned();
+        assert!(heard.contains("database\0shop"), "{heard:?}");
+        assert!(!heard.contains("the-password"), "{number}: {heard:?}");
+    }
+    let mut client = Browser::open(telling.edge.address);
+    client.subscribe("a");
+    publish(&telling.edge, "a", &json!("still here"));
+    assert_eq!(client.hear()["data"], "still here");
+}

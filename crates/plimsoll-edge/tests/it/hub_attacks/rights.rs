@@ -1,0 +1,252 @@
+//! Clients that want what others may have: their history, their presence, their places, their rights.
+
+use std::io::Write as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use plimsoll_config::edge::{Hub, HubKey, HubRule};
+use ring::hmac;
+use serde_json::{Value, json};
+
+use super::{error, patient};
+use crate::hub::tokens::{SECRET, asking, in_s, signed};
+use crate::hub::{Browser, only_hub, publish};
+use crate::support::{Afloat, ask, connect, parts, start};
+
+/// A hub with a channel that only some may read, and what is remembered there.
+fn guarded() -> (Afloat, Value) {
+    let hub = Hub {
+        mercure: true,
+        channels: vec![HubRule {
+            presence: true,
+            replay: 10,
+            clients_publish: true,
+            ..HubRule::of("*")
+        }],
+        ..patient()
+    };
+    let edge = start(&asking(HubKey::Secret(SECRET.to_owned()), hub));
+    let said = publish(&edge, "user-17", &json!("a secret"));
+    (edge, said)
+}
+
+fn token(claims: &Value) -> String {
+    let mut all = json!({ "exp": in_s(600.0) });
+    for (name, value) in claims.as_object().unwrap() {
+        all[name] = value.clone();
+    }
+    signed(&all)
+}
+
+/// A request whose answer ends, or is an event stream of which nothing but the head is read.
+fn head(edge: &Afloat, path: &str, headers: &str) -> String {
+    let address = edge.address;
+    let mut stream = connect(address);
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    crate::support::read_until(&mut stream, "\r\n\r\n")
+}
+
+#[test]
+fn nobody_has_what_others_may_read_by_any_way() {
+    let (edge, said) = guarded();
+    let (epoch, offset) = (
+        said["epoch"].as_u64().unwrap(),
+        said["offset"].as_u64().unwrap(),
+    );
+    let mine = token(&json!({ "sub": "18", "subscribe": ["user-18"], "publish": ["user-18"] }));
+    let mut client = Browser::open(edge.address);
+    client.say(&json!({ "token": mine, "subscribe": ["user-18"], "id": 1 }));
+    assert_eq!(client.hear()["subscribed"], "user-18");
+    for wanted in [
+        json!("user-17"),
+        json!({ "channel": "user-17", "epoch": epoch, "offset": 0 }),
+        json!({ "channel": "user-17", "epoch": epoch, "offset": offset - 1 }),
+        json!("user-*"),
+        json!("*"),
+        json!("user-1{id}"),
+        json!("user-17 "),
+    ] {
+        client.say(&json!({ "subscribe": [wanted], "id": 2 }));
+        assert_eq!(
+            error(&client.hear()),
+            "this channel may not be read",
+            "{wanted}"
+        );
+    }
+    client.say(&json!({ "presence": ["user-17"] }));
+    assert_eq!(error(&client.hear()), "this channel may not be read");
+    client.say(&json!({ "publish": { "channel": "user-17", "data": "forged" } }));
+    assert!(error(&client.hear()).contains("may not publish"));
+    let bearer = format!("Authorization: Bearer {mine}\r\n");
+    let back = format!("{bearer}Last-Event-ID: {epoch}:0\r\n");
+    for path in [
+        "/live?channel=user-17",
+        "/live?channel=user-18&channel=user-17",
+        "/live?channel=user%2D17",
+        "/.well-known/mercure?topic=user-17",
+        "/.well-known/mercure?topic=*",
+        "/.well-known/mercure?topic=user-%7Bid%7D",
+    ] {
+        let said = head(&edge, path, &back);
+        assert_eq!(parts(&said).0, 403, "{path}: {said}");
+    }
+    // Nor by the place of a message of another channel: one order holds all of them.
+    let mut own = connect(edge.address);
+    let request = format!(
+        "GET /live?channel=user-18 HTTP/1.1\r\nHost: {}\r\n{back}\r\n",
+        edge.address
+    );
+    own.write_all(request.as_bytes()).unwrap();
+    assert!(crate::support::read_until(&mut own, "\r\n\r\n").starts_with("HTTP/1.1 200 "));
+    publish(&edge, "user-18", &json!("mine"));
+    let event = crate::support::read_until(&mut own, "\n\n");
+    assert!(
+        event.contains("user-18") && !event.contains("a secret"),
+        "{event}"
+    );
+    assert_eq!(client.hear()["data"], "mine");
+    client.settle();
+}
+
+#[test]
+fn places_that_nobody_was_told_harm_only_who_made_them_up() {
+    let edge = start(&only_hub(patient()));
+    let epoch = publish(&edge, "a", &json!(1))["epoch"].as_u64().unwrap();
+    let mut good = Browser::open(edge.address);
+    good.subscribe("a");
+    for (epoch, offset) in [
+        (0, 0),
+        (u64::MAX, u64::MAX),
+        (epoch, u64::MAX),
+        (epoch, 1_000),
+        (epoch + 1, 1),
+        (1 << 53, 1 << 53),
+    ] {
+        let mut client = Browser::open(edge.address);
+        let since = json!({ "channel": "a", "epoch": epoch, "offset": offset });
+        client.say(&json!({ "subscribe": [since] }));
+        let told = client.hear();
+        assert_eq!(told["recovered"], false, "{epoch} {offset}: {told}");
+        // It is where everybody is.
+        publish(&edge, "a", &json!([epoch, offset]));
+        assert_eq!(client.hear()["data"], json!([epoch, offset]));
+        assert_eq!(good.hear()["data"], json!([epoch, offset]));
+    }
+    for id in [
+        "18446744073709551616:1",
+        "-1:-1",
+        ":",
+        "x",
+        "1:2:3",
+        &"9".repeat(5000),
+    ] {
+        let said = head(
+            &edge,
+            "/live?channel=a",
+            &format!("Last-Event-ID: {id}\r\n"),
+        );
+        assert_eq!(parts(&said).0, 200, "{said}");
+    }
+}
+
+/// Tokens that nobody has signed, or for something else.
+#[test]
+fn forged_tokens_open_nothing() {
+    let (edge, _) = guarded();
+    let claims = json!({ "exp": in_s(600.0), "sub": "17", "subscribe": ["*"] });
+    let part = |value: &Value| BASE64.encode(value.to_string());
+    let said = |header: &Value| format!("{}.{}", part(header), part(&claims));
+    let tag = |key: &str, said: &str| {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes());
+        format!(
+            "{said}.{}",
+            BASE64.encode(hmac::sign(&key, said.as_bytes()))
+        )
+    };
+    let hs256 = json!({ "alg": "HS256" });
+    let good = tag(SECRET, &said(&hs256));
+    let other = part(&json!({ "exp": in_s(600.0), "subscribe": ["**"] }));
+    let mut parts_of: Vec<&str> = good.split('.').collect();
+    parts_of[1] = &other;
+    let end = good.rfind('.').unwrap();
+    let forged = [
+        format!("{}.", said(&json!({ "alg": "none" }))),
+        tag(SECRET, &said(&json!({ "alg": "none" }))),
+        tag(SECRET, &said(&json!({ "alg": "HS512" }))),
+        tag(SECRET, &said(&json!({ "alg": "RS256" }))),
+        tag(SECRET, &said(&json!({ "alg": "HS256", "crit": ["x"] }))),
+        tag("", &said(&hs256)),
+        tag(&SECRET[1..], &said(&hs256)),
+        good[..end].to_owned(),
+        format!("{}.", &good[..end]),
+        good[..good.len() - 4].to_owned(),
+        parts_of.join("."),
+        format!("{good}{}", "A".repeat(9000)),
+        tag(
+            SECRET,
+            &format!("{}.{}", part(&hs256), part(&json!({ "subscribe": ["*"] }))),
+        ),
+        tag(
+            SECRET,
+            &format!(
+                "{}.{}",
+                part(&hs256),
+                part(&json!({ "exp": "never", "subscribe": ["*"] }))
+            ),
+        ),
+        tag(
+            SECRET,
+            &format!(
+                "{}.{}",
+                part(&hs256),
+                part(&json!({ "exp": in_s(600.0), "nbf": in_s(500.0), "subscribe": ["*"] }))
+            ),
+        ),
+    ];
+    for token in &forged {
+        let mut client = Browser::open(edge.address);
+        client.say(&json!({ "token": token, "subscribe": ["user-17"], "id": 1 }));
+        let told = client.hear();
+        assert!(error(&told).contains("the token"), "{token}: {told}");
+        client.settle();
+        let query = format!("/live?channel=user-17&token={token}");
+        let said = ask(
+            edge.address,
+            format!("GET {query} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"),
+        );
+        assert_eq!(parts(&said).0, 401, "{token}: {said}");
+    }
+    // What they are made of is good.
+    let mut client = Browser::open(edge.address);
+    client.say(&json!({ "token": good, "subscribe": ["user-17"], "id": 1 }));
+    assert_eq!(client.hear()["subscribed"], "user-17");
+    assert_eq!(client.hear()["data"], "a secret");
+}
+
+#[test]
+fn talking_keeps_no_token_alive() {
+    let (edge, _) = guarded();
+    let end = in_s(1.5);
+    let claims = json!({ "exp": end, "sub": "17", "subscribe": ["user-17"] });
+    let mut client = Browser::open(edge.address);
+    client.say(&json!({ "token": signed(&claims), "subscribe": ["user-17"], "id": 1 }));
+    assert_eq!(client.hear()["subscribed"], "user-17");
+    assert_eq!(client.hear()["data"], "a secret");
+    let last = loop {
+        // It says something all the time, the same token among it.
+        client.say(&json!({ "token": signed(&claims), "unsubscribe": [], "id": 2 }));
+        let Some(told) = client.hear_or_close() else {
+            break in_s(0.0);
+        };
+        if told["error"] == "the token has expired" {
+            break in_s(0.0);
+        }
+        assert_eq!(told, json!({ "id": 2, "done": true }));
+    };
+    assert!(last >= end, "not before");
+    publish(&edge, "user-17", &json!("too late"));
+    while let Some(told) = client.hear_or_close() {
+        assert_eq!(told["error"], "the token has expired", "{told}");
+    }
+}

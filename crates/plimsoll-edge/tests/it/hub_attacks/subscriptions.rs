@@ -1,0 +1,211 @@
+//! Clients that subscribe to more than anybody wants: many channels, long names, the same again and again.
+
+use std::io::Write as _;
+
+use plimsoll_config::edge::{Hub, HubKey, HubRule, Rate};
+use serde_json::{Value, json};
+
+use super::{CHANNELS, SOCKETS, error, patient, wait_for_nobody};
+use crate::hub::tokens::{SECRET, asking, in_s, signed};
+use crate::hub::{Browser, live, only_hub, publish, publish_as};
+use crate::support::{connect, metric, read_until, start, wait_for};
+
+/// So many names that nobody else has.
+fn names(prefix: &str, count: usize) -> Vec<String> {
+    (0..count)
+        .map(|number| format!("{prefix}-{number}"))
+        .collect()
+}
+
+#[test]
+fn clients_make_so_many_channels_and_no_more() {
+    const CHANNELS_MAX: u32 = 64;
+    let edge = start(&only_hub(Hub {
+        channels_max: CHANNELS_MAX,
+        ..live()
+    }));
+    let mut clients: Vec<Browser> = (0..10).map(|_| Browser::open(edge.address)).collect();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.say(&json!({ "subscribe": names(&number.to_string(), 100) }));
+        client.say(&json!({ "unsubscribe": [], "id": "settled" }));
+        let mut told = client.hear();
+        while told["id"] != "settled" {
+            assert!(error(&told).contains("as many channels"), "{told}");
+            told = client.hear();
+        }
+    }
+    let channels = metric(&edge, CHANNELS).unwrap();
+    assert!(channels <= f64::from(CHANNELS_MAX), "{channels}");
+    // Whoever publishes to another is told so, and may try again later.
+    let body = r#"{"channel":"news","data":1}"#;
+    let (status, _) = publish_as(&edge, None, body);
+    assert!(status == 503 || status == 200, "{status}");
+    drop(clients);
+    if status == 503 {
+        // Nothing is remembered of channels without messages.
+        wait_for_nobody(&edge);
+        publish(&edge, "news", &json!(1));
+    }
+}
+
+#[test]
+fn subscribing_and_leaving_again_and_again_keeps_nothing() {
+    const ROUNDS: usize = 50;
+    let edge = start(&only_hub(patient()));
+    let channels = names("game", 100);
+    for channel in &channels {
+        publish(&edge, channel, &json!(1));
+    }
+    let mut churning = Browser::open(edge.address);
+    let mut good = Browser::open(edge.address);
+    good.subscribe("game-0");
+    for _ in 0..ROUNDS {
+        churning.say(&json!({ "subscribe": channels, "unsubscribe": channels }));
+    }
+    churning.settle();
+    // Those with messages, and no other: none twice, and none that is kept for the one who left.
+    assert_eq!(metric(&edge, CHANNELS), Some(100.0));
+    let subscribers = "plimsoll_edge_hub_channel_subscribers{channel=\"game-0\"}";
+    assert_eq!(metric(&edge, subscribers), Some(1.0));
+    publish(&edge, "game-0", &json!("new"));
+    assert_eq!(good.hear()["data"], "new");
+    churning.settle();
+}
+
+#[test]
+fn names_are_short_plain_and_nothing_but_themselves() {
+    let edge = start(&only_hub(patient()));
+    let mut client = Browser::open(edge.address);
+    let long = "x".repeat(60_000);
+    for name in [
+        "",
+        &"x".repeat(201),
+        &long,
+        "a\r\nb",
+        "a\u{0}",
+        "a\u{1b}[2J",
+    ] {
+        client.say(&json!({ "subscribe": [name], "id": 1 }));
+        assert!(error(&client.hear()).contains("the name of a channel"));
+    }
+    assert_eq!(metric(&edge, CHANNELS), Some(0.0));
+    // What would be a pattern for a rule is a name for a client.
+    for name in ["*", "game-*", "game.>", "game.*", "{id}", "$SYS.>"] {
+        client.subscribe(name);
+    }
+    for channel in ["game-1", "game.1", "$SYS.1"] {
+        publish(&edge, channel, &json!("for others"));
+    }
+    client.settle();
+    // What is not understood is repeated up to its beginning only.
+    client.say(&json!({ &long: 1 }));
+    let told = client.hear();
+    assert!(error(&told).len() < 400, "{}", error(&told).len());
+    // A request names channels too, and what it names does not end its answer's head.
+    let mut stream = connect(edge.address);
+    let request = format!(
+        "GET /live?channel=a%0d%0aX-Evil:%201 HTTP/1.1\r\nHost: {}\r\n\r\n",
+        edge.address
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    let head = read_until(&mut stream, "\r\n\r\n");
+    let told = read_until(&mut stream, "\n\n");
+    assert!(
+        !head.contains("X-Evil") && !told.contains("\nX-Evil"),
+        "{head}{told}"
+    );
+    assert!(told.contains("holds a control character"), "{told}");
+}
+
+#[test]
+fn who_is_there_is_told_within_a_bound_however_often_it_is_asked() {
+    const USERS: usize = 30;
+    let hub = Hub {
+        channels: vec![HubRule {
+            presence: true,
+            ..HubRule::of("chat")
+        }],
+        // The whole of it may wait, so that nothing is cut off by another bound.
+        waiting_max: 100_000,
+        waiting_bytes_max: 64 << 20,
+        ..patient()
+    };
+    let edge = start(&asking(HubKey::Secret(SECRET.to_owned()), hub));
+    let mut clients: Vec<Browser> = (0..USERS)
+        .map(|number| {
+            let user = format!("{number}-{}", "u".repeat(150));
+            let claims = json!({ "exp": in_s(600.0), "sub": user, "subscribe": ["chat"] });
+            let mut client = Browser::open(edge.address);
+            client.say(&json!({ "token": signed(&claims), "subscribe": ["chat"], "id": 1 }));
+            assert_eq!(client.hear()["subscribed"], "chat");
+            client
+        })
+        .collect();
+    let asking = &mut clients[0];
+    asking.say(&json!({ "presence": vec!["chat"; 1000] }));
+    let answers: Vec<Value> = (0..1000).map(|_| asking.hear()).collect();
+    let users = |answer: &Value| answer["users"].as_object().unwrap().len();
+    assert_eq!(answers.iter().map(users).sum::<usize>(), 1000);
+    assert_eq!(users(&answers[0]), USERS);
+    // Who is left out is not hidden: how many there are is said each time, and that not all are named.
+    assert!(answers.iter().all(|answer| answer["subscribers"] == USERS));
+    assert_eq!(answers[999]["all"], false);
+    let bytes: usize = answers.iter().map(|answer| answer.to_string().len()).sum();
+    assert!(bytes < 400_000, "{bytes}");
+}
+
+#[test]
+fn clients_that_come_and_go_leave_nothing() {
+    let edge = start(&only_hub(live()));
+    for _ in 0..10 {
+        let clients: Vec<Browser> = (0..30)
+            .map(|number| {
+                let mut client = Browser::open(edge.address);
+                client.subscribe(&format!("game-{number}"));
+                client
+            })
+            .collect();
+        drop(clients);
+    }
+    wait_for_nobody(&edge);
+    // Neither do those that are gone before they have said anything whole.
+    for _ in 0..100 {
+        let mut stream = crate::hub::abuse::open(edge.address);
+        stream.write_all(b"\x81\xfe\xff").unwrap();
+    }
+    wait_for(&edge, SOCKETS, 0.0);
+    assert_eq!(
+        metric(&edge, "plimsoll_edge_hub_published_total"),
+        Some(0.0)
+    );
+}
+
+#[test]
+fn what_one_command_names_is_bounded() {
+    let edge = start(&only_hub(Hub {
+        commands: Rate {
+            per_second: 0.001,
+            burst: 10,
+        },
+        subscriptions_max: 5,
+        ..live()
+    }));
+    let mut client = Browser::open(edge.address);
+    for word in ["subscribe", "unsubscribe", "presence"] {
+        client.say(&json!({ word: vec!["a"; 1001] }));
+        assert!(error(&client.hear()).contains("more than 1000 channels"));
+    }
+    // Depth costs nothing: what is published is passed on as it is, and only who reads it must cope.
+    let deep = format!("{}{}", "[".repeat(30_000), "]".repeat(30_000));
+    let said = format!(r#"{{"publish":{{"channel":"a","data":{deep}}}}}"#);
+    let mut stream = crate::hub::abuse::open(edge.address);
+    let frame = crate::hub::abuse::masked(1, said.as_bytes());
+    let close = crate::hub::abuse::masked(8, b"");
+    std::io::Write::write_all(&mut stream, &[frame, close].concat()).unwrap();
+    let (texts, _) = crate::hub::abuse::hear(stream);
+    assert!(
+        texts.iter().any(|text| text.contains("may not publish")),
+        "{texts:?}"
+    );
+    client.settle();
+}
