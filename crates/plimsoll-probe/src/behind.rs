@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::clock;
-use crate::files::{Files, kernel_links};
+use crate::files::Files;
+use crate::kernel_files;
 use crate::parse::socket::socket_link;
 use crate::sockets::Sockets;
 use crate::tree::{Tree, holders_of};
@@ -103,7 +104,7 @@ impl Behind {
 
 /// The numbers of the files of a process's sockets.
 fn sockets_of(files: &Files, pid: u32) -> Vec<u64> {
-    let Ok(links) = kernel_links(&files.path(&format!("proc/{pid}/fd"))) else {
+    let Ok(links) = kernel_files::links(&files.path(&format!("proc/{pid}/fd"))) else {
         return Vec::new();
     };
     links

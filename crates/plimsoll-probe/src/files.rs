@@ -6,17 +6,16 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use crate::kernel_files::TEXT_LEN_MAX;
 use crate::untrusted::budget::{Budget, FILE_LEN_MAX, FILE_PATIENCE};
 use crate::untrusted::deadline::Worker;
 use crate::untrusted::{OpenError, Root};
 
-/// Longest text read of one file, bytes. `/proc/net/tcp` of 30,000 sockets is 4.5 MB.
-const TEXT_LEN_MAX: u64 = 8 << 20;
 /// Longest command line that is read, bytes.
 const COMMAND_LEN_MAX: u64 = 128 << 10;
 /// Most notes kept, and of these most that are told at once: processes of others give reason to these.
@@ -36,38 +35,6 @@ pub(crate) struct Files {
     /// Does what may hang.
     worker: Worker,
     budget: Budget,
-}
-
-/// The text of a file of the kernel about a process, such as `/proc/7/status`; of bytes that are no text, what is.
-pub(crate) fn kernel_text(path: &str) -> io::Result<String> {
-    let mut bytes = Vec::new();
-    File::open(path)?
-        .take(TEXT_LEN_MAX)
-        .read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Where a link of the kernel leads, as text: of `/proc/7/fd/4`, `socket:[5]`.
-pub(crate) fn kernel_link(path: &Path) -> Option<String> {
-    let link = std::fs::read_link(path).ok()?;
-    link.into_os_string().into_string().ok()
-}
-
-/// Names in a folder of the kernel.
-pub(crate) fn kernel_names(path: &Path) -> io::Result<impl Iterator<Item = String> + use<>> {
-    let entries = std::fs::read_dir(path)?;
-    Ok(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()))
-}
-
-/// Where the links in a folder of the kernel lead.
-pub(crate) fn kernel_links(path: &Path) -> io::Result<impl Iterator<Item = String> + use<>> {
-    let folder = path.to_owned();
-    Ok(kernel_names(path)?.filter_map(move |name| kernel_link(&folder.join(name))))
-}
-
-/// The size of a folder of the kernel, which is the number of its entries since Linux 6.2; 0 before.
-pub(crate) fn kernel_len(path: &Path) -> io::Result<u64> {
-    Ok(std::fs::metadata(path)?.size())
 }
 
 /// A text of others without what a terminal would obey: it ends up in notes and in names of series.

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use plimsoll_model::metric;
 
 use crate::clock;
-use crate::files::{Files, kernel_len};
+use crate::files::Files;
+use crate::kernel_files;
 use crate::meter::Meter;
 use crate::names::Names;
 use crate::parse::{cpu, process};
@@ -356,7 +357,7 @@ fn descriptors(files: &mut Files, single: &Single) -> Option<f64> {
     let folder = format!("proc/{}/fd", single.pid);
     let path = files.path(&folder);
     // Since Linux 6.2 the directory's size is the number of its entries, for anybody to see.
-    if let Ok(len) = kernel_len(&path)
+    if let Ok(len) = kernel_files::len(&path)
         && len > 0
         && files.is_live()
     {

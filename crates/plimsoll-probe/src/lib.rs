@@ -20,6 +20,7 @@ mod files;
 mod group;
 mod host;
 mod kernel;
+mod kernel_files;
 mod meter;
 mod names;
 pub mod parse;

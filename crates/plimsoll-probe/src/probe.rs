@@ -16,9 +16,10 @@ use crate::cgroups::Cgroups;
 use crate::clock;
 use crate::edge::Edge;
 use crate::eyes::{Eyes, Known};
-use crate::files::{Files, kernel_link};
+use crate::files::Files;
 use crate::group::{Group, Machine};
 use crate::host::Host;
+use crate::kernel_files;
 use crate::meter::Meter;
 use crate::sockets::{Door, Sockets, is_own_address, unix_path};
 use crate::tree::{Tree, Wanted};
@@ -332,9 +333,9 @@ fn network_of(files: &mut Files, pids: &[u32]) -> (String, bool) {
     if !files.is_live() {
         return ("proc/net".to_owned(), true);
     }
-    let own = kernel_link(Path::new("/proc/thread-self/ns/net"));
+    let own = kernel_files::link(Path::new("/proc/thread-self/ns/net"));
     for pid in pids {
-        let theirs = kernel_link(Path::new(&format!("/proc/{pid}/ns/net")));
+        let theirs = kernel_files::link(Path::new(&format!("/proc/{pid}/ns/net")));
         if theirs.is_some() && theirs != own {
             files.note(
                 "namespace",

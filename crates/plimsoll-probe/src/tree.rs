@@ -4,7 +4,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::clock;
-use crate::files::{Files, kernel_links};
+use crate::files::Files;
+use crate::kernel_files;
 use crate::parse::process;
 
 /// Most processes that are followed.
@@ -193,7 +194,7 @@ pub(crate) fn holders_of(
         return holders;
     }
     for pid in pids {
-        let Ok(mut links) = kernel_links(&files.path(&format!("proc/{pid}/fd"))) else {
+        let Ok(mut links) = kernel_files::links(&files.path(&format!("proc/{pid}/fd"))) else {
             continue;
         };
         if links.any(|link| wanted.contains(&link)) {

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use plimsoll_model::metric;
 
 use crate::clock;
-use crate::files::{Files, kernel_link};
+use crate::files::Files;
+use crate::kernel_files;
 use crate::meter::Meter;
 use crate::names::Names;
 use crate::parse::socket::socket_link;
@@ -181,7 +182,7 @@ fn descriptor_at(files: &mut Files, pid: u32, address: u64) -> Option<u32> {
 
 /// What a descriptor is: its link reads `socket:[5]`, `pipe:[6]`, `anon_inode:[eventpoll]` or a path.
 fn what_is(files: &Files, pid: u32, descriptor: u32) -> Option<Seen> {
-    let link = kernel_link(&files.path(&format!("proc/{pid}/fd/{descriptor}")))?;
+    let link = kernel_files::link(&files.path(&format!("proc/{pid}/fd/{descriptor}")))?;
     if let Some(inode) = socket_link(&link) {
         return Some(Seen::Socket(inode));
     }

@@ -6,7 +6,12 @@ use super::{Fault, Tree};
 /// Where the rule holds.
 const ROOM: &str = "crates/plimsoll-probe/src/";
 /// What opens: names of processes below `/proc`, names that processes give, and four settings of the kernel.
-const DOORS: [&str; 3] = ["files.rs", "untrusted", "eyes/hands/kernel.rs"];
+const DOORS: [&str; 4] = [
+    "files.rs",
+    "kernel_files.rs",
+    "untrusted",
+    "eyes/hands/kernel.rs",
+];
 /// Calls that follow names.
 const CALLS: [&str; 14] = [
     "File::open",
@@ -41,7 +46,7 @@ pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
         for (number, line) in code.filter(|(_, line)| !line.trim_start().starts_with("//")) {
             if let Some(call) = CALLS.iter().find(|call| line.contains(*call)) {
                 let what = format!(
-                    "`{call}` follows a name that a hostile process may have given: use `Files`, `files::kernel_*` for \
+                    "`{call}` follows a name that a hostile process may have given: use `Files`, `kernel_files` for \
                      /proc, or `untrusted`"
                 );
                 faults.push(file.fault(number, what));

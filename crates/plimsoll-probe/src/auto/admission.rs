@@ -74,7 +74,7 @@ impl Belonging<'_> {
         let inodes = listeners_at(files, *port);
         let family = self.tree.with_descendants(&BTreeSet::from([pid]));
         // Of another user's process nobody but root sees what it holds.
-        if crate::files::kernel_names(&files.path(&format!("proc/{pid}/fd"))).is_err() {
+        if crate::kernel_files::names(&files.path(&format!("proc/{pid}/fd"))).is_err() {
             return (inodes.is_empty()).then(|| format!("nobody listens at port {port}"));
         }
         holders_of(files, &inodes, family.into_iter())

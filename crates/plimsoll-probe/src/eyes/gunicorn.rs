@@ -7,7 +7,7 @@ use super::Source;
 use super::figures::{Figures, Setting};
 use super::link::{Blind, Link, shortly};
 use super::listener::Listener;
-use crate::files::kernel_text;
+use crate::kernel_files;
 
 /// gunicorn.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ impl Gunicorn {
     /// Its workers: the children of its first process, or as many as it was told to have.
     fn workers(&self) -> Option<f64> {
         let counted = self.pid.and_then(|pid| {
-            let children = kernel_text(&format!("/proc/{pid}/task/{pid}/children")).ok()?;
+            let children = kernel_files::text(&format!("/proc/{pid}/task/{pid}/children")).ok()?;
             let count = children.split_whitespace().count();
             (count > 0).then_some(count as f64)
         });

@@ -12,7 +12,7 @@ use plimsoll_model::part::PartPlace;
 use super::Source;
 use super::figures::Figures;
 use super::link::{Blind, Link, get};
-use crate::files::{kernel_names, kernel_text};
+use crate::kernel_files;
 use crate::parse::hsperf::{LEN_MAX, counters};
 use crate::parse::jvm::{JOLOKIA, Jvm as Told, of_counters, of_jolokia};
 use crate::untrusted::{Credentials, Named};
@@ -103,7 +103,7 @@ impl Jvm {
     fn of_file(&mut self, path: &Path) -> Result<(Told, Process), Blind> {
         let strange = || Blind::Strange("no counters of a JVM".to_owned());
         let status = self.pid.map(|pid| format!("/proc/{pid}/status"));
-        if status.is_some_and(|status| kernel_text(&status).is_err()) {
+        if status.is_some_and(|status| kernel_files::text(&status).is_err()) {
             // Whoever was killed leaves its file behind.
             return Err(Blind::Absent("the JVM has ended".to_owned()));
         }
@@ -179,12 +179,12 @@ fn of_agent(link: &mut Link) -> Result<Told, Blind> {
 /// Threads by name without number, most first.
 fn pools(pid: u32) -> Vec<(String, u32)> {
     let folder = format!("/proc/{pid}/task");
-    let threads = kernel_names(Path::new(&folder));
+    let threads = kernel_files::names(Path::new(&folder));
     let names = threads
         .into_iter()
         .flatten()
         .take(THREADS_MAX)
-        .filter_map(|thread| kernel_text(&format!("{folder}/{thread}/comm")).ok());
+        .filter_map(|thread| kernel_files::text(&format!("{folder}/{thread}/comm")).ok());
     grouped(names)
 }
 

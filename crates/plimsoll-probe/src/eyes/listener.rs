@@ -4,7 +4,7 @@ use plimsoll_model::part::PartPlace;
 
 use super::link::Blind;
 use crate::diag::Diag;
-use crate::files::kernel_text;
+use crate::kernel_files;
 use crate::parse::socket::{LISTEN, unix_listener};
 
 /// Where a part listens.
@@ -37,7 +37,7 @@ impl Listener {
         let seen = match &self.place {
             PartPlace::Tcp { port, .. } => of_port(diag, *port)?,
             PartPlace::Socket(path) => {
-                let table = kernel_text("/proc/net/unix")?;
+                let table = kernel_files::text("/proc/net/unix")?;
                 let queue = match unix_listener(&table, &path.to_string_lossy()) {
                     Some(inode) => diag.unix_queue(inode)?,
                     None => None,

@@ -7,7 +7,7 @@ use super::Source;
 use super::figures::{Figures, Setting};
 use super::link::{Blind, Link, shortly};
 use super::listener::Listener;
-use crate::files::kernel_text;
+use crate::kernel_files;
 use crate::parse::syscall::{Wait, place, syscall};
 
 /// A pool.
@@ -35,10 +35,10 @@ impl PoolProcesses {
     /// Processes that wait for a connection, and all.
     fn count(&self) -> Result<(u32, u32), Blind> {
         let pid = self.pid;
-        let children = kernel_text(&format!("/proc/{pid}/task/{pid}/children"))?;
+        let children = kernel_files::text(&format!("/proc/{pid}/task/{pid}/children"))?;
         let (mut idle, mut all) = (0, 0);
         for child in children.split_whitespace() {
-            let title = kernel_text(&format!("/proc/{child}/cmdline"));
+            let title = kernel_files::text(&format!("/proc/{child}/cmdline"));
             // One that has ended meanwhile has no title.
             let title = title.unwrap_or_default();
             let pool = title.trim_end_matches('\0').strip_prefix("php-fpm: pool ");
@@ -52,11 +52,11 @@ impl PoolProcesses {
 }
 
 fn waits_for_a_connection(pid: &str) -> Result<bool, Blind> {
-    let wait = match kernel_text(&format!("/proc/{pid}/syscall")) {
+    let wait = match kernel_files::text(&format!("/proc/{pid}/syscall")) {
         Ok(text) => Some(syscall(&text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
         // Who may not see the call may see where in the kernel it waits.
-        Err(_) => place(&kernel_text(&format!("/proc/{pid}/wchan"))?),
+        Err(_) => place(&kernel_files::text(&format!("/proc/{pid}/wchan"))?),
     };
     Ok(wait == Some(Wait::Accept))
 }

@@ -6,7 +6,7 @@ use plimsoll_model::part::Login;
 use super::Source;
 use super::figures::Figures;
 use super::link::{Blind, Link, shortly};
-use crate::files::kernel_text;
+use crate::kernel_files;
 use crate::parse::redis::{command, error_count, info, micros};
 
 /// Commands that are told of one by one.
@@ -28,7 +28,7 @@ impl Redis {
     fn thread_ns(&mut self) -> Option<u64> {
         let pid = self.pid?;
         let path = format!("/proc/{pid}/task/{pid}/schedstat");
-        let read = kernel_text(&path).ok();
+        let read = kernel_files::text(&path).ok();
         let total = read.and_then(|text| text.split_whitespace().next()?.parse().ok());
         if total.is_none() {
             self.pid = None;

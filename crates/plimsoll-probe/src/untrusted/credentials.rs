@@ -9,7 +9,7 @@ use rustix::fs::{Gid, Uid};
 use rustix::process::{getegid, geteuid, getgroups};
 use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
-use crate::files::kernel_text;
+use crate::kernel_files;
 use crate::parse::process;
 
 /// Supplementary groups that are taken over.
@@ -27,7 +27,7 @@ pub(crate) struct Credentials {
 impl Credentials {
     /// Those of a process of this machine; `None` where it has ended, and where no others can be taken or need to be.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        let text = kernel_text(&format!("/proc/{pid}/status")).ok()?;
+        let text = kernel_files::text(&format!("/proc/{pid}/status")).ok()?;
         Self::from_status(&text)
     }
 

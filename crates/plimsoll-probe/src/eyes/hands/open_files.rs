@@ -3,7 +3,7 @@
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::Refused;
-use crate::files::kernel_text;
+use crate::kernel_files;
 use crate::parse::process::stat;
 
 /// The limit of open files of a process.
@@ -23,9 +23,9 @@ pub struct OpenFiles {
 /// When there is no such process, or it is not told.
 pub fn open_files(pid: u32) -> Result<OpenFiles, Refused> {
     let gone = |_| Refused::new(format!("there is no process {pid}"));
-    let text = kernel_text(&format!("/proc/{pid}/stat")).map_err(gone)?;
+    let text = kernel_files::text(&format!("/proc/{pid}/stat")).map_err(gone)?;
     let started = stat(&text).map(|stat| stat.start_ticks);
-    let text = kernel_text(&format!("/proc/{pid}/limits")).map_err(gone)?;
+    let text = kernel_files::text(&format!("/proc/{pid}/limits")).map_err(gone)?;
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::clock;
 use crate::diag::{Diag, Which};
-use crate::files::kernel_links;
+use crate::kernel_files;
 use crate::parse::socket::{LISTEN, socket_link};
 
 /// Shortest time between two searches for where it listens, ns. Such a search reads every descriptor.
@@ -59,7 +59,7 @@ impl Doors {
 
 /// Ports on which the process listens.
 fn ports_of(pid: u32, diag: &mut Diag) -> io::Result<Vec<u16>> {
-    let links = kernel_links(Path::new(&format!("/proc/{pid}/fd")))?;
+    let links = kernel_files::links(Path::new(&format!("/proc/{pid}/fd")))?;
     let inodes = links.take(FILES_MAX).filter_map(|link| socket_link(&link));
     let held: HashSet<u64> = inodes.collect();
     let mut ports = BTreeSet::new();
