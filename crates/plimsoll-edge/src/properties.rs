@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use plimsoll_config::edge::{HeaderEdit, Match, PathMatch, Rewrite, Route as Config};
 use plimsoll_wire::head::{self, Head, Header, Length};
-use plimsoll_wire::request_head::{self, RequestHead, find_end, header_room};
+use plimsoll_wire::request_head::{self, HeaderRoom, RequestHead, find_end, header_room};
 
 pub use keys::{Rule, Sender, one_key_is_one_request};
 pub use paths::no_spelling_gets_past_a_guard;
@@ -215,17 +215,27 @@ pub fn proxy_header_is_read_or_refused(bytes: &[u8]) {
     }
 }
 
+/// A request for a target.
+fn request_to(target: &str) -> Vec<u8> {
+    format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes()
+}
+
+/// The head that the bytes are, to their last: of others nothing is to be shown.
+fn whole<'h, 'b>(bytes: &'b [u8], room: &'h mut HeaderRoom<'b>) -> Option<RequestHead<'h, 'b>> {
+    if find_end(bytes, 0, HEAD_LEN_MAX) != Ok(Some(bytes.len())) {
+        return None;
+    }
+    request_head::parse(bytes, room).ok()
+}
+
 /// A rewritten target is one that a server reads as we wrote it, and its path is where its route leads.
 ///
 /// # Panics
 /// When it is not.
 pub fn target_is_rewritten_safely(target: &str) {
-    let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
-    if find_end(&bytes, 0, HEAD_LEN_MAX) != Ok(Some(bytes.len())) {
-        return;
-    }
+    let bytes = request_to(target);
     let mut room = header_room();
-    let Ok(head) = request_head::parse(&bytes, &mut room) else {
+    let Some(head) = whole(&bytes, &mut room) else {
         return;
     };
     for (path, rewrite) in [
@@ -263,7 +273,7 @@ pub fn target_is_rewritten_safely(target: &str) {
         let Ok(Some(new)) = route.rewritten(head.target) else {
             continue;
         };
-        let bytes = format!("GET {new} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
+        let bytes = request_to(&new);
         let mut room = header_room();
         let again = request_head::parse(&bytes, &mut room).expect("a valid target");
         assert_eq!(again.target, new);

@@ -4,10 +4,10 @@
 use std::sync::{Arc, LazyLock};
 
 use plimsoll_config::edge::{Access, Match, Network, PathMatch, PathParameters, Route as Config};
-use plimsoll_wire::request_head::{self, find_end, header_room};
+use plimsoll_wire::request_head::header_room;
 
-use super::HEAD_LEN_MAX;
 use super::servers::models;
+use super::{request_to, whole};
 use crate::route::Routes;
 use crate::route::shared::RouteShared;
 
@@ -118,12 +118,9 @@ fn is_administration(area: &str) -> bool {
 /// # Panics
 /// When it is.
 pub fn no_spelling_gets_past_a_guard(target: &str) {
-    let bytes = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
-    if find_end(&bytes, 0, HEAD_LEN_MAX) != Ok(Some(bytes.len())) {
-        return;
-    }
+    let bytes = request_to(target);
     let mut room = header_room();
-    let Ok(head) = request_head::parse(&bytes, &mut room) else {
+    let Some(head) = whole(&bytes, &mut room) else {
         return;
     };
     let path = head.target.split('?').next().unwrap_or_default();
