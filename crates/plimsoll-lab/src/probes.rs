@@ -311,10 +311,34 @@ pub(crate) mod tests {
 
     /// A probe that does not come back from a second before somebody lets it.
     pub(crate) struct Stuck {
-        pub(crate) from: u32,
+        from: u32,
         /// Is told when it begins that second.
-        pub(crate) began: SyncSender<()>,
-        pub(crate) released: Receiver<()>,
+        began: SyncSender<()>,
+        released: Receiver<()>,
+    }
+
+    /// What holds a probe, and tells of it.
+    pub(crate) struct Hold {
+        /// Told when it begins the second that it does not come back from.
+        pub(crate) beginning: Receiver<()>,
+        _release: SyncSender<()>,
+    }
+
+    impl Stuck {
+        pub(crate) fn from(second: u32) -> (Self, Hold) {
+            let (release, released) = sync_channel::<()>(1);
+            let (began, beginning) = sync_channel::<()>(1);
+            let stuck = Self {
+                from: second,
+                began,
+                released,
+            };
+            let hold = Hold {
+                beginning,
+                _release: release,
+            };
+            (stuck, hold)
+        }
     }
 
     impl Reads for Stuck {
@@ -348,16 +372,10 @@ pub(crate) mod tests {
 
     #[test]
     fn a_probe_that_does_not_come_back_is_left_behind() {
-        let (_held, released) = sync_channel::<()>(1);
-        let (began, beginning) = sync_channel::<()>(1);
-        let stuck = Stuck {
-            from: 1,
-            began,
-            released,
-        };
+        let (stuck, hold) = Stuck::from(1);
         let probes =
             Probes::start_with(|_| stuck, RunClock::start(), SharedLog::nowhere()).unwrap();
-        beginning.recv().unwrap();
+        hold.beginning.recv().unwrap();
         let stopped = probes.stop();
         assert_eq!(stopped.notes, ["known before"]);
         let said = stopped.left_behind.unwrap_or_default();
@@ -366,15 +384,10 @@ pub(crate) mod tests {
 
     #[test]
     fn a_probe_that_does_not_begin_is_left_behind() {
-        let (_held, released) = sync_channel::<()>(1);
-        let (began, _beginning) = sync_channel::<()>(1);
+        let (stuck, _hold) = Stuck::from(0);
         let open = move |_| {
-            let _ = released.recv();
-            Stuck {
-                from: 0,
-                began,
-                released,
-            }
+            let _ = stuck.released.recv();
+            stuck
         };
         let probes = Probes::start_with(open, RunClock::start(), SharedLog::nowhere()).unwrap();
         let said = probes.stop().left_behind.unwrap_or_default();

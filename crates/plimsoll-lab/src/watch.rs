@@ -138,18 +138,12 @@ mod tests {
 
     #[test]
     fn who_asks_to_stop_is_not_held_by_a_probe_that_does_not_come_back() {
-        let (_held, released) = sync_channel::<()>(1);
-        let (began, beginning) = sync_channel::<()>(1);
-        let stuck = Stuck {
-            from: 1,
-            began,
-            released,
-        };
+        let (stuck, hold) = Stuck::from(1);
         let (stop, mut seconds) = (StopFlag::default(), Vec::new());
         let asked = stop.clone();
         let stopped = watch_with(|_| stuck, 600, &stop, &mut |readings, _| {
             seconds.extend(readings.map(|readings| readings.second));
-            beginning.recv().unwrap();
+            hold.beginning.recv().unwrap();
             asked.raise();
         });
         assert_eq!(seconds, [0]);
@@ -160,15 +154,9 @@ mod tests {
 
     #[test]
     fn a_probe_that_does_not_begin_holds_up_nobody() {
-        let (_held, released) = sync_channel::<()>(1);
         let stop = StopFlag::default();
         stop.raise();
-        let (began, _beginning) = sync_channel::<()>(1);
-        let stuck = Stuck {
-            from: 0,
-            began,
-            released,
-        };
+        let (stuck, _hold) = Stuck::from(0);
         let stopped = watch_with(|_| stuck, 600, &stop, &mut |_, _| {}).unwrap();
         let said = stopped.left_behind.unwrap_or_default();
         assert!(said.contains("before second 0"), "{said}");

@@ -14,13 +14,11 @@ mod redis;
 mod rights;
 mod subscriptions;
 
-use std::net::SocketAddr;
+use plimsoll_config::edge::{Hub, Rate};
+use serde_json::{Value, json};
 
-use plimsoll_config::edge::{Endpoint, Hub, Rate};
-use serde_json::Value;
-
-use crate::hub::live;
-use crate::support::{Afloat, wait_for};
+use crate::hub::{Browser, live, publish};
+use crate::support::{Afloat, Telling, wait_for};
 
 const SOCKETS: &str = "plimsoll_edge_hub_connections{kind=\"websocket\"}";
 const EVENTS: &str = "plimsoll_edge_hub_connections{kind=\"sse\"}";
@@ -45,14 +43,13 @@ fn wait_for_nobody(edge: &Afloat) {
     }
 }
 
-fn endpoint(address: SocketAddr, target: &str) -> Endpoint {
-    Endpoint {
-        secure: false,
-        host: address.ip().to_string(),
-        port: address.port(),
-        target: target.to_owned(),
-        headers: Vec::new(),
-    }
+/// The hub has clients as ever, whatever became of the program that it talks to.
+#[track_caller]
+fn goes_on(telling: &Telling) {
+    let mut client = Browser::open(telling.edge.address);
+    client.subscribe("a");
+    publish(&telling.edge, "a", &json!("still here"));
+    assert_eq!(client.hear()["data"], "still here");
 }
 
 /// The refusal in what a client is told.

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use plimsoll_config::edge::{Admin, Ceiling, Edge, Pool, Server};
+use plimsoll_config::edge::{Admin, Ceiling, Edge, Endpoint, Pool, Server};
 use plimsoll_edge::Running;
 
 /// Longest time a test waits for anything: for what never comes, so it may be long on a machine that has other work.
@@ -70,6 +70,17 @@ impl Patience {
 
 pub(crate) fn server(address: SocketAddr) -> Server {
     Server::at(address)
+}
+
+/// Where something is asked or told, in the clear and without headers of its own.
+pub(crate) fn endpoint(address: SocketAddr, target: &str) -> Endpoint {
+    Endpoint {
+        secure: false,
+        host: address.ip().to_string(),
+        port: address.port(),
+        target: target.to_owned(),
+        headers: Vec::new(),
+    }
 }
 
 /// A pool without limits of its own.

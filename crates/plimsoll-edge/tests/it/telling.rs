@@ -14,8 +14,8 @@ use plimsoll_config::edge::{
 
 use crate::crowd::{Crowd, Ends};
 use crate::support::{
-    PATIENCE, Patience, Scripted, Telling, ask, get, metric, open_admin, parts, plain, pool, start,
-    wait_for,
+    PATIENCE, Patience, Scripted, Telling, ask, endpoint, get, metric, open_admin, parts, plain,
+    pool, start, wait_for,
 };
 
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -43,19 +43,16 @@ fn receiver(answer: &'static str) -> (SocketAddr, Receiver<(String, String)>) {
     (server.address, taken)
 }
 
-fn endpoint(address: SocketAddr, target: &str) -> Endpoint {
+fn with_key(address: SocketAddr, target: &str) -> Endpoint {
     Endpoint {
-        secure: false,
-        host: address.ip().to_string(),
-        port: address.port(),
-        target: target.to_owned(),
         headers: vec![("X-Key".to_owned(), "abc".to_owned())],
+        ..endpoint(address, target)
     }
 }
 
 fn traces(collector: SocketAddr, share: f64, parents: Parents) -> Traces {
     Traces {
-        to: endpoint(collector, "/v1/traces"),
+        to: with_key(collector, "/v1/traces"),
         share,
         parents,
         service: "shop".to_owned(),
@@ -237,7 +234,7 @@ fn a_surge_is_told_to_a_webhook_once_and_its_end_too() {
     let (webhook, taken) = receiver("HTTP/1.1 204 No Content\r\n\r\n");
     let mut edge = plain(pool(&[server.address]));
     edge.admin = Some(open_admin());
-    edge.alarm = Some(watching(endpoint(webhook, "/hook?a=b")));
+    edge.alarm = Some(watching(with_key(webhook, "/hook?a=b")));
     let Telling { edge, told, .. } = Telling::start(&edge);
     let name = "plimsoll_edge_rate_alarm{kind=\"route\",name=\"/*\"}";
     wait_for(&edge, name, 0.0);
@@ -290,7 +287,7 @@ fn a_webhook_that_redirects_is_not_followed() {
         format!("HTTP/1.1 307 Away\r\nLocation: http://{elsewhere}/\r\nContent-Length: 0\r\n\r\n");
     let (webhook, taken) = receiver(Box::leak(location.into_boxed_str()));
     let mut edge = plain(pool(&[server.address]));
-    edge.alarm = Some(watching(endpoint(webhook, "/")));
+    edge.alarm = Some(watching(with_key(webhook, "/")));
     let telling = Telling::start(&edge);
     surge(telling.edge.address, &taken);
     let line = telling.told("did not take");

@@ -10,10 +10,10 @@ use plimsoll_config::edge::{Edge, Hub, HubHooks};
 use serde_json::{Value, json};
 
 use super::peers::{Decoy, KERNEL_MAX, Speech, speaking};
-use super::{CHANNELS, SOCKETS, endpoint, error, patient};
+use super::{CHANNELS, SOCKETS, error, patient};
 use crate::hub::abuse::{masked, open};
 use crate::hub::{Browser, only_hub, publish};
-use crate::support::{Heard, Scripted, metric, start, wait_for};
+use crate::support::{Heard, Scripted, endpoint, metric, start, wait_for};
 
 const WAITING: &str = "plimsoll_edge_hub_hooks_waiting";
 const DOWN: &str = "the application does not answer; try again later";

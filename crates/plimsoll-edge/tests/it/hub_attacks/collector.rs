@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use plimsoll_config::edge::{Parents, Traces};
 
-use super::endpoint;
-use super::peers::{Decoy, KERNEL_MAX, Speech, speaking};
+use super::peers::{Decoy, Speech, heard_to_the_end, speaking};
 use crate::support::{
-    PATIENCE, Scripted, get, metric, open_admin, parts, plain, pool, start, wait_for,
+    Scripted, endpoint, get, metric, open_admin, parts, plain, pool, start, wait_for,
 };
 
 const LOST: &str = "plimsoll_edge_spans_lost_total";
@@ -46,8 +45,7 @@ fn a_collector_without_sense_or_end_costs_spans_only() {
         assert_eq!(parts(&get(edge.address, "/")), (200, "ok"));
         // Nobody waits for what is sent there.
         assert!(begun.elapsed() < Duration::from_secs(20));
-        let (taken, _) = ended.recv_timeout(PATIENCE).unwrap();
-        assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
+        heard_to_the_end(&ended, number);
         wait_for(&edge, LOST, (number + 1) as f64);
     }
     assert_eq!(metric(&edge, "plimsoll_edge_spans_sent_total"), Some(0.0));

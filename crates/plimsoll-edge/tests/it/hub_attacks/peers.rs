@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
-use crate::support::Scripted;
+use crate::support::{PATIENCE, Scripted};
 
 /// Most bytes that the two kernels take between two programs here, of which one does not read any more.
 pub(super) const KERNEL_MAX: usize = 16 << 20;
@@ -54,6 +54,14 @@ pub(super) fn speaking(speeches: Vec<Speech>) -> (SocketAddr, Receiver<(usize, V
         let _ = sender.send((taken, heard));
     });
     (server.address, ended)
+}
+
+/// Waits for the end of a connection of [`speaking`], of which no more is taken than the kernels do; what was heard on it.
+#[track_caller]
+pub(super) fn heard_to_the_end(ended: &Receiver<(usize, Vec<u8>)>, number: usize) -> Vec<u8> {
+    let (taken, heard) = ended.recv_timeout(PATIENCE).unwrap();
+    assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
+    heard
 }
 
 /// Reads what is asked, as far as it has come, within a glance.

@@ -6,10 +6,11 @@ use std::net::SocketAddr;
 use plimsoll_config::edge::{Edge, Hub, HubRedis, HubSourceKind};
 use serde_json::json;
 
-use super::peers::{Decoy, KERNEL_MAX, Speech, glance, speaking};
+use super::goes_on;
+use super::peers::{Decoy, Speech, glance, heard_to_the_end, speaking};
 use crate::hub::sources::{hearing, source};
-use crate::hub::{Browser, live, only_hub, publish};
-use crate::support::{PATIENCE, Scripted, Telling, connect, read_until};
+use crate::hub::{live, only_hub};
+use crate::support::{Scripted, Telling, connect, read_until};
 
 fn listening(address: SocketAddr) -> Edge {
     only_hub(Hub {
@@ -23,14 +24,6 @@ fn listening(address: SocketAddr) -> Edge {
         }),
         ..live()
     })
-}
-
-#[track_caller]
-fn goes_on(telling: &Telling) {
-    let mut client = Browser::open(telling.edge.address);
-    client.subscribe("a");
-    publish(&telling.edge, "a", &json!("still here"));
-    assert_eq!(client.hear()["data"], "still here");
 }
 
 #[test]
@@ -49,8 +42,7 @@ fn answers_without_end_or_sense_end_the_connection() {
     let told = telling.told("is not there");
     assert!(told.contains("what it says is not understood"), "{told}");
     for number in 0..count {
-        let (taken, heard) = ended.recv_timeout(PATIENCE).unwrap();
-        assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
+        let heard = heard_to_the_end(&ended, number);
         // It is known to nobody else than who was named, and asked for nothing else.
         let heard = String::from_utf8(heard).unwrap();
         assert!(
@@ -82,8 +74,7 @@ fn answers_of_a_stream_without_end_or_sense_end_the_connection() {
     let told = telling.told("is not there");
     assert!(told.contains("MOVED 7"), "{told}");
     for number in 0..count {
-        let (taken, _) = ended.recv_timeout(PATIENCE).unwrap();
-        assert!(taken < KERNEL_MAX, "{number}: {taken} bytes");
+        heard_to_the_end(&ended, number);
     }
     decoy.nobody_came();
     goes_on(&telling);
