@@ -323,17 +323,25 @@ impl People {
         });
     }
 
+    /// When the next pause ends. Pauses end at whole milliseconds, as loads do: who would go on at the end of the load
+    /// itself is due no more.
+    #[inline]
+    fn next_thinking(&self) -> u64 {
+        let next = self.thinking.peek().map(|next| next.0.0);
+        next.filter(|at| *at < self.end_ns).unwrap_or(NEVER)
+    }
+
     #[inline]
     pub(crate) fn next_due(&mut self) -> u64 {
         let ready = self.ready.front().map_or(NEVER, |due| due.at);
-        let thinking = self.thinking.peek().map_or(NEVER, |next| next.0.0);
+        let thinking = self.next_thinking();
         ready.min(thinking).min(self.next_comes())
     }
 
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Due> {
         let ready = self.ready.front().map_or(NEVER, |due| due.at);
-        let thinking = self.thinking.peek().map_or(NEVER, |next| next.0.0);
+        let thinking = self.next_thinking();
         let comes = self.next_comes();
         if ready <= thinking && ready <= comes {
             return self.ready.pop_front();

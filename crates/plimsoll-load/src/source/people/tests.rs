@@ -202,6 +202,17 @@ fn who_thinks_is_due_when_it_ends() {
 }
 
 #[test]
+fn who_thinks_until_the_end_is_due_no_more() {
+    let mut people = people(vec![phase(0.0, 0.0, 1, &[])], &[1.0], 0, 1);
+    people.think(7, SECOND_NS - 1);
+    people.think(8, SECOND_NS);
+    assert_eq!(people.next_due(), SECOND_NS - 1);
+    assert_eq!(people.pop().map(|due| due.user), Some(7));
+    assert_eq!(people.next_due(), NEVER);
+    assert_eq!(people.pauses(0), HashMap::from([(8, SECOND_NS)]));
+}
+
+#[test]
 fn newcomers_come_evenly_beside_those_who_are_back() {
     for loops in [1_u32, 2] {
         let mut came = Vec::new();
