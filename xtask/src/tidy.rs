@@ -4,6 +4,7 @@
 
 mod arrows;
 mod attacks;
+mod cycles;
 mod foreign_files;
 mod leftovers;
 mod names;
@@ -50,7 +51,7 @@ struct Rule {
     faults: fn(&Tree) -> Vec<Fault>,
 }
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     Rule {
         name: "arrows",
         faults: arrows::faults,
@@ -58,6 +59,10 @@ const RULES: [Rule; 12] = [
     Rule {
         name: "attacks",
         faults: attacks::faults,
+    },
+    Rule {
+        name: "cycles",
+        faults: cycles::faults,
     },
     Rule {
         name: "file-sizes",

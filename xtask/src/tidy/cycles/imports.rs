@@ -1,0 +1,175 @@
+//! Which module a Rust source names: read from its tokens, so that comments and strings do not count.
+//!
+//! Paths that start with `crate`, `super` or `self` are followed, in `use` and in place, also inside macros. What stands
+//! under `#[cfg(test)]` is left out: tests may know everything.
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// What one source says of modules, all paths from the root of its crate.
+#[derive(Debug, Default)]
+pub(super) struct Imports {
+    /// Paths that are named, with their lines (from 1).
+    pub(super) named: Vec<(Vec<String>, usize)>,
+    /// What `use` brings into the source's own module: the name, and the path behind it.
+    pub(super) brought: Vec<(String, Vec<String>)>,
+    /// Modules of this source that exist in tests only.
+    pub(super) test_modules: Vec<Vec<String>>,
+}
+
+/// Reads the tokens of a source whose module is `at`.
+pub(super) fn read(tokens: TokenStream, at: &[String]) -> Imports {
+    let mut imports = Imports::default();
+    walk(tokens, at, &mut imports);
+    imports
+}
+
+fn walk(stream: TokenStream, at: &[String], imports: &mut Imports) {
+    let tokens: Vec<_> = stream.into_iter().collect();
+    let mut rest = tokens.as_slice();
+    while let [first, after @ ..] = rest {
+        if is_test_attribute(rest) {
+            let (item, beyond) = split_item(after);
+            if let Some(name) = declared_module(item) {
+                imports.test_modules.push(joined(at, &name));
+            }
+            rest = beyond;
+            continue;
+        }
+        rest = match (word(first).as_deref(), after) {
+            (Some("mod"), [name, TokenTree::Group(body), beyond @ ..]) => {
+                let name = word(name).unwrap_or_default();
+                walk(body.stream(), &joined(at, &name), imports);
+                beyond
+            }
+            (Some("use"), _) => {
+                let end = after.iter().position(|token| is_punct(token, ';'));
+                let (tree, beyond) = after.split_at(end.unwrap_or(after.len()));
+                let line = first.span().start().line;
+                for leaf in leaves(tree, &[]) {
+                    let path = from_root(&leaf.path, at);
+                    imports.named.extend(path.clone().map(|path| (path, line)));
+                    let path = path.unwrap_or(leaf.path);
+                    imports.brought.push((leaf.name, path));
+                }
+                beyond
+            }
+            (Some("crate" | "super" | "self"), [colon, ..]) if is_punct(colon, ':') => {
+                let (path, beyond) = split_path(rest);
+                let line = first.span().start().line;
+                let path = from_root(&path, at);
+                imports.named.extend(path.map(|path| (path, line)));
+                beyond
+            }
+            _ => {
+                if let TokenTree::Group(group) = first {
+                    walk(group.stream(), at, imports);
+                }
+                after
+            }
+        };
+    }
+}
+
+/// `#[cfg(test)]` or `#[cfg(all(test, …))]`.
+fn is_test_attribute(tokens: &[TokenTree]) -> bool {
+    let [hash, TokenTree::Group(attribute), ..] = tokens else {
+        return false;
+    };
+    let text = attribute.stream().to_string().replace(' ', "");
+    is_punct(hash, '#') && (text == "cfg(test)" || text.starts_with("cfg(all(test,"))
+}
+
+/// An item, up to its body or its semicolon, and what follows.
+fn split_item(tokens: &[TokenTree]) -> (&[TokenTree], &[TokenTree]) {
+    let is_end = |token: &TokenTree| {
+        is_punct(token, ';')
+            || matches!(token, TokenTree::Group(group) if group.delimiter() == Delimiter::Brace)
+    };
+    let end = tokens.iter().position(is_end).map(|index| index + 1);
+    tokens.split_at(end.unwrap_or(tokens.len()))
+}
+
+/// The name in `mod name;`.
+fn declared_module(item: &[TokenTree]) -> Option<String> {
+    let [.., keyword, name, end] = item else {
+        return None;
+    };
+    (word(keyword).as_deref() == Some("mod") && is_punct(end, ';')).then(|| word(name))?
+}
+
+/// A path in place, as `crate::a::b`, and what follows.
+fn split_path(tokens: &[TokenTree]) -> (Vec<String>, &[TokenTree]) {
+    let mut path: Vec<_> = tokens.first().and_then(word).into_iter().collect();
+    let mut rest = &tokens[1..];
+    while let [one, two, name, beyond @ ..] = rest {
+        let Some(name) = word(name).filter(|_| is_punct(one, ':') && is_punct(two, ':')) else {
+            break;
+        };
+        path.push(name);
+        rest = beyond;
+    }
+    (path, rest)
+}
+
+/// One name of a `use`.
+struct Leaf {
+    name: String,
+    path: Vec<String>,
+}
+
+/// All names of the tree of a `use`, which stands behind `before`.
+fn leaves(tree: &[TokenTree], before: &[String]) -> Vec<Leaf> {
+    let mut path = before.to_vec();
+    let mut name = None;
+    let mut renames = false;
+    for token in tree {
+        match (token, word(token)) {
+            (TokenTree::Group(group), _) => {
+                let tokens: Vec<_> = group.stream().into_iter().collect();
+                let parts = tokens.split(|token| is_punct(token, ','));
+                let parts = parts.filter(|part| !part.is_empty());
+                return parts.flat_map(|part| leaves(part, &path)).collect();
+            }
+            (_, Some(word)) if word == "as" => renames = true,
+            (_, Some(word)) if renames => name = Some(word),
+            (_, Some(word)) if word == "self" && !path.is_empty() => {}
+            (_, Some(word)) => path.push(word),
+            (_, None) => {}
+        }
+    }
+    let name = name.or_else(|| path.last().cloned()).unwrap_or_default();
+    vec![Leaf { name, path }]
+}
+
+/// The path from the root of the crate, if it is one of this crate.
+fn from_root(path: &[String], at: &[String]) -> Option<Vec<String>> {
+    let (first, mut rest) = path.split_first()?;
+    let mut base = match first.as_str() {
+        "crate" => &[],
+        "self" => at,
+        "super" => at.split_last()?.1,
+        _ => return None,
+    };
+    while let Some((_, beyond)) = rest.split_first().filter(|(next, _)| *next == "super") {
+        base = base.split_last()?.1;
+        rest = beyond;
+    }
+    Some([base, rest].concat())
+}
+
+fn joined(at: &[String], name: &str) -> Vec<String> {
+    let mut path = at.to_vec();
+    path.push(name.to_owned());
+    path
+}
+
+fn word(token: &TokenTree) -> Option<String> {
+    match token {
+        TokenTree::Ident(ident) => Some(ident.to_string()),
+        _ => None,
+    }
+}
+
+fn is_punct(token: &TokenTree, sign: char) -> bool {
+    matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
+}
