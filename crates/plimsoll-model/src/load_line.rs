@@ -34,6 +34,17 @@ pub struct LoadLine {
     pub trial_s: u32,
 }
 
+/// What is known of a line that was not confirmed, in the unit of the search: a 90 % credible interval and its median.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Lower end.
+    pub low: f64,
+    /// Half of the trials at this load would break the objective.
+    pub median: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
 /// Why a search has no load line.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -69,6 +80,9 @@ pub enum NoLine {
         passes: u32,
         /// Trials.
         trials: u32,
+        /// What the trials before it told; logs of earlier versions have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        estimate: Option<Estimate>,
     },
     /// The target did not recover after an overload.
     DoesNotRecover {
@@ -86,6 +100,20 @@ pub enum NoLine {
     Unreachable,
     /// Stopped by the user.
     Interrupted,
+}
+
+impl NoLine {
+    /// What is known all the same; `None` where no trial failed, so that nothing bounds the line from above, and for
+    /// endings that tell nothing of where it lies.
+    pub fn estimate(&self) -> Option<Estimate> {
+        match *self {
+            Self::NotConfirmed { estimate, .. } => estimate,
+            Self::GaveUp {
+                low, median, high, ..
+            } => (high < f64::MAX).then_some(Estimate { low, median, high }),
+            _ => None,
+        }
+    }
 }
 
 /// What a search found beside the line.

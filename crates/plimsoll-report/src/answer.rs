@@ -4,7 +4,7 @@ mod journeys;
 mod remarks;
 mod websockets;
 
-use plimsoll_model::load_line::{LoadLine, NoLine};
+use plimsoll_model::load_line::{Estimate, LoadLine, NoLine};
 use plimsoll_model::outcome::{Outcome, OutcomeCounts};
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
@@ -28,11 +28,26 @@ pub fn sentence(report: &Report<'_>) -> String {
         Some(search) => match &search.line {
             Ok(line) => line_sentence(report, line),
             Err(NoLine::Unreachable) => format!("No load line: {}", unreachable(run)),
-            Err(none) => format!("No load line: {}.", no_line(none, report.unit())),
+            Err(none) => {
+                let known = none.estimate().map(|known| about(&known, report.unit()));
+                let known = known.unwrap_or_else(|| "No load line".to_owned());
+                format!("{known}: {}.", no_line(none, report.unit()))
+            }
         },
         None if report.is_search() => format!("No load line: {}.", unfinished(report)),
         None => run_sentence(report),
     }
+}
+
+/// What is known of a line that was not confirmed: `About 241 req/s, between 147 and 280, not confirmed`.
+fn about(known: &Estimate, unit: LoadUnit) -> String {
+    let Estimate { low, median, high } = *known;
+    format!(
+        "About {}, between {} and {}, not confirmed",
+        load(median, unit),
+        short(low),
+        short(high)
+    )
 }
 
 /// What an edge before the target changed, in a sentence.
@@ -254,23 +269,18 @@ pub fn no_line(none: &NoLine, unit: LoadUnit) -> String {
              generator more cores (--cores) or more machines",
             rate(*highest_passed)
         ),
-        NoLine::GaveUp {
-            low,
-            median,
-            high,
-            because,
-        } => format!(
-            "{because}; so far it lies between {} and {}, most likely near {}",
-            rate(*low),
-            rate(*high),
-            rate(*median)
-        ),
+        NoLine::GaveUp { low, because, .. } if none.estimate().is_none() && *low > 0.0 => {
+            format!("{because}; {} passed so far", rate(*low))
+        }
+        NoLine::GaveUp { because, .. } => because.clone(),
         NoLine::NotConfirmed {
             rate: at,
             passes,
             trials,
+            estimate,
         } => format!(
-            "it could not be confirmed: at {} only {passes} of {trials} fresh trials passed",
+            "{}at {} only {passes} of {trials} fresh trials passed",
+            if estimate.is_none() { "it could not be confirmed: " } else { "" },
             rate(*at)
         ),
         NoLine::DoesNotRecover { recovered_from } => match recovered_from {

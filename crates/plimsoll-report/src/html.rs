@@ -216,6 +216,10 @@ fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
             |finding| printable(&finding.limit),
         );
         facts.push(("set by", set_by, String::new()));
+    } else if let Some(known) = report.estimate() {
+        let interval = format!("90 %: {} to {}", short(known.low), short(known.high));
+        facts.push(("about", load_of(known.median, report.unit()), interval));
+        facts.push(("confirmed", "no".to_owned(), String::new()));
     } else if !report.is_search() && summary.requests > 0 {
         let users = summary.breakdown.as_ref().and_then(|parts| parts.users);
         let offered = match users {

@@ -20,7 +20,7 @@ pub mod steps;
 pub mod traces;
 pub mod websocket;
 
-use judgement::{FailuresObject, FindingObject, ForecastObject, ScalingObject};
+use judgement::{EstimateObject, FailuresObject, FindingObject, ForecastObject, ScalingObject};
 use parts::{next_limit, path_text, void_texts};
 use steps::{GroupObject, JourneyObject, ProcessObject, StepObject, ThresholdObject, UsersObject};
 use traces::RouteObject;
@@ -122,6 +122,8 @@ pub struct LimitObject {
     pub load_line: Option<LoadLineObject>,
     /// Why there is no load line; null when there is one.
     pub reason: Option<String>,
+    /// What is known where the search could not confirm a line; null with a line, and where nothing is known.
+    pub estimate: Option<EstimateObject>,
     /// The answer to `--at-least`; null without it.
     pub gate: Option<GateObject>,
     /// Every judged trial, in the order of time.
@@ -157,6 +159,8 @@ pub struct ThroughEdgeObject {
     pub load_line: Option<LoadLineObject>,
     /// Why there is no load line; null when there is one.
     pub reason: Option<String>,
+    /// What is known where the search could not confirm a line; null with a line, and where nothing is known.
+    pub estimate: Option<EstimateObject>,
     /// Path of the run log; null when none was written.
     pub run_file: Option<String>,
     /// Path of the HTML report; null when none was written.
@@ -386,6 +390,7 @@ pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
         run: run_object(report, files),
         load_line: line.map(LoadLineObject::of),
         reason: answer::reason(report),
+        estimate: EstimateObject::of(report),
         gate: run
             .gate
             .as_ref()
@@ -416,6 +421,7 @@ pub fn pair_object(
             answer: through.run.answer,
             load_line: through.load_line,
             reason: through.reason,
+            estimate: through.estimate,
             run_file: through.run.run_file,
             report_file: through.run.report_file,
         }),

@@ -8,6 +8,7 @@ use plimsoll_analysis::findings::{self, Forecast, Scaling};
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
 use plimsoll_model::finding::{Certainty, Finding};
+use plimsoll_model::load_line::Estimate;
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
@@ -78,6 +79,11 @@ impl<'a> Report<'a> {
     pub fn objective(&self) -> Option<String> {
         let objective = self.run.header.plan.objective.as_ref();
         objective.map(ToString::to_string)
+    }
+
+    /// What is known of a line that the search could not confirm; `None` with a line, and where nothing is known.
+    pub fn estimate(&self) -> Option<Estimate> {
+        self.run.search.as_ref()?.line.as_ref().err()?.estimate()
     }
 
     /// The load line with everything it rests on, as science demands it; `None` without a line.

@@ -1,11 +1,12 @@
 //! Phase 3: fresh trials at the lower edge, and the line that they make.
 
-use plimsoll_model::load_line::{LoadLine, NoLine, Remark};
+use plimsoll_model::load_line::{Estimate, LoadLine, NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::Ask;
 use super::known::{Known, cost};
 use super::refine::interval;
+use super::statement::rate as in_words;
 use crate::stats::exact::clopper_pearson_low;
 
 /// Rounds at most.
@@ -79,17 +80,18 @@ impl Confirm {
         }
         if self.trials - self.passes > trials - passes {
             if self.round >= ROUNDS_MAX {
-                return Ask::End(self.not_confirmed());
+                return Ask::End(self.not_confirmed(known));
             }
             let next = Self::at(known, PASS_WANTED_AGAIN);
             let lower = next.rate.min(self.lower(known));
             known.remarks.push(Remark::Note {
                 text: format!(
-                    "at {:.4} {} only {} of {} fresh trials passed: the lower edge was moved to {lower:.4}",
-                    self.rate,
+                    "at {} {} only {} of {} fresh trials passed: the lower edge was moved to {}",
+                    in_words(self.rate),
                     known.policy.unit().symbol(),
                     self.passes,
-                    self.trials
+                    self.trials,
+                    in_words(lower)
                 ),
             });
             *self = Self {
@@ -134,7 +136,7 @@ impl Confirm {
             return Ok(self.line(known));
         }
         if self.trials > self.passes {
-            return Err(self.not_confirmed());
+            return Err(self.not_confirmed(known));
         }
         let (low, median, high) = interval(known);
         Err(NoLine::GaveUp {
@@ -145,11 +147,18 @@ impl Confirm {
         })
     }
 
-    fn not_confirmed(&self) -> NoLine {
+    /// The fresh trials failed where most should pass, so the estimate reaches down to them.
+    fn not_confirmed(&self, known: &Known) -> NoLine {
+        let (low, median, high) = interval(known);
         NoLine::NotConfirmed {
             rate: self.rate,
             passes: self.passes,
             trials: self.trials,
+            estimate: Some(Estimate {
+                low: low.min(self.rate),
+                median,
+                high,
+            }),
         }
     }
 

@@ -346,6 +346,28 @@ fn a_lower_edge_that_fails_is_lowered_and_said() {
     )));
 }
 
+#[test]
+fn what_is_known_of_a_line_that_was_not_confirmed_is_not_lost() {
+    let mut fresh = Vec::new();
+    let (result, _) = run(Policy::quick(objective()), |spec, second| {
+        let mut trial = sharp(333.0)(spec, second);
+        if spec.kind == TrialKind::Confirm {
+            fresh.push(spec.rate);
+            trial.verdict = fail();
+        }
+        trial
+    });
+    let none = result.line.unwrap_err();
+    let known = none.estimate().unwrap();
+    assert!(
+        known.low <= *fresh.last().unwrap()
+            && known.low < known.median
+            && known.median < known.high,
+        "{none:?}, fresh trials at {fresh:?}"
+    );
+    assert!((280.0..380.0).contains(&known.median), "{none:?}");
+}
+
 /// As a Node site did on a machine with neighbours: what passed before its fresh trials did not pass any more in them.
 #[test]
 fn a_target_that_is_slower_in_the_fresh_trials_has_a_line_in_a_quick_search() {

@@ -7,6 +7,32 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::certainty_name;
+use crate::report::Report;
+
+/// What is known of a load line that was not confirmed.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Estimate")]
+pub struct EstimateObject {
+    /// Half of the trials at this load would break the objective.
+    pub median: f64,
+    /// Lower end of the 90 % credible interval.
+    pub low: f64,
+    /// Upper end of the 90 % credible interval.
+    pub high: f64,
+    /// Unit of the three loads: `req/s`, `users` or `sessions/s`.
+    pub unit: String,
+}
+
+impl EstimateObject {
+    pub(super) fn of(report: &Report<'_>) -> Option<Self> {
+        report.estimate().map(|known| Self {
+            median: known.median,
+            low: known.low,
+            high: known.high,
+            unit: report.unit().symbol().to_owned(),
+        })
+    }
+}
 
 /// A named limit.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]

@@ -66,16 +66,25 @@ fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
                 &short(line.verified),
                 &set_by,
             ]),
-            None => row([
-                &printable(label),
-                "none",
-                "",
-                "",
-                &answer::reason(report).unwrap_or_default(),
-            ]),
+            None => row_without_line(label, report),
         });
     }
     rows
+}
+
+/// What is known without a line, and why there is none.
+fn row_without_line(label: &str, report: &Report<'_>) -> Vec<String> {
+    let (label, why) = (printable(label), answer::reason(report).unwrap_or_default());
+    match report.estimate() {
+        Some(known) => row([
+            &label,
+            &format!("about {}", load(known.median, report.unit())),
+            &format!("{} to {}", short(known.low), short(known.high)),
+            "not confirmed",
+            &why,
+        ]),
+        None => row([&label, "none", "", "", &why]),
+    }
 }
 
 fn run_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {

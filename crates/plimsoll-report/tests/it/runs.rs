@@ -21,7 +21,10 @@ mod server;
 mod users;
 mod websockets;
 
-pub(crate) use search::{gate, search, search_users, search_void, search_without_line};
+pub(crate) use search::{
+    gate, search, search_not_confirmed, search_out_of_time, search_users, search_void,
+    search_without_line,
+};
 pub(crate) use users::{users, users_missed};
 pub(crate) use websockets::websockets;
 

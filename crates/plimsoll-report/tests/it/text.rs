@@ -86,6 +86,25 @@ fn no_line_summary() {
 }
 
 #[test]
+fn not_confirmed_summary() {
+    insta::assert_snapshot!(summary(&runs::search_not_confirmed()));
+}
+
+#[test]
+fn what_is_known_stands_beside_what_was_confirmed() {
+    let (line, known, open) = (
+        runs::search(),
+        runs::search_not_confirmed(),
+        runs::search_out_of_time(),
+    );
+    insta::assert_snapshot!(text::comparison(&[
+        ("now", &line),
+        ("120 nodes", &known),
+        ("no nodes", &open)
+    ]));
+}
+
+#[test]
 fn header_summary() {
     insta::assert_snapshot!(summary(&runs::header_only("limit")));
 }

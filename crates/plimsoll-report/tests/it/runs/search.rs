@@ -3,7 +3,7 @@
 use plimsoll_analysis::summary::quantile_with_failures;
 use plimsoll_model::finding::{Certainty, Evidence, Finding, Tier};
 use plimsoll_model::histogram::Histogram;
-use plimsoll_model::load_line::{GateResult, LoadLine, NoLine, Remark, SearchResult};
+use plimsoll_model::load_line::{Estimate, GateResult, LoadLine, NoLine, Remark, SearchResult};
 use plimsoll_model::objective::Answers;
 use plimsoll_model::plan::{Find, LoadUnit};
 use plimsoll_model::run::Run;
@@ -258,6 +258,38 @@ pub(crate) fn search_without_line() -> Run {
         remarks: Vec::new(),
     });
     run.ending = Some(ending(Verdict::Missed, &run));
+    run
+}
+
+/// A search whose fresh trials failed too often.
+pub(crate) fn search_not_confirmed() -> Run {
+    let mut run = trials(&STEPS);
+    run.search = Some(SearchResult {
+        line: Err(NoLine::NotConfirmed {
+            rate: 220.5,
+            passes: 1,
+            trials: 3,
+            estimate: Some(Estimate {
+                low: 146.996_8,
+                median: 241.2,
+                high: 280.4,
+            }),
+        }),
+        remarks: Vec::new(),
+    });
+    run.ending = Some(ending(Verdict::Undecided, &run));
+    run
+}
+
+/// A search that ran out of time before anything failed.
+pub(crate) fn search_out_of_time() -> Run {
+    let mut run = search_not_confirmed();
+    run.search.as_mut().unwrap().line = Err(NoLine::GaveUp {
+        low: 120.0,
+        median: 120.0,
+        high: f64::MAX,
+        because: "the time ran out in the bracket phase".to_owned(),
+    });
     run
 }
 
