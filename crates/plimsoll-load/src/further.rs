@@ -15,7 +15,8 @@ use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::{Load, Plan};
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Job, LoadError};
+use crate::error::LoadError;
+use crate::job::Job;
 
 pub(crate) use process::FurtherProcess;
 pub(crate) use task::Task;

@@ -18,6 +18,7 @@ mod connection;
 mod crowd;
 pub mod descriptors;
 mod engine;
+mod error;
 mod further;
 mod job;
 mod kept;
@@ -38,8 +39,9 @@ mod urgency;
 mod user;
 
 pub use addresses::sources_toward;
+pub use error::LoadError;
 pub use further::{Further, Used, carry_out_part};
-pub use job::{Job, LoadError};
+pub use job::Job;
 pub use kept::{Kept, Stay};
 pub use null_server::{NullServer, fixed_server, null_server};
 pub use running::{Running, seconds_to_start, start, start_over, start_with};

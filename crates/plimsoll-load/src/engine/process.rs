@@ -8,7 +8,8 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
 use super::Engine;
-use crate::job::{LoadError, Order};
+use crate::error::LoadError;
+use crate::job::Order;
 use crate::process::message::{self, Nonsense, Said};
 use crate::process::{Heard, Process, Wait};
 use crate::source::NEVER;

@@ -7,7 +7,7 @@ use plimsoll_wire::websocket::{Limits, handshake};
 
 use super::finder::Marks;
 use crate::clock::nanoseconds;
-use crate::job::LoadError;
+use crate::error::LoadError;
 
 /// Most fragments of one message.
 const FRAGMENTS_MAX: u32 = 4096;

@@ -11,7 +11,7 @@ use plimsoll_model::websocket::WebSocketLoad;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use crate::job::LoadError;
+use crate::error::LoadError;
 use crate::scenario::answer::json_at;
 use crate::scenario::extract::json_path;
 

@@ -10,7 +10,7 @@ use plimsoll_wire::websocket::handshake;
 
 use super::{Builder, Op, Program, index, step_fault};
 use crate::clock::nanoseconds;
-use crate::job::LoadError;
+use crate::error::LoadError;
 use crate::scenario::expect::Expectations;
 use crate::scenario::text::Text;
 use crate::source::NEVER;
