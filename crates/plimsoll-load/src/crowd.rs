@@ -18,8 +18,8 @@ use plimsoll_wire::head::HeadMemo;
 use slab::Slab;
 
 use crate::call::Call;
-use crate::job::Order;
 use crate::kept::{Absent, Away};
+use crate::order::Order;
 use crate::scenario::feed::{Feeds, Row};
 use crate::scenario::program::Program;
 use crate::scenario::request::Request;

@@ -25,6 +25,7 @@ mod kept;
 mod list;
 mod multiplex;
 mod null_server;
+mod order;
 mod process;
 mod recorder;
 mod running;

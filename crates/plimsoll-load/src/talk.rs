@@ -28,7 +28,7 @@ pub(crate) use self::hearing::Scene;
 pub(crate) use self::owned::{Channels, Errand, Lost, Owned};
 pub(crate) use self::rest::{REST_NS, Rest};
 use self::stream::Stream;
-use crate::job::Order;
+use crate::order::Order;
 use crate::second::TalkSecond;
 use crate::source::NEVER;
 

@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 
 use super::Engine;
 use crate::error::LoadError;
-use crate::job::Order;
+use crate::order::Order;
 use crate::process::message::{self, Nonsense, Said};
 use crate::process::{Heard, Process, Wait};
 use crate::source::NEVER;
