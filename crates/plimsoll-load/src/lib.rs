@@ -17,6 +17,7 @@ mod clock;
 mod connection;
 mod crowd;
 pub mod descriptors;
+mod due;
 mod engine;
 mod error;
 mod further;

@@ -28,9 +28,9 @@ pub(crate) use self::hearing::Scene;
 pub(crate) use self::owned::{Channels, Errand, Lost, Owned};
 pub(crate) use self::rest::{REST_NS, Rest};
 use self::stream::Stream;
+use crate::due::NEVER;
 use crate::order::Order;
 use crate::second::TalkSecond;
-use crate::source::NEVER;
 
 /// Messages that are sent at intervals are due at multiples of this part of the interval, and of at most so long, ns.
 const GATHER_PART: u64 = 200;

@@ -4,9 +4,9 @@ use plimsoll_model::outcome::Outcome;
 
 use super::{ARRIVALS_MAX, Engine};
 use crate::connection::{Request, UNSENT};
+use crate::due::Due;
 use crate::list::NONE;
 use crate::recorder::Ended;
-use crate::source::Due;
 
 impl Engine {
     /// Takes up what is due at `now`. Whether more may be due at once.

@@ -8,8 +8,8 @@ use super::talking::{FAREWELL_NS, SWITCHED};
 use crate::call::Role;
 use crate::connection::{Phase, Request};
 use crate::crowd::Told;
+use crate::due::{Due, NEVER};
 use crate::list::NONE;
-use crate::source::{Due, NEVER};
 use crate::talk::{End, Errand, Fed, KEY, Owned, first_due};
 use crate::user::UserSocket;
 

@@ -310,7 +310,7 @@ impl Engine {
     fn keep(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
         connection.phase = Phase::Idle;
-        if connection.user != crate::source::NOBODY {
+        if connection.user != crate::due::NOBODY {
             return;
         }
         match self.pop_waiting() {

@@ -9,8 +9,8 @@ use plimsoll_wire::websocket::{Event, Fault, Opcode, Reader, Role, closing};
 
 use super::{Agenda, End, Fed, Inflates, Moment, Opening, Talk, Talks, awaited};
 use crate::crowd::Crowd;
+use crate::due::NEVER;
 use crate::second::TalkSecond;
-use crate::source::NEVER;
 
 /// Bytes that wait to be written, beyond which a pong is left out: the target does not read.
 const PONGS_LEN_MAX: usize = 4096;

@@ -15,9 +15,9 @@ use super::hearing::Scene;
 use super::{Talk, Talks};
 use crate::clock::nanoseconds;
 use crate::crowd::{Crowd, Meant};
+use crate::due::NEVER;
 use crate::scenario::program::Hearing;
 use crate::second::TalkSecond;
-use crate::source::NEVER;
 
 /// Messages that are kept for an `await` that stands alone, and the longest of them, bytes.
 const KEPT_MAX: usize = 16;

@@ -10,10 +10,10 @@ use plimsoll_wire::websocket::handshake;
 
 use super::{Builder, Op, Program, index, step_fault};
 use crate::clock::nanoseconds;
+use crate::due::NEVER;
 use crate::error::LoadError;
 use crate::scenario::expect::Expectations;
 use crate::scenario::text::Text;
-use crate::source::NEVER;
 use crate::talk::{KEY, Marks, stream_headers};
 
 /// A compiled WebSocket.
