@@ -27,6 +27,7 @@ mod list;
 mod multiplex;
 mod null_server;
 mod order;
+mod part;
 mod process;
 mod recorder;
 mod running;

@@ -14,9 +14,9 @@ use plimsoll_wire::response::Expected;
 
 use crate::clock::{SECOND_NS, nanoseconds};
 use crate::error::LoadError;
-use crate::further::Part;
 use crate::job::Job;
 use crate::multiplex;
+use crate::part::Part;
 use crate::process::Names;
 use crate::scenario::program::Program;
 use crate::source::People;

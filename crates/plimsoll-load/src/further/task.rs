@@ -9,10 +9,11 @@ use plimsoll_model::seed::Seed;
 use plimsoll_model::window::Window;
 use serde::{Deserialize, Serialize};
 
-use super::{Part, Used};
+use super::Used;
 use crate::clock;
 use crate::engine::wish;
 use crate::job::Job;
+use crate::part::Part;
 use crate::running::{self, Stopper};
 
 /// No further arrivals.
