@@ -19,8 +19,7 @@ use crate::error::LoadError;
 use crate::job::Job;
 
 pub(crate) use process::FurtherProcess;
-pub(crate) use task::Task;
-pub use task::carry_out_part;
+pub(crate) use task::{ABORT, STOP, Said, Task};
 
 /// Descriptors a process has open beside its connections: files, logs, probes, epolls.
 pub(crate) const OTHER_DESCRIPTORS: u64 = 256;
@@ -31,7 +30,7 @@ const PROCESSES_MAX: u32 = 64;
 /// Loops over all processes, at most.
 const LOOPS_MAX: u32 = 1024;
 
-/// How a further process is started: a program that hands its standard input and output to [`carry_out_part`].
+/// How a further process is started: a program that hands its standard input and output to [`crate::carry_out_part`].
 #[derive(Clone, Debug)]
 pub struct Further {
     /// The program.

@@ -40,11 +40,13 @@ mod tls;
 mod transport;
 mod urgency;
 mod user;
+mod worker;
 
 pub use addresses::sources_toward;
 pub use error::LoadError;
-pub use further::{Further, Used, carry_out_part};
+pub use further::{Further, Used};
 pub use job::Job;
 pub use kept::{Kept, Stay};
 pub use null_server::{NullServer, fixed_server, null_server};
 pub use running::{Running, seconds_to_start, start, start_over, start_with};
+pub use worker::carry_out_part;
