@@ -17,7 +17,7 @@ use plimsoll_model::window::{FAILURES_MAX, FailureSample};
 use plimsoll_wire::head::HeadMemo;
 use slab::Slab;
 
-use crate::call::Call;
+use crate::call::{Call, SAMPLE_LEN};
 use crate::kept::{Absent, Away};
 use crate::order::Order;
 use crate::scenario::feed::{Feeds, Row};
@@ -31,9 +31,6 @@ use crate::user::jar::Jar;
 pub(crate) use answers::{Judged, Verdict};
 pub(crate) use messages::{Meant, Told};
 pub(crate) use walk::Next;
-
-/// Bytes of a failed answer's body that a message shows.
-pub(crate) const SAMPLE_LEN: usize = 200;
 
 /// Users of one loop at once, at most, over all loops.
 const USERS_MAX: usize = 1 << 20;
