@@ -18,6 +18,7 @@ use plimsoll_wire::head::HeadMemo;
 use slab::Slab;
 
 use crate::call::{Call, SAMPLE_LEN};
+use crate::jar::Jar;
 use crate::kept::{Absent, Away};
 use crate::order::Order;
 use crate::scenario::feed::{Feeds, Row};
@@ -26,7 +27,6 @@ use crate::scenario::request::Request;
 use crate::scenario::text::NO_ROW;
 use crate::source::Newcomer;
 use crate::user::User;
-use crate::user::jar::Jar;
 
 pub(crate) use answers::{Judged, Verdict};
 pub(crate) use messages::{Meant, Told};

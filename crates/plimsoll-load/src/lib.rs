@@ -21,6 +21,7 @@ mod due;
 mod engine;
 mod error;
 mod further;
+mod jar;
 mod job;
 mod kept;
 mod list;

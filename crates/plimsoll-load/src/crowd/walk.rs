@@ -202,7 +202,7 @@ impl Crowd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::user::jar::Jar;
+    use crate::jar::Jar;
     use plimsoll_model::seed::Seed;
 
     fn user(number: u64) -> User {

@@ -11,7 +11,7 @@ use serde_json_path::JsonPath;
 
 use super::answer::Answer;
 use super::text::Text;
-use crate::user::jar::Jar;
+use crate::jar::Jar;
 
 /// A compiled capture.
 #[derive(Clone, Debug)]
