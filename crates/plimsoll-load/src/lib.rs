@@ -35,6 +35,7 @@ mod running;
 mod scenario;
 mod second;
 mod source;
+mod spread;
 mod stamp;
 mod talk;
 mod tls;

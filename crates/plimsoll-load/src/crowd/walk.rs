@@ -7,7 +7,7 @@ use rand::RngExt as _;
 use super::Crowd;
 use crate::scenario::pause;
 use crate::scenario::program::Op;
-use crate::talk::golden_part;
+use crate::spread::golden_part;
 use crate::user::{OpenGroup, User};
 
 impl User {

@@ -10,7 +10,8 @@ use crate::connection::{Phase, Request};
 use crate::crowd::Told;
 use crate::due::{Due, NEVER};
 use crate::list::NONE;
-use crate::talk::{End, Errand, Fed, KEY, Owned, first_due};
+use crate::spread::first_due;
+use crate::talk::{End, Errand, Fed, KEY, Owned};
 use crate::user::UserSocket;
 
 impl Engine {
