@@ -13,6 +13,7 @@
 mod addresses;
 mod affinity;
 mod call;
+mod channels;
 mod clock;
 mod connection;
 mod crowd;

@@ -25,7 +25,7 @@ pub(crate) use self::agenda::{Agenda, KEY, headers, stream_headers};
 use self::finder::Finder;
 pub(crate) use self::finder::Marks;
 pub(crate) use self::hearing::Scene;
-pub(crate) use self::owned::{Channels, Errand, Lost, Owned};
+pub(crate) use self::owned::{Errand, Lost, Owned};
 pub(crate) use self::rest::{REST_NS, Rest};
 use self::stream::Stream;
 use crate::due::NEVER;
