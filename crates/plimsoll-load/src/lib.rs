@@ -22,6 +22,7 @@ mod due;
 mod engine;
 mod error;
 mod further;
+mod handshake;
 mod jar;
 mod job;
 mod kept;

@@ -15,13 +15,14 @@ use plimsoll_wire::response::Expected;
 use crate::channels::Channels;
 use crate::clock::{SECOND_NS, nanoseconds};
 use crate::error::LoadError;
+use crate::handshake;
 use crate::job::Job;
 use crate::multiplex;
 use crate::part::Part;
 use crate::process::Names;
 use crate::scenario::program::Program;
 use crate::source::People;
-use crate::talk::{self, Agenda};
+use crate::talk::Agenda;
 use crate::transport::Transport;
 
 /// Longest time that unfinished requests get after the last was due.
@@ -297,7 +298,7 @@ fn templates(plan: &Plan, load: &Load) -> Vec<Template> {
     let request = &plan.request;
     let body_len = request.body.len();
     let headers = match load {
-        Load::WebSockets(load) => &talk::headers(plan, load),
+        Load::WebSockets(load) => &handshake::headers(plan, load),
         _ => &request.headers,
     };
     let encode =

@@ -20,8 +20,7 @@ use plimsoll_wire::websocket::{Closing, Fault, Limits, Opcode, Reader, Role, clo
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use self::agenda::AFTER_KEY;
-pub(crate) use self::agenda::{Agenda, KEY, headers, stream_headers};
+pub(crate) use self::agenda::Agenda;
 use self::finder::Finder;
 pub(crate) use self::finder::Marks;
 pub(crate) use self::hearing::Scene;
@@ -29,6 +28,7 @@ pub(crate) use self::owned::{Errand, Lost, Owned};
 pub(crate) use self::rest::{REST_NS, Rest};
 use self::stream::Stream;
 use crate::due::NEVER;
+use crate::handshake::{AFTER_KEY, KEY};
 use crate::order::Order;
 use crate::second::TalkSecond;
 use crate::spread::first_due;

@@ -9,9 +9,10 @@ use crate::call::Role;
 use crate::connection::{Phase, Request};
 use crate::crowd::Told;
 use crate::due::{Due, NEVER};
+use crate::handshake::KEY;
 use crate::list::NONE;
 use crate::spread::first_due;
-use crate::talk::{End, Errand, Fed, KEY, Owned};
+use crate::talk::{End, Errand, Fed, Owned};
 use crate::user::UserSocket;
 
 impl Engine {
