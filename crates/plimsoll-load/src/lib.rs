@@ -25,6 +25,7 @@ mod further;
 mod handshake;
 mod jar;
 mod job;
+mod json;
 mod kept;
 mod list;
 mod multiplex;

@@ -12,8 +12,7 @@ use serde_json::Value;
 use serde_json_path::JsonPath;
 
 use crate::error::LoadError;
-use crate::scenario::answer::json_at;
-use crate::scenario::extract::json_path;
+use crate::json::{json_at, json_path};
 
 /// Messages that are remembered: of a few channels, or a few that overtook each other.
 const MEMO_MAX: usize = 8;
