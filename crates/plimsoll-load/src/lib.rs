@@ -12,6 +12,7 @@
 
 mod addresses;
 mod affinity;
+mod agenda;
 mod call;
 mod channels;
 mod clock;
@@ -21,6 +22,7 @@ pub mod descriptors;
 mod due;
 mod engine;
 mod error;
+mod finder;
 mod further;
 mod handshake;
 mod jar;

@@ -12,6 +12,7 @@ use plimsoll_model::seed::Seed;
 use plimsoll_wire::request;
 use plimsoll_wire::response::Expected;
 
+use crate::agenda::Agenda;
 use crate::channels::Channels;
 use crate::clock::{SECOND_NS, nanoseconds};
 use crate::error::LoadError;
@@ -22,7 +23,6 @@ use crate::part::Part;
 use crate::process::Names;
 use crate::scenario::program::Program;
 use crate::source::People;
-use crate::talk::Agenda;
 use crate::transport::Transport;
 
 /// Longest time that unfinished requests get after the last was due.

@@ -2,8 +2,6 @@
 //!
 //! Nothing here touches a socket: the loop hands in what came, and writes what is made ready in `out`.
 
-mod agenda;
-mod finder;
 mod hearing;
 mod owned;
 mod rest;
@@ -20,14 +18,13 @@ use plimsoll_wire::websocket::{Closing, Fault, Limits, Opcode, Reader, Role, clo
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-pub(crate) use self::agenda::Agenda;
-use self::finder::Finder;
-pub(crate) use self::finder::Marks;
 pub(crate) use self::hearing::Scene;
 pub(crate) use self::owned::{Errand, Lost, Owned};
 pub(crate) use self::rest::{REST_NS, Rest};
 use self::stream::Stream;
+use crate::agenda::{self, Agenda};
 use crate::due::NEVER;
+use crate::finder::Finder;
 use crate::handshake::{AFTER_KEY, KEY};
 use crate::order::Order;
 use crate::second::TalkSecond;

@@ -7,7 +7,8 @@ use plimsoll_wire::websocket::event::Deflated;
 use plimsoll_wire::websocket::handshake::{self, AnswerFault, Asked, Opened};
 use plimsoll_wire::websocket::{Event, Fault, Opcode, Reader, Role, closing};
 
-use super::{Agenda, End, Fed, Inflates, Moment, Opening, Talk, Talks, awaited};
+use super::{End, Fed, Inflates, Moment, Opening, Talk, Talks, awaited};
+use crate::agenda::Agenda;
 use crate::crowd::Crowd;
 use crate::due::NEVER;
 use crate::second::TalkSecond;

@@ -8,12 +8,12 @@ use plimsoll_model::journey::{Layout, Reconnect};
 use plimsoll_wire::websocket::Opcode;
 use rand::RngExt as _;
 
-use super::finder::{Finder, Found};
 use super::hearing::Scene;
 use super::{Talk, Talks};
 use crate::clock::nanoseconds;
 use crate::crowd::{Crowd, Meant};
 use crate::due::NEVER;
+use crate::finder::{Finder, Found, Marks};
 use crate::scenario::program::Hearing;
 use crate::second::TalkSecond;
 
@@ -188,7 +188,7 @@ impl Talks {
             one.is_none_or(|one| !crowd.program.subscriptions[one as usize].is_marked())
         };
         if let Some(place) = owned.listening.iter().position(is_plain) {
-            let found = self.finder.find(&super::Marks::default(), layout, bytes);
+            let found = self.finder.find(&Marks::default(), layout, bytes);
             let listening = &mut owned.listening[place];
             self.broadcast(listening.channel, &mut listening.listener, found, scene);
         } else if hearing == Hearing::Kept && owned.is_ready {

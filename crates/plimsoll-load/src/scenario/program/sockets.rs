@@ -12,10 +12,10 @@ use super::{Builder, Op, Program, index, step_fault};
 use crate::clock::nanoseconds;
 use crate::due::NEVER;
 use crate::error::LoadError;
+use crate::finder::Marks;
 use crate::handshake::{KEY, stream_headers};
 use crate::scenario::expect::Expectations;
 use crate::scenario::text::Text;
-use crate::talk::Marks;
 
 /// A compiled WebSocket.
 #[derive(Clone, Debug)]

@@ -5,9 +5,9 @@ use plimsoll_model::websocket::WebSocketLoad;
 use plimsoll_wire::websocket::Limits;
 use plimsoll_wire::websocket::deflate::Offer;
 
-use super::finder::Marks;
 use crate::clock::nanoseconds;
 use crate::error::LoadError;
+use crate::finder::Marks;
 
 /// Most fragments of one message.
 const FRAGMENTS_MAX: u32 = 4096;
@@ -19,20 +19,20 @@ const MESSAGE_LEN_MAX: u64 = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct Agenda {
     /// What is sent.
-    pub(super) text: Box<[u8]>,
+    pub(crate) text: Box<[u8]>,
     /// How often, ns; 0 for once, unanswered.
-    pub(super) every_ns: u64,
+    pub(crate) every_ns: u64,
     /// Whether anything is sent.
-    pub(super) sends: bool,
-    pub(super) marks: Marks,
-    pub(super) is_marked: bool,
+    pub(crate) sends: bool,
+    pub(crate) marks: Marks,
+    pub(crate) is_marked: bool,
     /// The subprotocols that are offered.
-    pub(super) protocols: String,
+    pub(crate) protocols: String,
     /// Compression that is offered.
-    pub(super) offer: Option<Offer>,
+    pub(crate) offer: Option<Offer>,
     /// Whether an answer can be late before the next message is due.
-    pub(super) expires: bool,
-    pub(super) timeout_ns: u64,
+    pub(crate) expires: bool,
+    pub(crate) timeout_ns: u64,
 }
 
 impl Agenda {
@@ -62,7 +62,7 @@ impl Agenda {
 }
 
 /// What is taken of a message.
-pub(super) fn limits(plan: &Plan) -> Limits {
+pub(crate) fn limits(plan: &Plan) -> Limits {
     // The bound on bodies is far higher, where it is not said: nothing of them is kept.
     let limit = plan.transport.body_len_max.min(MESSAGE_LEN_MAX);
     Limits {
