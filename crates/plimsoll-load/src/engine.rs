@@ -7,6 +7,7 @@ mod answered;
 mod arrival;
 mod coming_back;
 mod conversing;
+mod ending;
 mod exchange;
 mod expiry;
 mod intake;
