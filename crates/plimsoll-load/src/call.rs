@@ -4,6 +4,9 @@ use plimsoll_model::journey::StepId;
 use plimsoll_wire::head::{Coding, Head};
 use plimsoll_wire::response::{Expected, Sink};
 
+/// Bytes of a failed answer's body that a message shows.
+pub(crate) const SAMPLE_LEN: usize = 200;
+
 /// Capacity above which a buffer is given back instead of being kept for the next call, bytes.
 const KEPT_LEN_MAX: usize = 16 * 1024;
 
@@ -170,7 +173,7 @@ impl Call {
 
     /// Whether the body is needed beyond what fits a message.
     pub(crate) fn wants_body(&self) -> bool {
-        self.kept_len_max > super::crowd::SAMPLE_LEN
+        self.kept_len_max > SAMPLE_LEN
     }
 }
 

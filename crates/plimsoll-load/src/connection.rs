@@ -4,9 +4,9 @@ use plimsoll_wire::response::ResponseReader;
 use rustix::fd::OwnedFd;
 
 use crate::call::Call;
+use crate::due::NOBODY;
 use crate::list::{Linked, Links, NONE};
 use crate::multiplex::{Multiplex, Standing};
-use crate::source::NOBODY;
 use crate::tls::Session;
 
 /// What a connection is doing.

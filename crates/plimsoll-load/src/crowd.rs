@@ -17,23 +17,20 @@ use plimsoll_model::window::{FAILURES_MAX, FailureSample};
 use plimsoll_wire::head::HeadMemo;
 use slab::Slab;
 
-use crate::call::Call;
-use crate::job::Order;
+use crate::call::{Call, SAMPLE_LEN};
+use crate::jar::Jar;
 use crate::kept::{Absent, Away};
+use crate::order::Order;
 use crate::scenario::feed::{Feeds, Row};
 use crate::scenario::program::Program;
 use crate::scenario::request::Request;
 use crate::scenario::text::NO_ROW;
 use crate::source::Newcomer;
 use crate::user::User;
-use crate::user::jar::Jar;
 
 pub(crate) use answers::{Judged, Verdict};
 pub(crate) use messages::{Meant, Told};
 pub(crate) use walk::Next;
-
-/// Bytes of a failed answer's body that a message shows.
-pub(crate) const SAMPLE_LEN: usize = 200;
 
 /// Users of one loop at once, at most, over all loops.
 const USERS_MAX: usize = 1 << 20;

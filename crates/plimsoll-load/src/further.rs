@@ -1,6 +1,6 @@
 //! Further processes of a load that needs more descriptors than one process may have.
 //!
-//! Each carries the loops of its [`Part`], of the same number of loops over all. What they say are windows, which add up
+//! Each carries the loops of its part, of the same number of loops over all. What they say are windows, which add up
 //! as those of loops do: nothing in a result depends on how many processes there were.
 
 mod numbers;
@@ -15,11 +15,11 @@ use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::{Load, Plan};
 use serde::{Deserialize, Serialize};
 
-use crate::job::{Job, LoadError};
+use crate::error::LoadError;
+use crate::job::Job;
 
 pub(crate) use process::FurtherProcess;
-pub(crate) use task::Task;
-pub use task::carry_out_part;
+pub(crate) use task::{ABORT, STOP, Said, Task};
 
 /// Descriptors a process has open beside its connections: files, logs, probes, epolls.
 pub(crate) const OTHER_DESCRIPTORS: u64 = 256;
@@ -30,7 +30,7 @@ const PROCESSES_MAX: u32 = 64;
 /// Loops over all processes, at most.
 const LOOPS_MAX: u32 = 1024;
 
-/// How a further process is started: a program that hands its standard input and output to [`carry_out_part`].
+/// How a further process is started: a program that hands its standard input and output to [`crate::carry_out_part`].
 #[derive(Clone, Debug)]
 pub struct Further {
     /// The program.
@@ -46,23 +46,6 @@ pub struct Used {
     pub cpu_us: u64,
     /// Highest resident memory of each, added up, bytes.
     pub rss_bytes_max: u64,
-}
-
-/// Which of all loops one process carries: every `step`th from `first` on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
-    pub(crate) first: u32,
-    pub(crate) step: u32,
-}
-
-impl Part {
-    pub(crate) const WHOLE: Self = Self { first: 0, step: 1 };
-
-    /// Its loops of so many over all.
-    pub(crate) fn loops(self, all: u32) -> impl Iterator<Item = u32> {
-        // A part without a loop would carry nothing, and a step of zero would never end.
-        (self.first..all).step_by(self.step.max(1) as usize)
-    }
 }
 
 /// Connections that a load holds all at once, where that is known: those of its WebSockets.
@@ -191,19 +174,6 @@ mod tests {
             let fault = processes(&plan(), &load(connections), Some(limit)).unwrap_err();
             let remedy = format!("ulimit -n {}", connections + 256);
             assert!(fault.to_string().contains(&remedy), "{fault}");
-        }
-    }
-
-    #[test]
-    fn parts_are_all_loops_once() {
-        for (processes, loops) in [(1, 2), (2, 2), (3, 3), (3, 6), (64, 1024)] {
-            let parts = (0..processes).map(|first| Part {
-                first,
-                step: processes,
-            });
-            let mut all: Vec<u32> = parts.flat_map(|part| part.loops(loops)).collect();
-            all.sort_unstable();
-            assert_eq!(all, (0..loops).collect::<Vec<u32>>());
         }
     }
 }

@@ -18,7 +18,7 @@ use rustix::net::{
 use slab::Slab;
 
 use self::frames::{Frames, PREFACE};
-use crate::job::LoadError;
+use crate::error::LoadError;
 
 /// The answer to whatever is asked.
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\nok";

@@ -14,7 +14,7 @@ use plimsoll_model::journey::{Inputs, ProcessPlan};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 
-use crate::job::LoadError;
+use crate::error::LoadError;
 use child::{Child, Pipes};
 
 pub(crate) use child::ended;

@@ -12,17 +12,9 @@ use plimsoll_model::schedule::Schedule;
 use plimsoll_model::seed::Seed;
 
 use crate::clock::nanoseconds;
+use crate::due::{Due, NEVER, NOBODY};
 
 pub(crate) use people::{Newcomer, People};
-
-/// No further arrival.
-pub(crate) const NEVER: u64 = u64::MAX;
-
-/// The user of an arrival that belongs to no one in particular.
-pub(crate) const NOBODY: u32 = u32::MAX;
-
-/// A user of a journey who is not here yet.
-pub(crate) const NEWCOMER: u32 = u32::MAX - 1;
 
 /// Gap between the first requests of users without think time: 10,000 users start within half a second, and do
 /// not overflow the target's backlog all at once.
@@ -30,17 +22,6 @@ const START_GAP_NS: u64 = 50_000;
 
 /// Pause of a user whose connection could not be made, so that a refusing target does not make a loop spin.
 pub(crate) const REFUSED_PAUSE_NS: u64 = 10_000_000;
-
-/// Something is due.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Due {
-    /// Moment, ns of run time.
-    pub(crate) at: u64,
-    /// The user of a closed load or a journey, [`NOBODY`] of an open one, [`NEWCOMER`] for somebody new.
-    pub(crate) user: u32,
-    /// It became due by the clock: a user's think time ended, or somebody came.
-    pub(crate) paced: bool,
-}
 
 /// The arrivals of one loop.
 pub(crate) enum Source {

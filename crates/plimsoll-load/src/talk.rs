@@ -2,8 +2,6 @@
 //!
 //! Nothing here touches a socket: the loop hands in what came, and writes what is made ready in `out`.
 
-mod agenda;
-mod finder;
 mod hearing;
 mod owned;
 mod rest;
@@ -20,21 +18,17 @@ use plimsoll_wire::websocket::{Closing, Fault, Limits, Opcode, Reader, Role, clo
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use self::agenda::AFTER_KEY;
-pub(crate) use self::agenda::{Agenda, KEY, headers, stream_headers};
-use self::finder::Finder;
-pub(crate) use self::finder::Marks;
 pub(crate) use self::hearing::Scene;
-pub(crate) use self::owned::{Channels, Errand, Lost, Owned};
+pub(crate) use self::owned::{Errand, Lost, Owned};
 pub(crate) use self::rest::{REST_NS, Rest};
 use self::stream::Stream;
-use crate::job::Order;
+use crate::agenda::{self, Agenda};
+use crate::due::NEVER;
+use crate::finder::Finder;
+use crate::handshake::{AFTER_KEY, KEY};
+use crate::order::Order;
 use crate::second::TalkSecond;
-use crate::source::NEVER;
-
-/// Messages that are sent at intervals are due at multiples of this part of the interval, and of at most so long, ns.
-const GATHER_PART: u64 = 200;
-const GATHER_MAX_NS: u64 = 500_000;
+use crate::spread::first_due;
 
 /// Bytes that wait to be written, beyond which users' messages are left out: the target does not read.
 const UNSENT_LEN_MAX: usize = 1 << 20;
@@ -496,23 +490,6 @@ fn awaited(talk: &mut Talk) -> Option<Sent> {
     (due != NEVER).then_some(Sent { due, at: talk.sent })
 }
 
-/// When the n-th WebSocket sends first, of those that send every so often. However many there are, they lie evenly over the
-/// interval; those that lie within a [`GATHER_PART`] of it are due at the same moment, so that the loop is woken once for
-/// them.
-pub(crate) fn first_due(number: u64, now: u64, interval_ns: u64) -> u64 {
-    let first = now.saturating_add(golden_part(number, interval_ns));
-    let grid_ns = (interval_ns / GATHER_PART).clamp(1, GATHER_MAX_NS);
-    first.checked_next_multiple_of(grid_ns).unwrap_or(first)
-}
-
-/// The part of an interval that the golden ratio gives the n-th of any number.
-pub(crate) fn golden_part(number: u64, interval_ns: u64) -> u64 {
-    // 2^64 divided by the golden ratio: the fraction is what overflows.
-    let fraction = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let part = (u128::from(fraction) * u128::from(interval_ns)) >> 64;
-    u64::try_from(part).unwrap_or(interval_ns)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -522,37 +499,5 @@ mod tests {
     fn one_that_waits_is_small() {
         let size = size_of::<Option<Talk>>() + size_of::<Connection>();
         assert!(size <= 512, "{size} bytes for a connection that waits");
-    }
-
-    #[test]
-    fn messages_at_intervals_gather() {
-        let moments = |interval_ns| -> std::collections::BTreeSet<u64> {
-            (0..2000)
-                .map(|number| first_due(number, 7, interval_ns))
-                .collect()
-        };
-        for (interval_ns, grid_ns) in [(40_000_000, 200_000), (400_000_000, GATHER_MAX_NS)] {
-            let gathered = moments(interval_ns);
-            assert_eq!(gathered.len() as u64, interval_ns / grid_ns);
-            assert!(gathered.iter().all(|due| due % grid_ns == 0));
-        }
-        // Too short to be divided.
-        assert!(moments(GATHER_PART - 1).len() > 100);
-    }
-
-    #[test]
-    fn first_messages_lie_evenly_over_the_interval() {
-        for count in [2_u64, 10, 1000] {
-            let mut parts: Vec<u64> = (0..count)
-                .map(|number| golden_part(number, 1 << 30))
-                .collect();
-            parts.sort_unstable();
-            let gaps = parts.windows(2).map(|pair| pair[1] - pair[0]);
-            let widest = gaps
-                .max()
-                .unwrap_or(0)
-                .max((1 << 30) - parts[parts.len() - 1]);
-            assert!(widest <= 2 * (1 << 30) / count * 2, "{count}: {widest}");
-        }
     }
 }

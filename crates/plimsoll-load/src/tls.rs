@@ -15,7 +15,7 @@ use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
 };
 
-use crate::job::LoadError;
+use crate::error::LoadError;
 
 /// What all TLS connections of a job share.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::job::LoadError;
+use crate::error::LoadError;
 use crate::tls::Tls;
 
 /// Where connections go to and come from.

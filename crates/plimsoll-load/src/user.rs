@@ -1,7 +1,6 @@
 //! The state of one simulated person: where in the program, what is held, which connections.
 
 pub(crate) mod cache;
-pub(crate) mod jar;
 pub(crate) mod state;
 
 pub(crate) use state::{OpenGroup, Place, Talk, TalkState, User, UserSocket};

@@ -5,10 +5,10 @@ use plimsoll_wire::head;
 
 use super::Crowd;
 use crate::call::{Call, Role};
+use crate::jar::Site;
 use crate::scenario::answer::Answer;
 use crate::scenario::found;
 use crate::user::Place;
-use crate::user::jar::Site;
 
 /// What an answer means to its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

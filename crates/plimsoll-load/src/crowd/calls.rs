@@ -2,8 +2,8 @@
 
 use plimsoll_wire::response::Expected;
 
-use super::{Crowd, SAMPLE_LEN};
-use crate::call::{Call, Role};
+use super::Crowd;
+use crate::call::{Call, Role, SAMPLE_LEN};
 use crate::scenario::request::Aim;
 use crate::user::cache::Found;
 

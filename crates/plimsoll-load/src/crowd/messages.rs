@@ -7,9 +7,9 @@ use plimsoll_wire::websocket::Opcode;
 
 use super::Crowd;
 use crate::call::{Call, Role};
+use crate::jar::Site;
 use crate::scenario::answer::Answer;
 use crate::scenario::program::Socket;
-use crate::user::jar::Site;
 
 /// Which message is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use rand::RngExt as _;
 use super::Crowd;
 use crate::scenario::pause;
 use crate::scenario::program::Op;
-use crate::talk::golden_part;
+use crate::spread::golden_part;
 use crate::user::{OpenGroup, User};
 
 impl User {
@@ -202,7 +202,7 @@ impl Crowd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::user::jar::Jar;
+    use crate::jar::Jar;
     use plimsoll_model::seed::Seed;
 
     fn user(number: u64) -> User {

@@ -3,10 +3,9 @@
 use plimsoll_model::outcome::Outcome;
 
 use super::{ARRIVALS_MAX, Engine};
-use crate::connection::{Request, UNSENT};
+use crate::connection::Request;
+use crate::due::Due;
 use crate::list::NONE;
-use crate::recorder::Ended;
-use crate::source::Due;
 
 impl Engine {
     /// Takes up what is due at `now`. Whether more may be due at once.
@@ -84,7 +83,8 @@ impl Engine {
         Some(id)
     }
 
-    fn leave_waiting(&mut self, id: u32) {
+    /// A request waits no longer for a connection.
+    pub(super) fn leave_waiting(&mut self, id: u32) {
         self.waiting.remove(&mut self.requests, id);
         self.requests[id as usize].waiting = false;
         self.recorder.waiting -= 1;
@@ -95,39 +95,6 @@ impl Engine {
         while self.has_room() {
             let Some(id) = self.pop_waiting() else { return };
             self.open_for(id, now);
-        }
-    }
-
-    /// Counts the end of a request. Its connection, if any, is the caller's care.
-    #[inline]
-    pub(super) fn end_request(&mut self, id: u32, outcome: Outcome, now: u64) {
-        if self.requests[id as usize].waiting {
-            self.leave_waiting(id);
-        }
-        if let Some(expiry) = self.requests[id as usize].own_expiry() {
-            self.by_expiry.remove(&(expiry, id));
-        } else {
-            self.by_due.remove(&mut self.requests, id);
-        }
-        let mut request = self.requests.remove(id as usize);
-        if let Some(call) = request.call.take() {
-            return self.call_ended(&request, call, outcome, now);
-        }
-        if self.has_returned(id, outcome, now) {
-            return;
-        }
-        if !outcome.is_ok() {
-            self.handshake_failed(outcome);
-        }
-        let unsent = request.sent == UNSENT;
-        self.recorder.ended(Ended {
-            outcome,
-            due: request.due,
-            sent: if unsent { now } else { request.sent },
-            done: now,
-        });
-        if request.has_user() {
-            self.source.user_is_done(request.user, now, unsent);
         }
     }
 }

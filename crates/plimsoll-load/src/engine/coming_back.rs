@@ -6,8 +6,8 @@ use plimsoll_wire::websocket::Opcode;
 use super::Engine;
 use crate::call::Role;
 use crate::connection::Request;
+use crate::due::{NEVER, NOBODY};
 use crate::list::NONE;
-use crate::source::{NEVER, NOBODY};
 use crate::talk::{Errand, Lost};
 
 impl Engine {

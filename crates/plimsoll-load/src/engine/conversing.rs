@@ -8,9 +8,11 @@ use super::talking::{FAREWELL_NS, SWITCHED};
 use crate::call::Role;
 use crate::connection::{Phase, Request};
 use crate::crowd::Told;
+use crate::due::{Due, NEVER};
+use crate::handshake::KEY;
 use crate::list::NONE;
-use crate::source::{Due, NEVER};
-use crate::talk::{End, Errand, Fed, KEY, Owned, first_due};
+use crate::spread::first_due;
+use crate::talk::{End, Errand, Fed, Owned};
 use crate::user::UserSocket;
 
 impl Engine {

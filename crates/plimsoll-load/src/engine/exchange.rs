@@ -16,8 +16,8 @@ use super::opening::ENDED;
 use super::{BUFFER_LEN, Engine};
 use crate::clock::Clock;
 use crate::connection::{Connection, Phase, Request, UNSENT};
-use crate::job::Order;
 use crate::list::NONE;
+use crate::order::Order;
 use crate::stamp::StampReader;
 
 /// Bytes asked for while the head is still to come. An answer within it takes one read; the rest of a longer one can
@@ -310,7 +310,7 @@ impl Engine {
     fn keep(&mut self, id: u32, now: u64) {
         let connection = &mut self.connections[id as usize];
         connection.phase = Phase::Idle;
-        if connection.user != crate::source::NOBODY {
+        if connection.user != crate::due::NOBODY {
             return;
         }
         match self.pop_waiting() {

@@ -4,8 +4,8 @@ use plimsoll_model::outcome::Outcome;
 
 use super::Engine;
 use crate::connection::{Connection, UNSENT};
+use crate::due::NEVER;
 use crate::list::{List, NONE};
-use crate::source::NEVER;
 use slab::Slab;
 
 impl Engine {

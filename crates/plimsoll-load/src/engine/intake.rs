@@ -7,7 +7,7 @@ use slab::Slab;
 
 use crate::connection::{Connection, Phase, Request};
 use crate::crowd::Crowd;
-use crate::job::Order;
+use crate::order::Order;
 
 /// What became of bytes that were read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,9 @@ use super::Engine;
 use crate::call::{Call, Role};
 use crate::connection::{Connection, Phase, Request, UNSENT};
 use crate::crowd::{Crowd, Entry, Failure, Next};
+use crate::due::{Due, NEWCOMER};
 use crate::recorder::Ended;
-use crate::source::{Due, NEWCOMER, People, REFUSED_PAUSE_NS};
+use crate::source::{People, REFUSED_PAUSE_NS};
 use crate::user::OpenGroup;
 
 /// Operations that a user may take in one turn without asking or thinking.

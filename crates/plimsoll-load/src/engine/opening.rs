@@ -6,8 +6,8 @@ use rustix::net::sockopt;
 
 use super::Engine;
 use crate::connection::{Connection, Phase, Stage};
+use crate::due::NOBODY;
 use crate::list::NONE;
-use crate::source::NOBODY;
 use crate::stamp;
 use crate::transport::{DialFault, connect_outcome};
 

@@ -8,10 +8,11 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::OwnedFd;
 
 use super::Engine;
-use crate::job::{LoadError, Order};
+use crate::due::NEVER;
+use crate::error::LoadError;
+use crate::order::Order;
 use crate::process::message::{self, Nonsense, Said};
 use crate::process::{Heard, Process, Wait};
-use crate::source::NEVER;
 use crate::user::TalkState;
 
 /// In place of a generation in the data of an event: no connection has it.

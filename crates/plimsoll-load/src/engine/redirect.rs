@@ -5,7 +5,7 @@ use url::Url;
 
 use super::Engine;
 use crate::connection::Detour;
-use crate::job::Order;
+use crate::order::Order;
 
 impl Engine {
     /// Turns a request to where an answer points. Not when that is another origin, or one time too many: then

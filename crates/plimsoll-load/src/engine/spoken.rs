@@ -10,11 +10,12 @@ use super::Engine;
 use crate::call::{Call, Role};
 use crate::connection::Request;
 use crate::crowd::{Crowd, Failure};
+use crate::due::Due;
 use crate::process::message::{self, AnswerObject, Answered, Asked, Plain, Start, What};
 use crate::recorder::Ended;
 use crate::scenario::answer::Answer;
 use crate::scenario::request;
-use crate::source::{Due, REFUSED_PAUSE_NS};
+use crate::source::REFUSED_PAUSE_NS;
 use crate::user::{Talk, TalkState};
 
 /// What is counted of a process apart from its requests.

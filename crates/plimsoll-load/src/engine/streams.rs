@@ -7,9 +7,9 @@ use plimsoll_model::outcome::Outcome;
 use super::Engine;
 use super::exchange::is_last;
 use crate::connection::{Connection, Request, Stage, UNSENT};
-use crate::job::Order;
 use crate::list::NONE;
 use crate::multiplex::{self, Again, Answer, End, Failure};
+use crate::order::Order;
 
 /// Why a request is not sent.
 const UNSAYABLE: &str =

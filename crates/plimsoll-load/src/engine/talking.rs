@@ -12,9 +12,9 @@ use super::opening::ENDED;
 use super::{ARRIVALS_MAX, BUFFER_LEN, Engine, TALKS_MAX};
 use crate::clock;
 use crate::connection::{Connection, Phase, UNSENT};
+use crate::due::NEVER;
 use crate::list::NONE;
 use crate::recorder::Ended;
-use crate::source::NEVER;
 use crate::talk::{ABNORMAL, End, Fed, Lost, Moment, Scene, Sent, Talks};
 
 /// How long the target gets to answer a close and to close the connection: thousands are closed at once.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_model::websocket::WebSocketWindow;
 
-use crate::talk::Channels;
+use crate::channels::Channels;
 
 /// This process's number of each channel, by that of a further process.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use super::numbers::Numbers;
 use super::task::{ABORT, STOP, Said, Task};
 use super::{Further, Used};
 use crate::engine::wish;
-use crate::job::LoadError;
+use crate::error::LoadError;
 use crate::process::ended;
 
 /// Longest line that is taken, bytes: a second in which a million subscribers left has some tens of millions.

@@ -8,6 +8,8 @@ use plimsoll_wire::head::{self, Coding};
 use scraper::Html;
 use serde_json::Value;
 
+use crate::json::json_at;
+
 /// One complete answer.
 pub(crate) struct Answer<'a> {
     pub(crate) status: u16,
@@ -66,15 +68,6 @@ impl<'a> Answer<'a> {
         self.html
             .get_or_init(|| Html::parse_document(&String::from_utf8_lossy(&self.body)))
     }
-}
-
-/// The JSON that begins at a byte, and is followed by nothing where it begins at the first.
-pub(crate) fn json_at(bytes: &[u8], at: usize) -> Option<Value> {
-    if at == 0 {
-        return serde_json::from_slice(bytes).ok();
-    }
-    let rest = serde_json::Deserializer::from_slice(bytes.get(at..)?);
-    rest.into_iter().next()?.ok()
 }
 
 /// The body without its coding; as it came when it cannot be decoded, which then shows in what is not found.

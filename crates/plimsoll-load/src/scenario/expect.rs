@@ -7,9 +7,10 @@ use regex::bytes::Regex;
 use serde_json_path::JsonPath;
 
 use super::answer::Answer;
-use super::extract::{json_path, regex, text_of};
+use super::extract::{regex, text_of};
 use super::text::{Text, Values};
 use crate::clock::nanoseconds;
+use crate::json::json_path;
 
 /// Longest part of a value that a message shows, bytes.
 const SHOWN_LEN: usize = 80;

@@ -1,6 +1,5 @@
 //! Captures: values found in an answer.
 
-use plimsoll_model::journey::bounded_json_path;
 use plimsoll_model::journey::{self, Extractor, Pick};
 use rand::RngExt as _;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -11,7 +10,8 @@ use serde_json_path::JsonPath;
 
 use super::answer::Answer;
 use super::text::Text;
-use crate::user::jar::Jar;
+use crate::jar::Jar;
+use crate::json::json_path;
 
 /// A compiled capture.
 #[derive(Clone, Debug)]
@@ -164,12 +164,6 @@ impl Capture {
 
 pub(crate) fn regex(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|error| format!("{pattern} is no regular expression: {error}"))
-}
-
-pub(crate) fn json_path(path: &str) -> Result<JsonPath, String> {
-    bounded_json_path(path)
-        .and_then(|()| JsonPath::parse(path).map_err(|error| error.to_string()))
-        .map_err(|error| format!("{path} is no JSON path (RFC 9535): {error}"))
 }
 
 /// A JSON value as a text: a string without its quotes.

@@ -9,7 +9,7 @@ use super::condition::Condition;
 use super::origin::Origins;
 use super::request::Request;
 use super::text::Text;
-use crate::job::LoadError;
+use crate::error::LoadError;
 
 mod sockets;
 

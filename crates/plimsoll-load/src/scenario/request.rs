@@ -10,7 +10,7 @@ use super::extract::Capture;
 use super::origin::{Origin, Origins, tidy};
 use super::text::{Text, Values, number};
 use crate::clock::nanoseconds;
-use crate::user::jar::{Jar, Site};
+use crate::jar::{Jar, Site};
 
 /// A compiled request.
 #[derive(Clone, Debug)]

@@ -13,8 +13,9 @@ use plimsoll_model::plan::Load;
 use plimsoll_model::schedule::Schedule;
 use plimsoll_model::seed::Seed;
 
-use super::{Due, NEVER, NEWCOMER, START_GAP_NS};
+use super::START_GAP_NS;
 use crate::clock::nanoseconds;
+use crate::due::{Due, NEVER, NEWCOMER};
 use crate::scenario::mix::{Mix, Turns};
 
 /// Label of the choice of journeys among the seeds derived from a trial's.

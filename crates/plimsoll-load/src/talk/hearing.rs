@@ -7,10 +7,11 @@ use plimsoll_wire::websocket::event::Deflated;
 use plimsoll_wire::websocket::handshake::{self, AnswerFault, Asked, Opened};
 use plimsoll_wire::websocket::{Event, Fault, Opcode, Reader, Role, closing};
 
-use super::{Agenda, End, Fed, Inflates, Moment, Opening, Talk, Talks, awaited};
+use super::{End, Fed, Inflates, Moment, Opening, Talk, Talks, awaited};
+use crate::agenda::Agenda;
 use crate::crowd::Crowd;
+use crate::due::NEVER;
 use crate::second::TalkSecond;
-use crate::source::NEVER;
 
 /// Bytes that wait to be written, beyond which a pong is left out: the target does not read.
 const PONGS_LEN_MAX: usize = 4096;

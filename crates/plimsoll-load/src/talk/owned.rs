@@ -2,32 +2,24 @@
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
-use std::collections::hash_map::{Entry, HashMap};
-use std::sync::{Mutex, PoisonError};
 
 use plimsoll_model::broadcast::{Heard, Listener};
 use plimsoll_model::journey::{Layout, Reconnect};
 use plimsoll_wire::websocket::Opcode;
 use rand::RngExt as _;
 
-use super::finder::{Finder, Found};
 use super::hearing::Scene;
 use super::{Talk, Talks};
 use crate::clock::nanoseconds;
 use crate::crowd::{Crowd, Meant};
+use crate::due::NEVER;
+use crate::finder::{Finder, Found, Marks};
 use crate::scenario::program::Hearing;
 use crate::second::TalkSecond;
-use crate::source::NEVER;
 
 /// Messages that are kept for an `await` that stands alone, and the longest of them, bytes.
 const KEPT_MAX: usize = 16;
 const KEPT_LEN_MAX: usize = 64 * 1024;
-
-/// Channels that are told apart; those beyond are one.
-const CHANNELS_MAX: usize = 100_000;
-
-/// The name of all channels beyond.
-const OTHERS: &str = "(others)";
 
 /// What a user knows of its WebSocket.
 #[derive(Debug)]
@@ -137,32 +129,6 @@ pub(crate) struct Lost {
     pub(crate) tries: u32,
 }
 
-/// Numbers of channels by name, the same in all loops.
-#[derive(Debug, Default)]
-pub(crate) struct Channels {
-    numbers: Mutex<HashMap<String, u32>>,
-}
-
-impl Channels {
-    /// The number of a channel. Asked for once for each subscription, never for a message.
-    pub(crate) fn number(&self, name: &str) -> u32 {
-        let numbers = self.numbers.lock();
-        let mut numbers = numbers.unwrap_or_else(PoisonError::into_inner);
-        let count = numbers.len();
-        let name = if count < CHANNELS_MAX || numbers.contains_key(name) {
-            name
-        } else {
-            OTHERS
-        };
-        match numbers.entry(name.to_owned()) {
-            Entry::Occupied(known) => *known.get(),
-            Entry::Vacant(new) => {
-                *new.insert(u32::try_from(count).expect("channels are bounded far below 2^32"))
-            }
-        }
-    }
-}
-
 impl Talks {
     /// A user's WebSocket opens: its answer is read, and what it begins with is sent.
     pub(super) fn opened_owned(&mut self, talk: &mut Talk, scene: &mut Scene<'_>) {
@@ -222,7 +188,7 @@ impl Talks {
             one.is_none_or(|one| !crowd.program.subscriptions[one as usize].is_marked())
         };
         if let Some(place) = owned.listening.iter().position(is_plain) {
-            let found = self.finder.find(&super::Marks::default(), layout, bytes);
+            let found = self.finder.find(&Marks::default(), layout, bytes);
             let listening = &mut owned.listening[place];
             self.broadcast(listening.channel, &mut listening.listener, found, scene);
         } else if hearing == Hearing::Kept && owned.is_ready {
@@ -398,19 +364,6 @@ impl Talks {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_channel_has_one_number_and_their_number_is_bounded() {
-        let channels = Channels::default();
-        let first = channels.number("a");
-        assert_eq!(channels.number("a"), first);
-        assert_ne!(channels.number("b"), first);
-        for number in 0..CHANNELS_MAX {
-            channels.number(&format!("c{number}"));
-        }
-        assert_eq!(channels.number("one more"), channels.number("another"));
-        assert_eq!(channels.number("a"), first);
-    }
 
     #[test]
     fn what_is_kept_is_bounded() {

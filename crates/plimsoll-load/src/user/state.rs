@@ -5,7 +5,7 @@ use plimsoll_model::outcome::Outcome;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::cache::Cache;
-use super::jar::Jar;
+use crate::jar::Jar;
 use crate::scenario::text::Values;
 
 use plimsoll_model::journey::Inputs;

@@ -10,11 +10,12 @@ use plimsoll_wire::websocket::handshake;
 
 use super::{Builder, Op, Program, index, step_fault};
 use crate::clock::nanoseconds;
-use crate::job::LoadError;
+use crate::due::NEVER;
+use crate::error::LoadError;
+use crate::finder::Marks;
+use crate::handshake::{KEY, stream_headers};
 use crate::scenario::expect::Expectations;
 use crate::scenario::text::Text;
-use crate::source::NEVER;
-use crate::talk::{KEY, Marks, stream_headers};
 
 /// A compiled WebSocket.
 #[derive(Clone, Debug)]

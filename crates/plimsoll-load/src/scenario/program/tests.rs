@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::crowd::{Crowd, Entry, Next};
-use crate::job::{Job, Order};
+use crate::job::Job;
+use crate::order::Order;
 use crate::scenario::pause;
 use crate::source::Newcomer;
 

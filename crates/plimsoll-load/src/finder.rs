@@ -11,9 +11,8 @@ use plimsoll_model::websocket::WebSocketLoad;
 use serde_json::Value;
 use serde_json_path::JsonPath;
 
-use crate::job::LoadError;
-use crate::scenario::answer::json_at;
-use crate::scenario::extract::json_path;
+use crate::error::LoadError;
+use crate::json::{json_at, json_path};
 
 /// Messages that are remembered: of a few channels, or a few that overtook each other.
 const MEMO_MAX: usize = 8;

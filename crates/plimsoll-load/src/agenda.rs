@@ -2,12 +2,12 @@
 
 use plimsoll_model::plan::Plan;
 use plimsoll_model::websocket::WebSocketLoad;
+use plimsoll_wire::websocket::Limits;
 use plimsoll_wire::websocket::deflate::Offer;
-use plimsoll_wire::websocket::{Limits, handshake};
 
-use super::finder::Marks;
 use crate::clock::nanoseconds;
-use crate::job::LoadError;
+use crate::error::LoadError;
+use crate::finder::Marks;
 
 /// Most fragments of one message.
 const FRAGMENTS_MAX: u32 = 4096;
@@ -15,30 +15,24 @@ const FRAGMENTS_MAX: u32 = 4096;
 /// Longest message that is taken at all, bytes.
 const MESSAGE_LEN_MAX: u64 = 64 << 20;
 
-/// The key that stands in a template, to be replaced for each handshake.
-pub(crate) const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAA==";
-
-/// What follows the key in a template: it is the last header.
-pub(super) const AFTER_KEY: usize = "\r\n\r\n".len();
-
 /// What all loops share of a load of WebSockets.
 #[derive(Debug)]
 pub(crate) struct Agenda {
     /// What is sent.
-    pub(super) text: Box<[u8]>,
+    pub(crate) text: Box<[u8]>,
     /// How often, ns; 0 for once, unanswered.
-    pub(super) every_ns: u64,
+    pub(crate) every_ns: u64,
     /// Whether anything is sent.
-    pub(super) sends: bool,
-    pub(super) marks: Marks,
-    pub(super) is_marked: bool,
+    pub(crate) sends: bool,
+    pub(crate) marks: Marks,
+    pub(crate) is_marked: bool,
     /// The subprotocols that are offered.
-    pub(super) protocols: String,
+    pub(crate) protocols: String,
     /// Compression that is offered.
-    pub(super) offer: Option<Offer>,
+    pub(crate) offer: Option<Offer>,
     /// Whether an answer can be late before the next message is due.
-    pub(super) expires: bool,
-    pub(super) timeout_ns: u64,
+    pub(crate) expires: bool,
+    pub(crate) timeout_ns: u64,
 }
 
 impl Agenda {
@@ -68,7 +62,7 @@ impl Agenda {
 }
 
 /// What is taken of a message.
-pub(super) fn limits(plan: &Plan) -> Limits {
+pub(crate) fn limits(plan: &Plan) -> Limits {
     // The bound on bodies is far higher, where it is not said: nothing of them is kept.
     let limit = plan.transport.body_len_max.min(MESSAGE_LEN_MAX);
     Limits {
@@ -83,31 +77,4 @@ fn protocols(plan: &Plan) -> String {
     let offered = headers.filter(|(name, _)| name.eq_ignore_ascii_case("sec-websocket-protocol"));
     let offered: Vec<&str> = offered.map(|(_, value)| value.as_str()).collect();
     offered.join(", ")
-}
-
-/// The headers of a template's handshake, the key last; or of what asks for a stream.
-pub(crate) fn headers(plan: &Plan, load: &WebSocketLoad) -> Vec<(String, String)> {
-    let mut headers = plan.request.headers.clone();
-    if load.is_stream {
-        headers.retain(|(name, _)| !name.eq_ignore_ascii_case("accept"));
-        headers.extend(stream_headers());
-        return headers;
-    }
-    let offer = load.compress.then(Offer::default);
-    let own = handshake::request_headers(KEY, "", offer);
-    // The key is last: its place is known.
-    let (key, others): (Vec<_>, Vec<_>) = own
-        .into_iter()
-        .partition(|(name, _)| name == "Sec-WebSocket-Key");
-    headers.extend(others);
-    headers.extend(key);
-    headers
-}
-
-/// What asks for Server-Sent Events, as browsers do.
-pub(crate) fn stream_headers() -> [(String, String); 2] {
-    [
-        ("Accept".to_owned(), "text/event-stream".to_owned()),
-        ("Cache-Control".to_owned(), "no-cache".to_owned()),
-    ]
 }

@@ -4,7 +4,7 @@ use plimsoll_model::journey::Scenario;
 use plimsoll_model::plan::{Load, Plan, STREAMS_MAX};
 use plimsoll_model::websocket::WebSocketLoad;
 
-use super::LoadError;
+use crate::error::LoadError;
 
 /// # Errors
 /// When a value is out of its range.

@@ -1,0 +1,71 @@
+//! Why a job cannot be started.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a job cannot be started. What happens to its requests later is data, not an error.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// A value of the plan or load is out of its range.
+    #[error("{place} is {found}, must be {range}")]
+    Plan {
+        /// Which value.
+        place: &'static str,
+        /// What it is.
+        found: String,
+        /// What it may be.
+        range: &'static str,
+    },
+    /// A step of a journey cannot be carried out.
+    #[error("cannot carry out the step {step}: {fault}")]
+    Step {
+        /// Its label, or its journey's name.
+        step: String,
+        /// What is wrong, and what would not be.
+        fault: String,
+    },
+    /// A process that says what users do cannot be started.
+    #[error(
+        "cannot start the process of the journey {journey}, {command}: {source}; name a program that is found from \
+         the plan's folder or by PATH"
+    )]
+    Process {
+        /// Name of its journey.
+        journey: String,
+        /// Program and arguments.
+        command: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// More connections are wanted than the process may have open.
+    #[error(
+        "{wanted} file descriptors are needed, and this process may have {limit} open; raise the limit with \
+         `ulimit -n {wanted}` (a service: `LimitNOFILE={wanted}`), or open fewer connections"
+    )]
+    Descriptors {
+        /// Needed.
+        wanted: u64,
+        /// The hard limit.
+        limit: u64,
+    },
+    /// A certificate file cannot be used.
+    #[error("cannot use the CA file {}: {fault}; give a PEM file with at least one certificate", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// TLS cannot be set up.
+    #[error("cannot set up TLS: {0}")]
+    Tls(String),
+    /// The operating system refused something the event loops need.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+    },
+}

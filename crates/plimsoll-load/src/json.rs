@@ -1,0 +1,24 @@
+//! JSON of answers and messages, and the paths into it.
+
+use plimsoll_model::journey::bounded_json_path;
+use serde_json::Value;
+use serde_json_path::JsonPath;
+
+/// The JSON that begins at a byte, and is followed by nothing where it begins at the first.
+pub(crate) fn json_at(bytes: &[u8], at: usize) -> Option<Value> {
+    if at == 0 {
+        return serde_json::from_slice(bytes).ok();
+    }
+    let rest = serde_json::Deserializer::from_slice(bytes.get(at..)?);
+    rest.into_iter().next()?.ok()
+}
+
+/// A JSON path, compiled.
+///
+/// # Errors
+/// When it is none, or too long or too deep to be read.
+pub(crate) fn json_path(path: &str) -> Result<JsonPath, String> {
+    bounded_json_path(path)
+        .and_then(|()| JsonPath::parse(path).map_err(|error| error.to_string()))
+        .map_err(|error| format!("{path} is no JSON path (RFC 9535): {error}"))
+}

@@ -1,0 +1,70 @@
+//! This process, where it is a further one of a load: it carries out the part that its orders say.
+
+use std::io::{self, BufRead, Write};
+
+use crate::clock;
+use crate::engine::wish;
+use crate::further::{ABORT, STOP, Said, Task, Used};
+use crate::running::{self, Stopper};
+
+/// Where the highest resident memory of a process stands.
+const STATUS: &str = "/proc/self/status";
+
+/// Carries out the part of a load that the first line of `orders` says, and writes what it comes to. Ends early when
+/// `orders` ends, because whoever gave them has.
+///
+/// # Errors
+/// When the first line is no such order, or nobody reads what is written.
+pub fn carry_out_part(
+    mut orders: impl BufRead + Send + 'static,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let mut line = String::new();
+    orders.read_line(&mut line)?;
+    let task: Task = serde_json::from_str(&line)?;
+    let (job, part) = task.parts();
+    let mut running = match running::begin(job, None, part) {
+        Ok(running) => running,
+        Err(error) => return say(&mut out, &Said::Failed(error.to_string())),
+    };
+    let stopper = running.stopper();
+    std::thread::Builder::new()
+        .name("orders".to_owned())
+        .spawn(move || heed(orders, &stopper))?;
+    while let Some(window) = running.next_window() {
+        say(&mut out, &Said::Window(Box::new(window)))?;
+    }
+    let used = Used {
+        cpu_us: clock::process_cpu_us(),
+        rss_bytes_max: rss_bytes_max().unwrap_or(0),
+    };
+    let fault = running.fault().map(ToOwned::to_owned);
+    say(&mut out, &Said::Ended { used, fault })
+}
+
+fn say(out: &mut impl Write, said: &Said) -> io::Result<()> {
+    let mut line = serde_json::to_vec(said)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    out.flush()
+}
+
+/// Does what it is told, until nobody is left to tell it.
+fn heed(orders: impl BufRead, stopper: &Stopper) {
+    for line in orders.lines().map_while(Result::ok) {
+        if line == STOP {
+            stopper.tell(wish::STOP);
+        }
+        if line == ABORT {
+            break;
+        }
+    }
+    stopper.tell(wish::ABORT);
+}
+
+fn rss_bytes_max() -> Option<u64> {
+    let text = std::fs::read_to_string(STATUS).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
