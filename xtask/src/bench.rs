@@ -5,10 +5,9 @@
 
 mod cache;
 mod edge;
-pub(crate) mod hub;
+mod hub;
 mod journeys;
 mod load;
-pub(crate) mod machine;
 pub(crate) mod page;
 mod server;
 mod spread;
@@ -19,10 +18,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 use clap::Subcommand;
-use rustix::thread::{CpuSet, sched_getaffinity};
 
+use crate::machine::{raise_descriptor_limit, two_cores};
 use crate::step::execute;
-use crate::workspace::{Workspace, cargo};
+use crate::workspace::Workspace;
 
 #[derive(Subcommand)]
 pub(crate) enum Bench {
@@ -95,39 +94,6 @@ fn hand_over(
     }
     println!("\n{page}");
     Ok(())
-}
-
-/// The release binaries of the product and of the origin.
-pub(crate) fn build(workspace: &Workspace) -> Result<()> {
-    execute(
-        cargo()
-            .args([
-                "build",
-                "--release",
-                "-p",
-                "plimsoll",
-                "-p",
-                "plimsoll-testkit",
-                "--bins",
-            ])
-            .current_dir(&workspace.root),
-    )
-}
-
-/// The first two cores we may run on: one for the client, one for the server.
-pub(crate) fn two_cores() -> Result<(usize, usize)> {
-    let mask = sched_getaffinity(None).context("cannot read the affinity mask")?;
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));
-    let pair = cores.next().zip(cores.next());
-    pair.context("a side-by-side run needs two cores: one for the client, one for the server")
-}
-
-/// Ten thousand connections do not fit into the usual soft limit.
-pub(crate) fn raise_descriptor_limit() -> Result<()> {
-    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    limit.current = limit.maximum;
-    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit)
-        .context("cannot raise the descriptor limit")
 }
 
 /// Installs a peer from its registry into a folder of its own.

@@ -5,8 +5,8 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
-use crate::bench::build;
 use crate::prepare;
+use crate::release::build;
 use crate::step::execute;
 use crate::workspace::{Workspace, cargo};
 

@@ -21,8 +21,9 @@ use self::paper::Run;
 use self::subject::{Place, Subject};
 use self::verdict::{Kind, Verdict};
 use crate::bench;
+use crate::packages::{Tool, see_to};
 use crate::port::free_ports;
-use crate::prepare::{Tool, see_to};
+use crate::release;
 use crate::workspace::Workspace;
 
 /// The project's own page.
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &CacheSuiteArguments) -> Result<ExitCode> {
         subject.install()?;
     }
     if subjects.contains(&Subject::Edge) && !arguments.no_build {
-        bench::build(&workspace)?;
+        release::build(&workspace)?;
     }
     let edition = Edition::find(&workspace, arguments.edition.as_deref())?;
     let is_checkout = arguments.edition.is_some();

@@ -15,7 +15,7 @@ use clap::Args;
 use serde_json::Value;
 
 use self::told::Told;
-use crate::prepare::{Tool, see_to};
+use crate::packages::{Tool, see_to};
 use crate::step::{execute, line};
 use crate::workspace::{Workspace, cargo};
 

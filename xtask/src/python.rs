@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
-use crate::prepare;
+use crate::packages;
 use crate::step::execute;
 
 /// Installs them into an environment of their own, unless that has been done since the lock file was written.
@@ -23,7 +23,7 @@ pub(crate) fn install(lock: &Path, environment: &Path) -> Result<()> {
     };
     if make().is_err() {
         // Debian keeps the part of it that brings pip in a package of its own.
-        prepare::install(&["python3-venv"])?;
+        packages::install(&["python3-venv"])?;
         make()?;
     }
     let mut install = Command::new(environment.join("bin/pip"));

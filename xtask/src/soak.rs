@@ -17,10 +17,11 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
 use self::truth::Law;
-use crate::bench::{build, raise_descriptor_limit};
 use crate::child::{resident, weigh};
 use crate::clock::Stopwatch;
+use crate::machine::raise_descriptor_limit;
 use crate::origin::Origin;
+use crate::release::build;
 use crate::workspace::Workspace;
 
 #[derive(Args)]

@@ -8,6 +8,7 @@
 //! A finding is never certain before relaxing its limit has raised the line; nothing scored is an answer too.
 
 mod balance;
+mod bounds;
 mod cpu;
 mod engines;
 mod forecast;
@@ -30,6 +31,7 @@ mod proxy;
 mod python;
 mod relax;
 mod repeated;
+mod routes;
 mod rule;
 mod runtime;
 mod scaling;

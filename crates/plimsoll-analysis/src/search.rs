@@ -5,6 +5,7 @@
 //! doubling, the Bayesian refinement, fresh trials at the lower edge, and, when thorough, the approach from above.
 //! Beside them recovery follows every failure, and anchors watch for drift.
 
+mod alone;
 mod bracket;
 mod ceiling;
 mod confirm;

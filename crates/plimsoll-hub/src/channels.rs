@@ -20,6 +20,7 @@ use slab::Slab;
 use crate::history::History;
 use crate::message::Message;
 use crate::pattern::check_name;
+pub use crate::position::{ChannelRef, Position};
 use crate::rules::{Rule, Rules};
 use channel::{Channel, Due};
 pub use gathered::{Gathered, Made};
@@ -30,29 +31,6 @@ pub use subscription::{Subscriber, Subscription};
 
 /// Most loops: each has a bit in a channel.
 pub const LOOPS_MAX: u8 = 64;
-
-/// A channel, for as long as it lives: an epoch is never used twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct ChannelRef {
-    pub(crate) slot: u32,
-    pub(crate) epoch: u64,
-}
-
-impl ChannelRef {
-    /// The number of its life.
-    pub fn epoch(self) -> u64 {
-        self.epoch
-    }
-}
-
-/// How far somebody is in a channel: everything up to an offset is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// The life of the channel.
-    pub epoch: u64,
-    /// The last message known; 0 before the first.
-    pub offset: u64,
-}
 
 /// What is the same for all channels.
 #[derive(Clone, Copy, Debug)]

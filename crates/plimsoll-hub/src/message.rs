@@ -9,9 +9,10 @@ use plimsoll_wire::websocket::frame::{Frame, write};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::channels::{ChannelRef, Position};
+use crate::json::quoted;
 use crate::patch::patch;
-use crate::{protocol, sse};
+use crate::position::{ChannelRef, Position};
+use crate::sse;
 
 /// Shortest message worth compressing, bytes.
 const DEFLATED_LEN_MIN: usize = 128;
@@ -95,7 +96,7 @@ impl Message {
 
     /// What everybody is told who subscribed to a channel of which messages were missed: they begin anew at `position`.
     pub(crate) fn notice(channel: ChannelRef, name: &str, position: Position) -> Self {
-        let text = protocol::lost(name, position);
+        let text = lost(name, position);
         Self::of(channel, position, true, &text)
     }
 
@@ -209,6 +210,12 @@ struct Said<'a> {
     data: &'a RawValue,
 }
 
+/// What everybody who subscribed to a channel is told when messages of it were missed.
+fn lost(channel: &str, position: Position) -> String {
+    let (channel, Position { epoch, offset }) = (quoted(channel), position);
+    format!(r#"{{"subscribed":{channel},"epoch":{epoch},"offset":{offset},"recovered":false}}"#)
+}
+
 /// A server's frame with this text.
 pub(crate) fn text_frame(text: &str) -> Bytes {
     let mut frame = Vec::new();
@@ -218,11 +225,6 @@ pub(crate) fn text_frame(text: &str) -> Bytes {
         None,
     );
     frame.into()
-}
-
-/// A string as JSON has it.
-pub(crate) fn quoted(text: &str) -> String {
-    serde_json::to_string(text).expect("a string can always be written")
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::message::quoted;
+use crate::json::quoted;
 
 /// The deepest that objects are compared.
 const DEPTH_MAX: u8 = 32;

@@ -13,8 +13,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use thiserror::Error;
 
-use crate::channels::{Position, Presence, Refusal, Subscription};
-use crate::message::quoted;
+use crate::channels::{Presence, Refusal, Subscription};
+use crate::json::quoted;
+use crate::position::Position;
 
 /// Most channels in one command.
 pub const CHANNELS_MAX: usize = 1000;
@@ -188,12 +189,6 @@ pub fn subscribed(id: Option<&str>, channel: &str, subscription: &Subscription) 
     Some(format!(
         r#"{{{id}"subscribed":{channel},"epoch":{epoch},"offset":{offset}{recovered}}}"#
     ))
-}
-
-/// What everybody who subscribed to a channel is told when messages of it were missed.
-pub(crate) fn lost(channel: &str, position: Position) -> String {
-    let (channel, Position { epoch, offset }) = (quoted(channel), position);
-    format!(r#"{{"subscribed":{channel},"epoch":{epoch},"offset":{offset},"recovered":false}}"#)
 }
 
 /// What a client is told when something was done that it gave an id to.

@@ -21,39 +21,7 @@ use crate::clock::{self, RunClock};
 use crate::error::LabError;
 use crate::probes::{MachineUse, Probes, Stopped};
 use crate::progress::StopFlag;
-use crate::run_log::{self, RunLog};
-
-/// The log, shared by the threads that make events.
-#[derive(Clone, Debug)]
-pub struct SharedLog(Arc<Mutex<Option<RunLog>>>);
-
-impl SharedLog {
-    fn new(log: RunLog) -> Self {
-        Self(Arc::new(Mutex::new(Some(log))))
-    }
-
-    /// A log that keeps nothing.
-    #[cfg(test)]
-    pub(crate) fn nowhere() -> Self {
-        Self(Arc::new(Mutex::new(None)))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<RunLog>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Appends one event; after the end of the run it is lost.
-    pub fn append(&self, event: Event) {
-        if let Some(log) = self.lock().as_mut() {
-            log.append(event);
-        }
-    }
-
-    fn write_error(&self) -> Option<String> {
-        let guard = self.lock();
-        guard.as_ref()?.write_error().map(ToString::to_string)
-    }
-}
+use crate::run_log::{self, RunLog, SharedLog};
 
 /// What to do and where to keep it.
 #[derive(Clone, Debug)]

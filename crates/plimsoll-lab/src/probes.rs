@@ -17,8 +17,8 @@ use plimsoll_model::redact;
 use plimsoll_probe::{Activity, Probe, ProbePlan};
 
 use crate::clock::RunClock;
-use crate::conductor::SharedLog;
 use crate::error::LabError;
+use crate::run_log::SharedLog;
 
 /// How long a probe may take to come back when a run ends: a second's reading waits for parts, and for files of others.
 pub(crate) const END_PATIENCE: Duration = Duration::from_secs(3);

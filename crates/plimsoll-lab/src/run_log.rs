@@ -4,6 +4,7 @@
 //! anywhere is readable up to the last complete member. Histograms are in the HdrHistogram V2 encoding.
 
 mod reader;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -11,6 +12,7 @@ mod writer;
 use std::path::PathBuf;
 
 pub use reader::{Reading, read};
+pub use shared::SharedLog;
 pub use writer::RunLog;
 
 /// What went wrong with a run log.

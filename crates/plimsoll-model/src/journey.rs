@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::objective::Objective;
-use crate::plan::Target;
+use crate::target::Target;
 
 pub use path::bounded_json_path;
 pub use socket::{Layout, Reconnect, SayStep, Saying, SocketStep, SubscribeStep};

@@ -24,6 +24,8 @@ pub mod redact;
 pub mod run;
 pub mod schedule;
 pub mod seed;
+pub mod status;
+pub mod target;
 pub mod trial;
 pub mod verdict;
 pub mod websocket;

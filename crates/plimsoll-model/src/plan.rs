@@ -1,7 +1,7 @@
 //! What to do, resolved and valid: no option left open, the seed inside.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use crate::objective::Objective;
 use crate::redact::{self, REDACTED};
 use crate::schedule::{Phase, Spacing};
 use crate::seed::Seed;
+pub use crate::status::GoodStatus;
+pub use crate::target::Target;
 use crate::websocket::WebSocketLoad;
 
 /// Everything a run needs to know.
@@ -47,23 +49,6 @@ pub struct Plan {
     pub warmup: Duration,
     /// Bounds of the answer classes of the report, ms (fast, slow): < 800, 800-1,200, > 1,200 by default.
     pub classes_ms: [u64; 2],
-}
-
-/// Where requests go.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Target {
-    /// The URL as the user gave it, without credentials.
-    pub url: String,
-    /// Whether TLS is spoken.
-    pub tls: bool,
-    /// Name for TLS and the default `Host` header.
-    pub host: String,
-    /// Port.
-    pub port: u16,
-    /// Addresses to connect to, used in turn. Empty only with `unix_socket`.
-    pub addresses: Vec<SocketAddr>,
-    /// Connect to this socket instead of an address.
-    pub unix_socket: Option<PathBuf>,
 }
 
 /// Which URL of several comes next.
@@ -218,13 +203,6 @@ impl LoadUnit {
     }
 }
 
-/// Statuses that count as good.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GoodStatus {
-    /// Inclusive ranges.
-    pub ranges: Vec<(u16, u16)>,
-}
-
 impl Load {
     /// How long requests become due.
     pub fn lasting(&self) -> Duration {
@@ -258,23 +236,6 @@ impl Load {
     /// Whether arrivals are independent of answers.
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Open { .. } | Self::WebSockets(_))
-    }
-}
-
-impl Default for GoodStatus {
-    fn default() -> Self {
-        Self {
-            ranges: vec![(200, 399)],
-        }
-    }
-}
-
-impl GoodStatus {
-    /// Whether `status` counts as good.
-    pub fn contains(&self, status: u16) -> bool {
-        self.ranges
-            .iter()
-            .any(|&(low, high)| (low..=high).contains(&status))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The body of an answer, counted and handed on without its framing: sized, chunked, or up to the end of the connection.
 
 use crate::fault::Fault;
-use crate::response::Sink;
+use crate::sink::Sink;
 
 /// Longest chunk line accepted, extensions included, bytes.
 pub const CHUNK_LINE_MAX: u16 = 4096;

@@ -11,11 +11,11 @@ pub enum Fault {
     /// A line of the head, a chunk line or a trailer ends without a carriage return.
     #[error("a line ends with a bare line feed")]
     BareLineFeed,
-    /// The head is longer than [`crate::head::HEAD_LEN_MAX`].
-    #[error("the head is longer than {} bytes", crate::head::HEAD_LEN_MAX)]
+    /// The head is longer than [`crate::limits::HEAD_LEN_MAX`].
+    #[error("the head is longer than {} bytes", crate::limits::HEAD_LEN_MAX)]
     HeadTooLong,
-    /// The head has more headers than [`crate::head::HEADERS_MAX`].
-    #[error("the head has more than {} headers", crate::head::HEADERS_MAX)]
+    /// The head has more headers than [`crate::limits::HEADERS_MAX`].
+    #[error("the head has more than {} headers", crate::limits::HEADERS_MAX)]
     TooManyHeaders,
     /// The status line or a header breaks the grammar; a folded header does too.
     #[error("the head is not valid: {0}")]
@@ -26,8 +26,8 @@ pub enum Fault {
     /// `101 Switching Protocols` without having been asked to switch.
     #[error("the server switched protocols unasked")]
     UnaskedUpgrade,
-    /// More than [`crate::response::INTERIM_MAX`] interim answers in a row.
-    #[error("more than {} interim answers in a row", crate::response::INTERIM_MAX)]
+    /// More than [`crate::limits::INTERIM_MAX`] interim answers in a row.
+    #[error("more than {} interim answers in a row", crate::limits::INTERIM_MAX)]
     TooManyInterim,
     /// A `Content-Length` is not a number, or too large for one.
     #[error("the Content-Length is not a number")]

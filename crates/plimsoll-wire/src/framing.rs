@@ -3,7 +3,7 @@
 use crate::body::{Body, Content};
 use crate::fault::Fault;
 use crate::head::{Head, Length};
-use crate::response::Sink;
+use crate::sink::Sink;
 
 /// Reads one body, in whatever pieces it comes.
 #[derive(Clone, Copy, Debug)]

@@ -8,12 +8,7 @@ use httparse::{ParserConfig, Response};
 pub use httparse::Header;
 
 use crate::fault::Fault;
-
-/// Longest head accepted, bytes.
-pub const HEAD_LEN_MAX: usize = 64 * 1024;
-
-/// Most headers accepted in one head.
-pub const HEADERS_MAX: usize = 128;
+pub use crate::limits::{HEAD_LEN_MAX, HEADERS_MAX};
 
 /// How every answer starts.
 const PREFIX: &[u8] = b"HTTP/1.";

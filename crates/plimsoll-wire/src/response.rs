@@ -3,9 +3,8 @@
 use crate::body::{Body, Content};
 use crate::fault::Fault;
 use crate::head::{self, Coding, Head, HeadMemo, Length};
-
-/// Most interim (1xx) answers accepted before the final one.
-pub const INTERIM_MAX: u8 = 32;
+use crate::limits::{HEAD_LEN_MAX, INTERIM_MAX};
+pub use crate::sink::Sink;
 
 /// What the reader must know of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,22 +15,6 @@ pub struct Expected {
     pub keep_location: bool,
     /// Longest body accepted, bytes.
     pub body_len_max: u64,
-}
-
-/// Takes what a reader finds in an answer; `()` wants none of it.
-pub trait Sink {
-    /// The final head, with its bytes from the status line to the empty line.
-    fn head(&mut self, head: &Head, bytes: &[u8]);
-    /// Bytes of the body without framing, in order. A part that was skipped is missing.
-    fn content(&mut self, bytes: &[u8]);
-}
-
-impl Sink for () {
-    #[inline]
-    fn head(&mut self, _head: &Head, _bytes: &[u8]) {}
-
-    #[inline]
-    fn content(&mut self, _bytes: &[u8]) {}
 }
 
 /// How far an answer has come.
@@ -269,7 +252,7 @@ impl ResponseReader {
             return Ok(Some(len));
         }
         let scanned = self.partial.len();
-        let room = head::HEAD_LEN_MAX - scanned;
+        let room = HEAD_LEN_MAX - scanned;
         self.partial
             .extend_from_slice(&input[..input.len().min(room)]);
         let Some(len) = head::find_end(&self.partial, scanned)? else {

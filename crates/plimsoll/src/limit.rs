@@ -1,8 +1,6 @@
 //! `plimsoll limit`.
 
 use plimsoll_config::plan::Effort;
-use plimsoll_lab::conductor::Finished;
-use plimsoll_lab::intervention::journal;
 use plimsoll_lab::limit::{Ambition, LimitOrder};
 use plimsoll_lab::progress::StopFlag;
 
@@ -10,9 +8,10 @@ use crate::arguments::{LimitArguments, OutputArguments, TransportArguments};
 use crate::confirmation;
 use crate::exit::Exit;
 use crate::explain::Fault;
-use crate::outcome::{self, Wanted};
+use crate::outcome;
 use crate::planning::{self, Planned};
-use crate::screen::{Live, Screen};
+use crate::screen::Screen;
+use crate::search::search_once;
 use crate::signals;
 use crate::through;
 
@@ -73,27 +72,4 @@ fn find(
     signals::raise_on_interrupt(&stop)?;
     let (finished, wanted) = search_once(planned, order, transport, output, stop)?;
     outcome::deliver(&finished, &wanted, screen)
-}
-
-/// One search to its end, and what is to be written of it.
-pub(crate) fn search_once(
-    planned: Planned,
-    mut order: LimitOrder,
-    transport: &TransportArguments,
-    output: &OutputArguments,
-    stop: StopFlag,
-) -> Result<(Finished, Wanted), Fault> {
-    let assignment = planning::assignment(planned, "limit", transport, output);
-    if let Some(confirm) = &mut order.confirm {
-        confirm.journal = assignment.log_path.with_extension(journal::ENDING);
-    }
-    let wanted = Wanted {
-        json: output.json,
-        html: Some(assignment.log_path.with_extension("html")),
-        junit: output.junit.clone(),
-    };
-    let mut live = Live::new(output.quiet);
-    let finished = plimsoll_lab::limit::limit(assignment, &order, stop, &mut live)?;
-    live.clear();
-    Ok((finished, wanted))
 }

@@ -23,6 +23,7 @@ mod report;
 mod request;
 mod run;
 mod screen;
+mod search;
 mod signals;
 mod target;
 mod through;

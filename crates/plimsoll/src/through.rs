@@ -13,10 +13,10 @@ use plimsoll_lab::progress::StopFlag;
 use crate::arguments::{OutputArguments, TransportArguments};
 use crate::exit::Exit;
 use crate::explain::Fault;
-use crate::limit::search_once;
 use crate::outcome;
 use crate::planning::Planned;
 use crate::screen::{Screen, tell};
+use crate::search::search_once;
 use crate::signals;
 
 /// Measures both and tells them as a pair.

@@ -19,7 +19,8 @@ use clap::{Args, ValueEnum};
 
 use self::paper::Paper;
 use self::subject::Programs;
-use super::{Ground, build, hand_over};
+use super::{Ground, hand_over};
+use crate::release::build;
 use crate::workspace::Workspace;
 
 /// The project's own page.

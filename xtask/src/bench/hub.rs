@@ -21,7 +21,8 @@ use self::fan::Fan;
 use self::paper::Paper;
 use self::slow::Policy;
 use self::subject::{Hub, Programs};
-use super::{Ground, build, hand_over};
+use super::{Ground, hand_over};
+use crate::release::build;
 use crate::workspace::Workspace;
 
 /// The project's own page.

@@ -16,7 +16,8 @@ use clap::Args;
 use self::client::Client;
 use self::install::Installed;
 use self::paper::Paper;
-use super::{Ground, build, write};
+use super::{Ground, write};
+use crate::release::build;
 use crate::workspace::Workspace;
 
 /// The project's own page, written only by a valid measurement.

@@ -13,7 +13,8 @@ use clap::Args;
 
 use self::paper::Paper;
 use self::tool::Peers;
-use super::{Ground, build, write};
+use super::{Ground, write};
+use crate::release::build;
 use crate::workspace::Workspace;
 
 #[derive(Args)]

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use jiff::Zoned;
 
 use super::Ground;
-use super::machine::{BUSY_MAX, busy_share, facts};
+use crate::machine::{BUSY_MAX, busy_share, facts};
 
 /// The page under way.
 pub(super) struct Page {

@@ -16,7 +16,8 @@ use self::install::Installed;
 use self::paper::Paper;
 use self::turn::Turn;
 use super::hub::stay_on;
-use super::{Ground, build, hand_over};
+use super::{Ground, hand_over};
+use crate::release::build;
 use crate::workspace::Workspace;
 
 /// The project's own page.

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 
 use crate::bench::page::version;
 use crate::case::server::{Recipe, Server, is_heard};
-use crate::prepare::{Tool, see_to};
+use crate::packages::{Tool, see_to};
 
 const START: Duration = Duration::from_secs(20);
 

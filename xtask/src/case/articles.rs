@@ -23,9 +23,9 @@ use self::study::{Body, Way};
 use super::edge::Edge;
 use super::ground::{Ground, busy_remark, wish_to_stop};
 use super::postgres;
-use crate::bench::machine::facts;
-use crate::bench::{build, two_cores};
-use crate::prepare::{self, Tool};
+use crate::machine::{facts, two_cores};
+use crate::packages::{self, Tool};
+use crate::release::build;
 
 #[derive(Args)]
 #[expect(
@@ -78,7 +78,7 @@ struct Cores {
 }
 
 pub(crate) fn run(arguments: &ArticlesArguments) -> Result<()> {
-    prepare::see_to(&TOOLS)?;
+    packages::see_to(&TOOLS)?;
     postgres::see_to()?;
     let ground = Ground::new("articles")?;
     let (load, servers) = two_cores()?;

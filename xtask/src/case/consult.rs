@@ -21,9 +21,9 @@ use self::stack::{Stack, Way};
 use super::edge::Edge;
 use super::ground::{Ground, busy_remark, wish_to_stop};
 use super::postgres;
-use crate::bench::machine::facts;
-use crate::bench::{build, two_cores};
-use crate::prepare::{self, Tool};
+use crate::machine::{facts, two_cores};
+use crate::packages::{self, Tool};
+use crate::release::build;
 
 #[derive(Args)]
 #[expect(
@@ -76,7 +76,7 @@ const TOOLS: [Tool; 7] = [
 ];
 
 pub(crate) fn run(arguments: &ConsultArguments) -> Result<()> {
-    prepare::see_to(&TOOLS)?;
+    packages::see_to(&TOOLS)?;
     postgres::see_to()?;
     let ground = Ground::new("consult")?;
     let (load, servers) = two_cores()?;

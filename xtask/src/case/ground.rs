@@ -7,8 +7,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context as _, Result, ensure};
 use signal_hook::consts::TERM_SIGNALS;
 
-use crate::bench::machine::{BUSY_MAX, busy_share};
-use crate::bench::raise_descriptor_limit;
+use crate::machine::{BUSY_MAX, busy_share, raise_descriptor_limit};
 use crate::workspace::Workspace;
 
 /// Where a case is, and where it keeps things between runs.

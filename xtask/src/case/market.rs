@@ -18,10 +18,10 @@ use jiff::Zoned;
 use self::measure::{Length, Row};
 use self::stack::{Settings, Stack};
 use super::ground::{Ground, busy_remark, wish_to_stop};
-use crate::bench::machine::facts;
-use crate::bench::{build, two_cores};
-use crate::prepare::{self, Tool};
+use crate::machine::{facts, two_cores};
+use crate::packages::{self, Tool};
 use crate::python;
+use crate::release::build;
 use crate::step::execute;
 use crate::workspace::cargo;
 
@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &MarketArguments) -> Result<()> {
 
 /// Where the market is, with all that it needs installed.
 fn ground() -> Result<Ground> {
-    prepare::see_to(&TOOLS)?;
+    packages::see_to(&TOOLS)?;
     let ground = Ground::new("market")?;
     install(&ground)?;
     Ok(ground)

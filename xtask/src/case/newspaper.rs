@@ -22,9 +22,9 @@ use self::paper::{FACTORS, Row};
 use self::stack::{Settings, Stack};
 use super::ground::{Ground, busy_remark, wish_to_stop};
 use super::told::Found;
-use crate::bench::build;
-use crate::bench::machine::facts;
-use crate::prepare::{self, Tool};
+use crate::machine::facts;
+use crate::packages::{self, Tool};
+use crate::release::build;
 
 #[derive(Args)]
 #[expect(
@@ -81,7 +81,7 @@ const TOOLS: [Tool; 3] = [
 ];
 
 pub(crate) fn run(arguments: &NewspaperArguments) -> Result<()> {
-    prepare::see_to(&TOOLS)?;
+    packages::see_to(&TOOLS)?;
     let ground = Ground::new("newspaper")?;
     super::install(&ground.case.join("site"))?;
     if !arguments.no_build {

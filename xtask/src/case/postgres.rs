@@ -12,8 +12,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 
 use super::server::{Recipe, Server, is_root, pinned};
+use crate::packages;
 use crate::port::free_ports;
-use crate::prepare;
 use crate::step::execute;
 
 /// The user of Debian's package; PostgreSQL refuses to be root.
@@ -105,12 +105,12 @@ pub(super) fn see_to() -> Result<()> {
     if programs().is_some() {
         return Ok(());
     }
-    if !(prepare::is_installed("apt-get") && is_root()) {
+    if !(packages::is_installed("apt-get") && is_root()) {
         bail!(
             "missing: PostgreSQL's server; install it, on Debian by `apt-get install postgresql` as root"
         );
     }
-    prepare::install(&["postgresql"])
+    packages::install(&["postgresql"])
 }
 
 /// The folder of the newest server's programs.

@@ -22,9 +22,9 @@ use self::measure::{Search, users_carried};
 use self::paper::Row;
 use self::stack::{Settings, Stack};
 use super::ground::{Ground, busy_remark, wish_to_stop};
-use crate::bench::build;
-use crate::bench::machine::facts;
-use crate::prepare::{self, Tool};
+use crate::machine::facts;
+use crate::packages::{self, Tool};
+use crate::release::build;
 
 #[derive(Args)]
 #[expect(
@@ -87,7 +87,7 @@ pub(crate) fn run(arguments: &TutorArguments) -> Result<()> {
 
 /// Where the tutor is, with all that it needs installed.
 fn ground() -> Result<Ground> {
-    prepare::see_to(&TOOLS)?;
+    packages::see_to(&TOOLS)?;
     let ground = Ground::new("tutor")?;
     super::install(&ground.case.join("site"))?;
     Ok(ground)

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
-use super::machine::{of_generator, of_target};
-use super::measure::sustained;
+use super::measure::{of_generator, of_target, sustained};
 use super::rule::{Case, Sign, Words, say};
 use super::statements::most_of;
 use super::stretch::{View, bounded};

@@ -3,10 +3,10 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::bounds::NEARLY_FULL;
 use super::measure::subject_of;
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{View, bounded};
-use super::table::NEARLY_FULL;
 
 /// Share of an event loop's core above which it has nothing to spare.
 const LOOP_CPU_MAX: f64 = 0.85;

@@ -4,8 +4,7 @@ use plimsoll_model::metric;
 use plimsoll_model::outcome::Outcome;
 use plimsoll_model::window::Window;
 
-use super::machine::cpu_without_generator;
-use super::measure::sustained;
+use super::measure::{cpu_without_generator, sustained};
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{Stretch3, View, bounded};
 

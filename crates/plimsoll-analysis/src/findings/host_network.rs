@@ -3,12 +3,12 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::bounds::NEARLY_FULL;
 use super::host_disk::cap;
 use super::host_memory::mebibytes;
 use super::measure::{before, subject_of, sustained};
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{Stretch3, View, bounded};
-use super::table::NEARLY_FULL;
 
 /// What happens less than once a second is no limit.
 const OFTEN: f64 = 1.0;

@@ -3,12 +3,12 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::bounds::{NEARLY_FULL, THROTTLED_MAX};
 use super::host_cpu::handshakes_clause;
-use super::measure::{subject_of, sustained};
+use super::measure::{cpu_without_generator, of_generator, of_target, subject_of, sustained};
 use super::python;
 use super::rule::{Case, Sign, Words, say};
-use super::stretch::{Row, View, bounded};
-use super::table::{NEARLY_FULL, THROTTLED_MAX};
+use super::stretch::{View, bounded};
 
 /// Share of one CPU from which a thread has nothing to spare.
 const THREAD_BUSY: f64 = 0.95;
@@ -25,14 +25,6 @@ const BY_OWN_RULES: [&str; 4] = ["postgres", "mariadbd", "mysqld", "mongod"];
 
 /// What is behind the target.
 const BEHIND: [(&str, &str); 1] = [("process", metric::BEHIND)];
-
-pub(super) fn of_target(metric: &str) -> String {
-    metric::series(metric, &[("process", metric::TARGET)])
-}
-
-pub(super) fn of_generator(metric: &str) -> String {
-    metric::series(metric, &[("process", metric::GENERATOR)])
-}
 
 /// C2.
 pub(super) fn quota_words(case: &Case<'_>) -> Words {
@@ -75,13 +67,6 @@ pub(super) fn quota_words(case: &Case<'_>) -> Words {
             "target's share of all CPUs",
         ))
         .doubtful_if(generator)
-}
-
-/// CPU in use that is not the generator's: on a shared machine the generator must not hide that the target leaves
-/// CPUs idle.
-pub(super) fn cpu_without_generator(row: Row<'_>) -> Option<f64> {
-    let generator = row.get(&of_generator(metric::PROCESS_CPU)).unwrap_or(0.0);
-    Some((row.get(metric::CPU_BUSY)? - generator).max(0.0))
 }
 
 /// C3: one thread of the target has nothing to spare while the machine has. One CPU alone cannot show it.

@@ -1,13 +1,29 @@
 //! Evaluates symptoms over one stretch.
 
 pub(super) use plimsoll_model::labels::subject as subject_of;
+use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::rule::{Sign, Symptom};
-use super::stretch::{Stretch3, View};
+use super::stretch::{Row, Stretch3, View};
 
 /// `S{p}`: a condition that holds in this share of the seconds is sustained.
 pub(super) const SUSTAINED: f64 = 0.20;
+
+pub(super) fn of_target(metric: &str) -> String {
+    metric::series(metric, &[("process", metric::TARGET)])
+}
+
+pub(super) fn of_generator(metric: &str) -> String {
+    metric::series(metric, &[("process", metric::GENERATOR)])
+}
+
+/// CPU in use that is not the generator's: on a shared machine the generator must not hide that the target leaves
+/// CPUs idle.
+pub(super) fn cpu_without_generator(row: Row<'_>) -> Option<f64> {
+    let generator = row.get(&of_generator(metric::PROCESS_CPU)).unwrap_or(0.0);
+    Some((row.get(metric::CPU_BUSY)? - generator).max(0.0))
+}
 
 /// What a symptom looks like over a stretch, one sign for each subject that was measured.
 pub(super) fn signs(symptom: &Symptom, view: &View<'_>) -> Vec<Sign> {

@@ -3,9 +3,9 @@
 use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
+use super::bounds::NEARLY_FULL;
 use super::rule::{Case, Words};
 use super::stretch::{View, bounded};
-use super::table::NEARLY_FULL;
 
 /// A queue at this share of its backlog in some second is the likely one to have overflowed.
 const NEARLY_OVERFLOWING: f64 = 0.5;

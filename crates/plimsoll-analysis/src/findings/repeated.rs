@@ -4,10 +4,10 @@ use plimsoll_model::metric;
 use plimsoll_model::reading::label;
 
 use super::proxy::place;
+use super::routes::repeating_route;
 use super::rule::{Case, Sign, Words};
 use super::statements::{Counted, counted};
 use super::stretch::{View, bounded};
-use super::traces;
 
 /// Times in one request from which a statement is repeated.
 const PER_REQUEST: f64 = 10.0;
@@ -82,7 +82,7 @@ pub(super) fn statements_words(case: &Case<'_>) -> Words {
         .into_iter()
         .find(|one| one.statement == statement);
     let each = counted.map_or_else(|| "0 µs".to_owned(), |one| one.each());
-    let route = traces::repeating_route(case.failing(), statement);
+    let route = repeating_route(case.failing(), statement);
     let route = route.map_or(String::new(), |route| format!(", as {route} does most"));
     Words::new(
         format!("one statement {:.0} times in each request ({at})", times.unwrap_or(0.0)),

@@ -3,16 +3,12 @@
 use plimsoll_model::finding::{Strength, Tier};
 use plimsoll_model::metric;
 
+use super::bounds::{NEARLY_FULL, THROTTLED_MAX};
 use super::rule::{Rule, Symptom};
 use super::{
     cpu, generator, machine, network, proxy, store, table_databases, table_engines, table_host,
     table_logs, table_pools, table_servers, table_service, table_traces,
 };
-
-/// Share of a hard limit above which it is as good as reached.
-pub(super) const NEARLY_FULL: f64 = 0.9;
-/// Share of periods that a quota may cut short.
-pub(super) const THROTTLED_MAX: f64 = 0.05;
 
 /// Every rule.
 pub(super) fn all() -> impl Iterator<Item = &'static Rule> {

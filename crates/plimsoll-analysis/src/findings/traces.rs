@@ -5,9 +5,10 @@ use plimsoll_model::reading::label;
 
 use super::proxy::place;
 use super::repeated;
+use super::routes::routes;
 use super::rule::{Case, Sign, Words, say};
 use super::stretch::{View, bounded};
-use crate::traces::{self, PartUse, RouteUse};
+use crate::traces::{PartUse, RouteUse};
 
 /// Times in one request from which a statement is repeated.
 const PER_REQUEST: f64 = 10.0;
@@ -23,12 +24,6 @@ const MOSTLY: f64 = 0.5;
 const REFUSED: f64 = 0.01;
 /// Share of a route's time that goes into getting connections.
 const CONNECTING: f64 = 0.2;
-
-/// Routes of a stretch.
-fn routes(view: &View<'_>) -> Vec<RouteUse> {
-    let sum = |series: &str| -> f64 { view.rows().filter_map(|row| row.get(series)).sum() };
-    traces::told(|metric| view.series_of(metric).collect(), sum)
-}
 
 fn seconds(view: &View<'_>) -> f64 {
     view.rows().count().max(1) as f64
@@ -46,18 +41,6 @@ fn route_of<'a>(routes: &'a [RouteUse], subject: &str) -> Option<&'a RouteUse> {
             && label(subject, "service") == Some(route.service.as_str())
             && label(subject, "route") == Some(route.route.as_str())
     })
-}
-
-/// The route in whose requests a statement is repeated most, where spans tell.
-pub(super) fn repeating_route(view: &View<'_>, statement: &str) -> Option<String> {
-    let routes = routes(view).into_iter();
-    let repeated = routes.flat_map(|route| {
-        let own = route.repeated.clone().into_iter();
-        let own = own.filter(|one| one.statement == statement);
-        own.map(move |one| (one.calls, route.route.clone()))
-    });
-    let most = repeated.max_by(|a, b| a.0.total_cmp(&b.0))?;
-    Some(most.1)
 }
 
 /// Share of a route's time that goes to its databases: to their work, and to the wait for a session with them.

@@ -6,7 +6,9 @@ use plimsoll_model::verdict::FailReason;
 use plimsoll_model::window::Window;
 
 use super::answers::due_since;
-use crate::search::posterior::FAR;
+
+/// Bad requests over those allowed from which on a failure is only "far beyond": a trial may stop.
+pub(crate) const FAR: f64 = 2.0;
 
 /// Whether a running trial has certainly failed, from the windows closed so far (ramp included).
 ///

@@ -5,9 +5,9 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind};
 use plimsoll_model::verdict::VoidReason;
 
+use super::alone::missed_at_once;
 use super::ceiling::Reach;
-use super::known::{Known, is_plain, rounded};
-use super::prologue::{missed_at_once, self_test};
+use super::known::{Known, is_plain, rounded, self_test};
 use super::refine::Refine;
 use super::{Ask, Phase};
 

@@ -4,8 +4,7 @@ use plimsoll_model::load_line::{Estimate, LoadLine, NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind};
 
 use super::Ask;
-use super::known::{Known, cost};
-use super::refine::interval;
+use super::known::{Known, cost, interval};
 use super::statement::rate as in_words;
 use crate::stats::exact::clopper_pearson_low;
 

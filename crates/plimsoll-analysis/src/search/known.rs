@@ -7,6 +7,7 @@ use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::{FailReason, TrialVerdict};
 
+use super::alone::Alone;
 use super::ceiling::{Ceiling, Reach};
 use super::policy::Policy;
 use super::posterior::{Observation, Posterior};
@@ -15,6 +16,8 @@ use crate::judge::early::may_stop_early;
 
 /// Seconds that a trial costs beside its own: closing, judging, the drain of a healthy target.
 const OVERHEAD_S: u64 = 2;
+/// Judged seconds of a self-test.
+const SELF_TEST_S: u32 = 2;
 /// Share of the likelihood that a short trial keeps.
 const SHORT_POWER: f64 = 0.5;
 /// Share of the likelihood that the ratio of bad requests keeps: its gamma law is a picture of a queue, not a queue,
@@ -96,13 +99,6 @@ pub(super) struct Known {
     pub(super) anchor: Option<(f64, f64)>,
     /// Users who may come back to the next trial.
     pub(super) stayed: Stayed,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Alone {
-    pub(super) mean_s: f64,
-    pub(super) objective_us: Option<u64>,
-    pub(super) errors: f64,
 }
 
 impl Known {
@@ -456,6 +452,24 @@ fn is_calm(trial: &Trial) -> bool {
 /// Whether chance can hardly explain a failure: even the median broke the objective.
 pub(super) fn is_plain(trial: &Trial) -> bool {
     trial.verdict.is_fail() && 2 * trial.bad > trial.requests
+}
+
+/// Specification of a self-test at `rate`.
+pub(super) fn self_test(known: &Known, rate: f64) -> TrialSpec {
+    TrialSpec {
+        ramp_s: 1,
+        warmup_s: 0,
+        ..known.spec(TrialKind::SelfTest, rate, SELF_TEST_S)
+    }
+}
+
+/// The load line as the posterior has it: low, median and high, 1/s or users.
+pub(super) fn interval(known: &Known) -> (f64, f64, f64) {
+    known
+        .posterior
+        .as_ref()
+        .expect("the bracket opens the posterior before the refinement")
+        .interval()
 }
 
 /// Wall time of a trial with its overhead.

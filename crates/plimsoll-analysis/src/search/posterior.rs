@@ -12,6 +12,7 @@
 
 use std::sync::OnceLock;
 
+use crate::judge::early::FAR;
 use crate::stats::exact::normal_cdf;
 
 /// Cells of the grid over ln m.
@@ -37,8 +38,6 @@ const EDGE_CELLS: usize = 3;
 /// Bounds of the bins of r that pass, and of those that fail.
 const PASSING: [f64; 8] = [0.0, 0.25, 0.35, 0.5, 0.65, 0.8, 0.9, 1.0];
 const FAILING: [f64; 6] = [1.0, 1.12, 1.25, 1.5, FAR, f64::INFINITY];
-/// From here on a failure is only "far beyond": a trial may stop.
-pub(crate) const FAR: f64 = 2.0;
 
 /// What one trial says.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,14 +4,14 @@ use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 use plimsoll_model::verdict::VoidReason;
 
+use super::alone::{Alone, missed_at_once};
 use super::bracket::Bracket;
 use super::ceiling::Reach;
-use super::known::{Alone, Known};
+use super::known::{Known, self_test};
 use super::{Ask, Phase};
 use crate::stats::order::{median, robust_variation};
 
-/// Judged seconds of a self-test and of the first look with one client.
-pub(super) const SELF_TEST_S: u32 = 2;
+/// Judged seconds of the first look with one client.
 const SINGLE_S: u32 = 3;
 /// Longest first look at users, who may take minutes to go through their journey.
 const SINGLE_S_MAX: u32 = 30;
@@ -21,15 +21,6 @@ const HOPED: f64 = 100.0;
 const NOISY: f64 = 0.05;
 /// The first rate as a share of what one client alone makes in a closed loop.
 const FIRST_SHARE: f64 = 0.25;
-
-/// Specification of a self-test at `rate`.
-pub(super) fn self_test(known: &Known, rate: f64) -> TrialSpec {
-    TrialSpec {
-        ramp_s: 1,
-        warmup_s: 0,
-        ..known.spec(TrialKind::SelfTest, rate, SELF_TEST_S)
-    }
-}
 
 /// Phase 0a: the generator against a server that does nothing.
 #[derive(Debug)]
@@ -103,13 +94,6 @@ impl Single {
         } else {
             self.misses = 0;
         }
-    }
-}
-
-pub(super) fn missed_at_once(alone: Alone) -> NoLine {
-    NoLine::MissedAtOnce {
-        alone_us: alone.objective_us,
-        errors: alone.errors,
     }
 }
 

@@ -6,7 +6,7 @@ use plimsoll_model::load_line::{NoLine, Remark};
 use plimsoll_model::trial::{Trial, TrialKind, TrialSpec};
 
 use super::confirm::Confirm;
-use super::known::{Known, cost};
+use super::known::{Known, cost, interval};
 use super::{Ask, Phase};
 
 /// Quantiles of the posterior at which trials are made, in turn.
@@ -170,12 +170,4 @@ fn is_enclosed(known: &Known, low: f64, high: f64) -> bool {
         inside.count()
     };
     count(true, low, 1.1 * high) >= 2 && count(false, 0.95 * low, high) >= 2
-}
-
-pub(super) fn interval(known: &Known) -> (f64, f64, f64) {
-    known
-        .posterior
-        .as_ref()
-        .expect("the bracket opens the posterior before the refinement")
-        .interval()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{SayStep, Slot, SocketStep, StepId, SubscribeStep, Text};
-use crate::plan::GoodStatus;
+use crate::status::GoodStatus;
 
 /// One step of a journey.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

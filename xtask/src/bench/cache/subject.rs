@@ -11,8 +11,8 @@ use super::process;
 use crate::bench::Ground;
 use crate::bench::page::version;
 use crate::case::server::{Recipe, Server, is_heard};
+use crate::packages::{Tool, see_to};
 use crate::port::free_ports;
-use crate::prepare::{Tool, see_to};
 use crate::workspace::Workspace;
 
 const START: Duration = Duration::from_secs(20);

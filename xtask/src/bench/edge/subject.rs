@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use crate::bench::page::version;
 use crate::bench::server::Server;
+use crate::packages;
 use crate::port::free_port;
-use crate::prepare;
 use crate::step::execute;
 use crate::workspace::Workspace;
 
@@ -59,11 +59,11 @@ impl Programs {
             ("openssl", "openssl"),
         ]
         .into_iter()
-        .filter(|(program, _)| !prepare::is_installed(program))
+        .filter(|(program, _)| !packages::is_installed(program))
         .map(|(_, package)| package)
         .collect();
         if !packages.is_empty() {
-            prepare::install(&packages)?;
+            packages::install(&packages)?;
         }
         Ok(Self {
             plimsoll: workspace.release("plimsoll"),

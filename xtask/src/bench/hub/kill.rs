@@ -9,11 +9,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::order::post;
 use super::subject::{Programs, Running, edge, serve};
 use crate::bench::Ground;
 use crate::clock::{Stopwatch, pause};
 use crate::port::free_ports;
+use crate::request::post;
 
 /// Readers, half of them at each edge.
 pub(super) const READERS: usize = 1_000;

@@ -7,10 +7,10 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::doors::{open, read_until, say};
-use super::order::post;
 use super::subject::{Programs, edge};
 use crate::bench::Ground;
 use crate::clock::Stopwatch;
+use crate::request::post;
 
 pub(super) const CLIENTS: usize = 10_000;
 pub(super) const CHANNELS_EACH: usize = 100;

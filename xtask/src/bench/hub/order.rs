@@ -1,14 +1,6 @@
-//! What is published, and the small requests that a hub is sent beside its load.
+//! What is published, and what a hub counts of it.
 
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
-use std::time::Duration;
-
-use anyhow::{Context as _, Result};
 use jiff::Timestamp;
-
-/// Longer than a hub that hands out 20,000 messages first takes to answer.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where stamp and number stand in a message, as JSON paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,45 +15,6 @@ pub(in crate::bench) fn message(number: u32, len: usize) -> String {
     let head = format!(r#"{{"t":{stamp},"n":{number},"p":""#);
     let filled = len.saturating_sub(head.len() + 2);
     format!(r#"{head}{}"}}"#, "x".repeat(filled))
-}
-
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: String,
-}
-
-pub(crate) fn post(port: u16, path: &str, body: &str) -> Result<Answer> {
-    exchange(port, "POST", path, body)
-}
-
-pub(in crate::bench) fn get(port: u16, path: &str) -> Result<Answer> {
-    exchange(port, "GET", path, "")
-}
-
-/// Asks on a connection of its own.
-fn exchange(port: u16, method: &str, path: &str, body: &str) -> Result<Answer> {
-    let address = SocketAddr::from(([127, 0, 0, 1], port));
-    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let request = format!(
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Type: application/json\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    stream.write_all(request.as_bytes())?;
-    let mut answer = String::new();
-    stream
-        .read_to_string(&mut answer)
-        .with_context(|| format!("no whole answer to {method} {path}"))?;
-    read(&answer).with_context(|| format!("no answer to {method} {path}: {answer}"))
-}
-
-fn read(answer: &str) -> Option<Answer> {
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    Some(Answer {
-        status: head.split(' ').nth(1)?.parse().ok()?,
-        body: body.to_owned(),
-    })
 }
 
 /// The sum over all labels of a metric in Prometheus' text.
@@ -98,12 +51,5 @@ mod tests {
         assert_eq!(sum_of(text, "hub_dropped_total"), Some(7.0));
         assert_eq!(sum_of(text, "hub_lag"), Some(2.5));
         assert_eq!(sum_of(text, "hub"), None);
-    }
-
-    #[test]
-    fn an_answer_is_its_status_and_what_follows() {
-        let answer = read("HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\nok").unwrap();
-        assert_eq!((answer.status, answer.body.as_str()), (202, "ok"));
-        assert!(read("HTTP/1.1 202").is_none());
     }
 }

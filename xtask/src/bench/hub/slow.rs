@@ -7,11 +7,12 @@ use anyhow::{Context as _, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::fan::{Publisher, connecting, read, words};
-use super::order::{message, post};
+use super::order::message;
 use super::subject::{Hub, Programs, Running, edge};
 use crate::bench::Ground;
 use crate::child::{pinned, weigh};
 use crate::clock::{Stopwatch, pause};
+use crate::request::post;
 
 pub(super) const READERS: u32 = 9_000;
 pub(super) const STOPPED: u32 = 1_000;

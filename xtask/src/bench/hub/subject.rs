@@ -13,8 +13,9 @@ use crate::bench::load::tool::debian_version;
 use crate::bench::page::version;
 use crate::case;
 use crate::case::server::{Recipe, Server, is_heard, pinned};
+use crate::packages;
 use crate::port::free_ports;
-use crate::prepare;
+use crate::request;
 use crate::workspace::Workspace;
 
 const START: Duration = Duration::from_secs(20);
@@ -47,11 +48,11 @@ impl Programs {
             ("redis-server", "/usr/bin/redis-server", "redis-server"),
         ]
         .into_iter()
-        .filter(|(program, file, _)| !prepare::is_installed(program) && !Path::new(file).is_file())
+        .filter(|(program, file, _)| !packages::is_installed(program) && !Path::new(file).is_file())
         .map(|(_, _, package)| package)
         .collect();
         if !packages.is_empty() {
-            prepare::install(&packages)?;
+            packages::install(&packages)?;
         }
         let site = workspace.root.join("bench/hub");
         case::install(&site)?;
@@ -145,7 +146,7 @@ impl Running {
         } else {
             data.to_owned()
         };
-        Ok(order::post(self.publish_port, "/publish", &body)?.status)
+        Ok(request::post(self.publish_port, "/publish", &body)?.status)
     }
 
     pub(super) fn family(&self) -> Result<Vec<u32>> {
@@ -174,7 +175,7 @@ impl Running {
 
     /// One of our edge's metrics.
     pub(super) fn metric(&self, name: &str) -> Result<f64> {
-        let answer = order::get(self.publish_port, "/metrics")?;
+        let answer = request::get(self.publish_port, "/metrics")?;
         order::sum_of(&answer.body, name).with_context(|| format!("the edge tells no {name}"))
     }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Result, ensure};
 
 use crate::bench::page::version;
-use crate::prepare;
+use crate::packages;
 use crate::step::execute;
 use crate::workspace::Workspace;
 
@@ -82,13 +82,13 @@ fn packages() -> Result<()> {
         ("javac", "default-jdk-headless"),
     ]
     .into_iter()
-    .filter(|(program, _)| !prepare::is_installed(program))
+    .filter(|(program, _)| !packages::is_installed(program))
     .map(|(_, package)| package)
     .collect();
     if packages.is_empty() {
         return Ok(());
     }
-    prepare::install(&packages)
+    packages::install(&packages)
 }
 
 /// A folder for each version, so that a new pin brings a new k6.
@@ -102,7 +102,7 @@ pub(in crate::bench) fn k6(folder: &Path) -> Result<()> {
         return Ok(());
     }
     ensure!(
-        prepare::is_installed("go"),
+        packages::is_installed("go"),
         "missing: go, which builds k6; install a current Go toolchain, or measure without k6 by --no-install"
     );
     execute(

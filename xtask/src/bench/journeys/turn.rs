@@ -10,9 +10,9 @@ use super::install::Installed;
 use super::plan::plan;
 use super::site::Site;
 use crate::bench::Ground;
-use crate::bench::machine::{BUSY_MAX, Ticks};
 use crate::bench::page::shown;
 use crate::child::{POLL, Weighed, cpu, pinned, weigh};
+use crate::machine::{BUSY_MAX, Ticks};
 
 /// Requests after which the load has begun.
 const BEGUN_COUNT: u64 = 500;

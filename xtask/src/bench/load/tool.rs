@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::bench::cargo_install;
 use crate::bench::page::version;
-use crate::prepare;
+use crate::packages;
 use crate::workspace::Workspace;
 
 /// A client, with the way it is asked.
@@ -70,15 +70,15 @@ impl Peers {
             ("ab", "apache2-utils"),
         ]
         .into_iter()
-        .filter(|(program, _)| !prepare::is_installed(program))
+        .filter(|(program, _)| !packages::is_installed(program))
         .map(|(_, package)| package)
         .collect();
         if install && !packages.is_empty() {
-            prepare::install(&packages)?;
+            packages::install(&packages)?;
         }
         let root = workspace.target.join("peers");
         let built = root.join("bin/oha");
-        let is_in_path = prepare::is_installed("oha");
+        let is_in_path = packages::is_installed("oha");
         if install && !is_in_path && !built.exists() {
             cargo_install("oha", &root)?;
         }

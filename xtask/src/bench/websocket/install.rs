@@ -9,7 +9,7 @@ use crate::bench::hub::subject;
 use crate::bench::journeys::install::{k6, k6_folder};
 use crate::bench::load::tool::debian_version;
 use crate::bench::page::version;
-use crate::prepare;
+use crate::packages;
 use crate::step::execute;
 use crate::workspace::Workspace;
 
@@ -34,8 +34,8 @@ impl Installed {
     pub(super) fn find(workspace: &Workspace, install: bool) -> Result<Self> {
         let folder = workspace.target.join("peers");
         if install {
-            if !prepare::is_installed("tsung") {
-                prepare::install(&["tsung"])?;
+            if !packages::is_installed("tsung") {
+                packages::install(&["tsung"])?;
             }
             k6(&folder)?;
             artillery(&folder)?;

@@ -11,12 +11,13 @@ use super::client::{Client, Told, Work};
 use super::install::Installed;
 use crate::bench::Ground;
 use crate::bench::cache::process;
-use crate::bench::hub::order::{get, message, post};
+use crate::bench::hub::order::message;
 use crate::bench::hub::subject::{run_time, serve};
 use crate::bench::page::shown;
 use crate::case::server::{Recipe, Server, pinned};
 use crate::clock::{Stopwatch, pause};
 use crate::port::free_ports;
+use crate::request::{get, post};
 
 /// WebSockets of the run whose memory is taken off.
 const FEW: u32 = 100;

@@ -10,10 +10,10 @@ use tungstenite::{Message, WebSocket};
 
 use super::region::REGIONS;
 use super::stack::{Calls, Settings, Stack, Telling, Topology};
-use crate::bench::hub::order::post;
-use crate::bench::two_cores;
 use crate::case::ground::Ground;
 use crate::clock::Stopwatch;
+use crate::machine::two_cores;
+use crate::request::post;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 

@@ -1,8 +1,9 @@
-//! The machine that a page speaks of: what it is, and whether it is ours alone.
+//! The machine that is measured on: what it is, whether it is ours alone, and what of it we may take.
 
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::clock::pause;
 
@@ -11,13 +12,13 @@ pub(crate) const BUSY_MAX: f64 = 0.1;
 
 /// What all cores did since the machine started, in ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Ticks {
-    pub(super) busy: f64,
-    pub(super) all: f64,
+pub(crate) struct Ticks {
+    pub(crate) busy: f64,
+    pub(crate) all: f64,
 }
 
 impl Ticks {
-    pub(super) fn now() -> Result<Self> {
+    pub(crate) fn now() -> Result<Self> {
         Self::of(&std::fs::read_to_string("/proc/stat")?)
     }
 
@@ -42,7 +43,7 @@ impl Ticks {
     }
 
     /// What came since an earlier moment.
-    pub(super) fn since(self, earlier: Self) -> Self {
+    pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             busy: self.busy - earlier.busy,
             all: self.all - earlier.all,
@@ -50,7 +51,7 @@ impl Ticks {
     }
 
     /// The share of all cores that was busy.
-    pub(super) fn busy_share(self) -> f64 {
+    pub(crate) fn busy_share(self) -> f64 {
         self.busy / self.all.max(1.0)
     }
 }
@@ -84,6 +85,22 @@ pub(crate) fn facts() -> Result<String> {
         kib >> 20,
         kernel.trim()
     ))
+}
+
+/// The first two cores we may run on: one for the client, one for the server.
+pub(crate) fn two_cores() -> Result<(usize, usize)> {
+    let mask = sched_getaffinity(None).context("cannot read the affinity mask")?;
+    let mut cores = (0..CpuSet::MAX_CPU).filter(|core| mask.is_set(*core));
+    let pair = cores.next().zip(cores.next());
+    pair.context("a side-by-side run needs two cores: one for the client, one for the server")
+}
+
+/// Ten thousand connections do not fit into the usual soft limit.
+pub(crate) fn raise_descriptor_limit() -> Result<()> {
+    let mut limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    limit.current = limit.maximum;
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, limit)
+        .context("cannot raise the descriptor limit")
 }
 
 #[cfg(test)]

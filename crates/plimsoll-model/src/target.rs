@@ -1,0 +1,23 @@
+//! Where requests go.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    /// The URL as the user gave it, without credentials.
+    pub url: String,
+    /// Whether TLS is spoken.
+    pub tls: bool,
+    /// Name for TLS and the default `Host` header.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+    /// Addresses to connect to, used in turn. Empty only with `unix_socket`.
+    pub addresses: Vec<SocketAddr>,
+    /// Connect to this socket instead of an address.
+    pub unix_socket: Option<PathBuf>,
+}

@@ -1,0 +1,23 @@
+//! What is measured and tried: the release binaries.
+
+use anyhow::Result;
+
+use crate::step::execute;
+use crate::workspace::{Workspace, cargo};
+
+/// The release binaries of the product and of the origin.
+pub(crate) fn build(workspace: &Workspace) -> Result<()> {
+    execute(
+        cargo()
+            .args([
+                "build",
+                "--release",
+                "-p",
+                "plimsoll",
+                "-p",
+                "plimsoll-testkit",
+                "--bins",
+            ])
+            .current_dir(&workspace.root),
+    )
+}
