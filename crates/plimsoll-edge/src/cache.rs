@@ -25,7 +25,7 @@ use plimsoll_cache::{KeyRef, KeyRule, Moment, Seed, Terms};
 use plimsoll_config::edge::Route;
 
 use crate::clock;
-use crate::pool::lock;
+use crate::lock::lock;
 
 use self::disk::{Disk, Spool};
 use self::fetch::Begun;

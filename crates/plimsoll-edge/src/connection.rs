@@ -28,13 +28,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use crate::client::{Client, Outgoing};
+use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 use crate::exchange::{End, Exchange, Failure, Side};
 use crate::hub::visitor::{Arrival, Visitor};
 use crate::own::Reason;
 use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
-use crate::settings::{Settings, ticks};
+use crate::settings::Settings;
 use crate::tunnel::Tunnel;
 use asking::Asking;
 use assembling::Assembling;

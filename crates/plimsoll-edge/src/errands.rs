@@ -16,8 +16,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::acme;
 use crate::check;
 use crate::hub;
+use crate::lock::lock;
 use crate::names;
-use crate::pool::lock;
 use crate::running::Control;
 use crate::trace::Span;
 

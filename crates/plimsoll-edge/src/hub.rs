@@ -47,9 +47,10 @@ use plimsoll_wire::websocket::Limits as WireLimits;
 use plimsoll_wire::websocket::handshake::check_origin;
 
 use crate::clock::Clock;
-use crate::pool::lock;
+use crate::deadline::ticks;
+use crate::lock::lock;
 use crate::running::Control;
-use crate::settings::{Fault, ticks};
+use crate::settings::Fault;
 use hooks::{Hooks, Links};
 use ledger::Bounds;
 use token::Gate;

@@ -17,7 +17,7 @@ use crate::client::Client;
 use crate::connection::{Connection, Peer};
 use crate::event_loop::EventLoop;
 use crate::http2;
-use crate::pool::lock;
+use crate::lock::lock;
 use crate::proxy_header::{self, Version};
 use crate::settings::DoorSettings;
 use crate::tls::challenges::ACME_TLS;

@@ -24,10 +24,11 @@ use crate::cache;
 use crate::clock::Clock;
 use crate::errands::{self, Errands};
 use crate::figures::Figures;
+use crate::hash::mix;
 use crate::listen::Census;
 use crate::log::{Lines, Reopener, Writer};
+use crate::notice::Tell;
 use crate::overview::{Told, Watch};
-use crate::pool::chooser::mix;
 use crate::roster::Roster;
 use crate::settings::{self, Before, Settings, Shared, loops};
 use crate::tls::TlsFault;
@@ -134,7 +135,6 @@ impl From<settings::Fault> for Fault {
     }
 }
 
-pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 type ReadAgain = Arc<dyn Fn() -> Result<Edge, String> + Send + Sync>;
 
 /// What an edge asks of whoever started it.

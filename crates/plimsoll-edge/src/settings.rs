@@ -4,14 +4,13 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
 
 use crate::access::Gate;
 use crate::cache::{Cache, disk};
 use crate::clock::{self, Clock};
-use crate::deadline::TICK_MS;
+use crate::deadline::ticks;
 use crate::figures::Counter;
 use crate::hub::Hub;
 use crate::pool::Pool;
@@ -292,11 +291,4 @@ pub(crate) fn loops(edge: &Edge) -> usize {
         Some(cores) => cores.max(1) as usize,
         None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
     }
-}
-
-/// A duration in ticks, rounded up.
-pub(crate) fn ticks(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis())
-        .unwrap_or(u64::MAX / 2)
-        .div_ceil(TICK_MS)
 }

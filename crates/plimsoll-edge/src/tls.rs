@@ -16,7 +16,7 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerC
 use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
-use crate::pool::lock;
+use crate::lock::lock;
 use certificate::{Loaded, Stamp, load};
 use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};

@@ -20,15 +20,16 @@ use super::{Connection, Peer, Stage, Waiting};
 use crate::cache::fetch::Fetch;
 use crate::client::Client;
 use crate::compress;
+use crate::deadline::ticks;
 use crate::exchange::{Exchange, Facts, Moments};
 use crate::forward::{self, Asking, Cached};
+use crate::hash::hash;
 use crate::own::Reason;
-use crate::pool::chooser::hash;
 use crate::pool::queue::Refused;
 use crate::pool::{Asker, Entry, Pool};
 use crate::record;
 use crate::route::Route;
-use crate::settings::{Settings, ticks};
+use crate::settings::Settings;
 
 impl Connection {
     /// Begins a request when `bytes` start with a complete head, of which the first `scanned` held no end.

@@ -23,13 +23,14 @@ use crate::cache::{Page, Told};
 use crate::client::{Client, Outgoing};
 use crate::clock;
 use crate::deadline::TICK_MS;
+use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 use crate::exchange::{Exchange, Pace};
 use crate::forward;
 use crate::own::Reason;
 use crate::pool::server::Server;
 use crate::record::Outcome;
-use crate::settings::{Settings, ticks};
+use crate::settings::Settings;
 
 /// How long copies from the disk are waited for, ticks; then a server is asked.
 const DISK_TICKS: u64 = 1000 / TICK_MS;

@@ -2,8 +2,8 @@
 
 use super::{End, Exchange, Failure, SLOWEST, Side};
 use crate::deadline::TICK_MS;
+use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
-use crate::settings::ticks;
 
 /// Time for one piece when connections hold as much as they may.
 const HURRY_TICKS: u64 = 1000 / TICK_MS;

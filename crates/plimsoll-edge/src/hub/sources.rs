@@ -19,8 +19,9 @@ use super::dial::{self, PATIENCE};
 use super::redis::{CATCHING_UP, PAUSES};
 use super::view::SourceView;
 use super::world::World;
-use crate::pool::lock;
-use crate::running::{Control, Tell};
+use crate::lock::lock;
+use crate::notice::Tell;
+use crate::running::Control;
 use crate::upstream::Upstream;
 
 /// When nothing was said for so long, a source is asked whether it is there.

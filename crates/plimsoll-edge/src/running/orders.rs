@@ -11,7 +11,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::Fault;
-use crate::pool::{Pool, lock};
+use crate::lock::lock;
+use crate::pool::Pool;
 use crate::settings::Settings;
 
 /// Sockets that a loop did not have, with the address of the configuration that each is for.

@@ -9,8 +9,8 @@ use tokio::runtime::Builder;
 
 use super::*;
 use crate::clock::Clock;
+use crate::lock::lock;
 use crate::overview::Told;
-use crate::pool::lock;
 use crate::trace::{Context, Request};
 
 fn span() -> Span {

@@ -15,7 +15,7 @@ use super::entry::Entry;
 use super::{Post, Shared, nats, redis};
 use crate::hub::redis::{CATCHING_UP, PAUSES};
 use crate::hub::world::World;
-use crate::pool::lock;
+use crate::lock::lock;
 use crate::running::Control;
 
 /// Messages whose place was asked for and not told.
