@@ -21,21 +21,21 @@ mod serving;
 mod visiting;
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use crate::client::{Client, Outgoing};
+use crate::client::Client;
 use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 use crate::exchange::{End, Exchange, Failure, Side};
 use crate::hub::visitor::{Arrival, Visitor};
-use crate::own::Reason;
+use crate::outgoing::Outgoing;
+use crate::peer::Peer;
 use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
-use crate::settings::Settings;
+use crate::reason::Reason;
 use crate::tunnel::Tunnel;
 use asking::Asking;
 use assembling::Assembling;
@@ -51,31 +51,6 @@ const LINGER_LEN_MAX: usize = 256 * 1024;
 const LINGER_TICKS: u64 = 200;
 /// Most bytes of a body that are taken while its request waits in line.
 const HELD_LEN_MAX: usize = 64 * 1024;
-
-/// Who is at the other end.
-#[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    pub(crate) address: IpAddr,
-    pub(crate) text: String,
-    /// Whether what it says of its clients is believed.
-    pub(crate) trusted: bool,
-    pub(crate) secure: bool,
-}
-
-impl Peer {
-    /// Somebody at an address, not encrypted so far.
-    pub(crate) fn new(address: IpAddr, settings: &Settings) -> Self {
-        Self {
-            address,
-            text: address.to_string(),
-            trusted: settings
-                .trusted
-                .iter()
-                .any(|network| network.holds(address)),
-            secure: false,
-        }
-    }
-}
 
 /// A client's connection, a future that ends with it.
 #[derive(Debug)]

@@ -22,10 +22,13 @@ use plimsoll_wire::framing::BodyReader;
 
 use crate::cache::fetch::{Fetch, Kept};
 use crate::cache::subject::Subject;
-use crate::client::{Client, GATHERED_MAX, Outgoing, poll_read, poll_write};
+use crate::client::{Client, poll_read, poll_write};
 use crate::clock::Nanoseconds;
 use crate::event_loop::EventLoop;
 use crate::forward;
+use crate::moments::Moments;
+use crate::outgoing::GATHERED_MAX;
+use crate::outgoing::Outgoing;
 use crate::pool::server::Server;
 use crate::pool::{Asker, Permit};
 use crate::settings::Settings;
@@ -58,18 +61,6 @@ pub(crate) struct Facts {
     /// How the client takes its answer, on a route that compresses.
     pub(crate) coding: Option<Coding>,
     pub(crate) route: usize,
-}
-
-/// When things happened.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moments {
-    pub(crate) began: Nanoseconds,
-    /// A server was found.
-    pub(crate) admitted: Nanoseconds,
-    /// There was a connection to it.
-    pub(crate) connected: Nanoseconds,
-    /// The head of the answer came.
-    pub(crate) first_byte: Nanoseconds,
 }
 
 /// How an exchange ended.

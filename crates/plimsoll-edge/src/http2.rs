@@ -22,8 +22,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::Client;
 use crate::clock::nanoseconds;
-use crate::connection::{Connection, Peer};
+use crate::connection::Connection;
 use crate::event_loop::EventLoop;
+use crate::peer::Peer;
 use held::{Inbound, Outbound};
 use lifetime::{Lifetime, Observed, Verdict};
 use meter::{Meter, Metered};

@@ -14,10 +14,11 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
 use crate::client::Client;
-use crate::connection::{Connection, Peer};
+use crate::connection::Connection;
 use crate::event_loop::EventLoop;
 use crate::http2;
 use crate::lock::lock;
+use crate::peer::Peer;
 use crate::proxy_header::{self, Version};
 use crate::settings::DoorSettings;
 use crate::tls::challenges::ACME_TLS;
@@ -171,7 +172,7 @@ fn welcome(
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let peer = Peer::new(address, &settings);
+    let peer = Peer::new(address, &settings.trusted);
     if door.tls.is_none() && !(door.proxy_protocol && peer.trusted) {
         let connection = Connection::new(Client::Plain(stream), peer, event_loop);
         tokio::task::spawn_local(async move {
@@ -200,7 +201,7 @@ async fn prepare(
     if door.proxy_protocol && peer.trusted {
         let told = tokio::time::timeout(timeout, proxied(&mut stream)).await;
         match told {
-            Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings),
+            Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings.trusted),
             Ok(Ok(None)) => {}
             _ => return event_loop.figures.turned_away.increment(),
         }

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use crate::figures::TimesSum;
 use crate::fragments::Served;
 use crate::overview::{CacheView, Overview, ServerView};
-use crate::own::Reason;
+use crate::reason::Reason;
 
 /// Which of two formats that differ in little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

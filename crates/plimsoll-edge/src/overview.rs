@@ -9,8 +9,8 @@ use crate::figures::{Counter, Figures, TimesSum};
 use crate::fragments::Served;
 use crate::hub::{Hub, HubView};
 use crate::lock::lock;
-use crate::own::Reason;
 use crate::pool::Pool;
+use crate::reason::Reason;
 use crate::route::shared::RouteShared;
 
 /// Where an overview is taken from.

@@ -18,7 +18,7 @@ use crate::hub::dialog::Dialog;
 use crate::hub::hooks::Hooks;
 use crate::hub::hooks::door::{Admission, Denied, Visit};
 use crate::hub::visitor::Arrival;
-use crate::own::Reason;
+use crate::reason::Reason;
 
 /// What the application says, once it does.
 type Answer = Pin<Box<dyn Future<Output = Result<Admission, Denied>>>>;

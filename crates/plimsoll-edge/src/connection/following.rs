@@ -20,15 +20,16 @@ use super::serving::{Slowness, end_served_head, status_of};
 use super::{After, Connection, Stage};
 use crate::cache::subject::Subject;
 use crate::cache::{Page, Told};
-use crate::client::{Client, Outgoing};
+use crate::client::Client;
 use crate::clock;
 use crate::deadline::TICK_MS;
 use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
 use crate::exchange::{Exchange, Pace};
 use crate::forward;
-use crate::own::Reason;
+use crate::outgoing::Outgoing;
 use crate::pool::server::Server;
+use crate::reason::Reason;
 use crate::record::Outcome;
 use crate::settings::Settings;
 

@@ -18,7 +18,7 @@ use crate::hub::Hub;
 use crate::hub::client::File;
 use crate::hub::token::{Access, Grant};
 use crate::hub::visitor::{Arrival, Visitor};
-use crate::own::Reason;
+use crate::reason::Reason;
 use crate::record::Outcome;
 
 /// Why somebody is not let in.
