@@ -35,7 +35,6 @@ use crate::settings::Settings;
 use crate::upstream::Upstream;
 use answer::Answer;
 pub(crate) use link::Link;
-pub(crate) use pace::Pace;
 use waits::Waits;
 
 /// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.

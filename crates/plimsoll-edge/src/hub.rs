@@ -48,9 +48,9 @@ use plimsoll_wire::websocket::handshake::check_origin;
 
 use crate::clock::Clock;
 use crate::deadline::ticks;
+use crate::fault::Fault;
 use crate::lock::lock;
 use crate::running::Control;
-use crate::settings::Fault;
 use hooks::{Hooks, Links};
 use ledger::Bounds;
 use token::Gate;

@@ -20,6 +20,7 @@ mod deadline;
 mod errands;
 mod event_loop;
 mod exchange;
+mod fault;
 mod figures;
 mod forward;
 mod fragments;
@@ -56,6 +57,7 @@ mod tunnel;
 mod upstream;
 mod waiting;
 
+pub use fault::TlsFault;
 pub use names::look_up;
 pub use running::{Fault, Handed, Hooks, Phase, Running, start, start_with};
-pub use tls::{Examined, TlsFault, examine};
+pub use tls::{Examined, examine};

@@ -18,9 +18,9 @@ use plimsoll_config::edge::{self, Ceiling, Chooser, Class};
 use rustls::ClientConfig;
 
 use crate::clock::{Clock, Nanoseconds, nanoseconds};
+use crate::fault::TlsFault;
 use crate::hash::mix;
 use crate::lock::lock;
-use crate::tls::TlsFault;
 use crate::upstream::{Secure, trust};
 use chooser::{Candidate, ramp};
 use queue::{Queue, Refused, Rules, SHARES};

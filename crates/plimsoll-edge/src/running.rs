@@ -23,6 +23,8 @@ use crate::admin;
 use crate::cache;
 use crate::clock::Clock;
 use crate::errands::{self, Errands};
+use crate::fault;
+use crate::fault::TlsFault;
 use crate::figures::Figures;
 use crate::hash::mix;
 use crate::listen::Census;
@@ -31,7 +33,6 @@ use crate::notice::Tell;
 use crate::overview::{Told, Watch};
 use crate::roster::Roster;
 use crate::settings::{self, Before, Settings, Shared, loops};
-use crate::tls::TlsFault;
 use crate::tls::challenges::Challenges;
 use crate::trace::{Span, Spans};
 pub(crate) use control::Control;
@@ -124,13 +125,13 @@ pub enum Fault {
     LoopGone,
 }
 
-impl From<settings::Fault> for Fault {
-    fn from(fault: settings::Fault) -> Self {
+impl From<fault::Fault> for Fault {
+    fn from(fault: fault::Fault) -> Self {
         match fault {
-            settings::Fault::Tls(fault) => Self::Tls(fault),
-            settings::Fault::Countries(error) => Self::Countries(error.to_string()),
-            settings::Fault::NoRandom => Self::NoRandom,
-            settings::Fault::HubLoops(loops) => Self::HubLoops(loops),
+            fault::Fault::Tls(fault) => Self::Tls(fault),
+            fault::Fault::Countries(error) => Self::Countries(error.to_string()),
+            fault::Fault::NoRandom => Self::NoRandom,
+            fault::Fault::HubLoops(loops) => Self::HubLoops(loops),
         }
     }
 }

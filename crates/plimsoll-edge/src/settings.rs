@@ -11,13 +11,14 @@ use crate::access::Gate;
 use crate::cache::{Cache, disk};
 use crate::clock::{self, Clock};
 use crate::deadline::ticks;
+use crate::fault::{Fault, TlsFault};
 use crate::figures::Counter;
 use crate::hub::Hub;
 use crate::pool::Pool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};
 use crate::tls::challenges::Challenges;
-use crate::tls::{self, ByName, Obtained, TlsFault};
+use crate::tls::{self, ByName, Obtained};
 use tokio_rustls::TlsAcceptor;
 
 /// What loops look things up in.
@@ -59,19 +60,6 @@ impl std::fmt::Debug for DoorSettings {
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
-}
-
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
-    #[error(transparent)]
-    Tls(#[from] TlsFault),
-    #[error(transparent)]
-    Countries(#[from] maxminddb::MaxMindDbError),
-    #[error("the system gives no random bytes")]
-    NoRandom,
-    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
-    HubLoops(usize),
 }
 
 /// What all loops share of a configuration.

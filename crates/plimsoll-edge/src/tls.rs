@@ -3,7 +3,6 @@
 pub(crate) mod certificate;
 pub(crate) mod challenges;
 mod examine;
-mod fault;
 mod inbound;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -16,12 +15,12 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerC
 use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
+use crate::fault::TlsFault;
 use crate::lock::lock;
 use certificate::{Loaded, Stamp, load};
 use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
-pub use fault::TlsFault;
 pub(crate) use inbound::Inbound;
 
 /// The name of HTTP/2 in the handshake.
