@@ -1,5 +1,7 @@
 //! The client's end of a connection: bytes in, bytes out, encrypted or not.
 
+mod inbound;
+
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -10,15 +12,15 @@ use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 use crate::fragments::pipe::Inner;
-use crate::http2::ClientStream;
-use crate::tls::Inbound;
+use crate::stream::Stream;
+pub(crate) use inbound::Inbound;
 
 /// A connection to a client.
 #[derive(Debug)]
 pub(crate) enum Client {
     Plain(TcpStream),
     Tls(Box<TlsStream<Inbound>>),
-    Stream(Box<ClientStream>),
+    Stream(Box<Stream>),
     /// It was handed to whoever speaks its protocol.
     Gone,
     /// A request of the edge's own, for a page that is put together.

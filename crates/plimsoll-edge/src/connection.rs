@@ -241,7 +241,7 @@ impl Connection {
                 if self.begin_if_complete(&shared[..count], 0) {
                     return Poll::Ready(());
                 }
-                if event_loop.is_full() {
+                if event_loop.memory.is_full() {
                     self.shed();
                     return Poll::Ready(());
                 }
@@ -540,7 +540,7 @@ impl Future for Connection {
         }
         let polled = connection.poll_stages(cx);
         let holds = connection.memory();
-        connection.event_loop.hold(connection.holds, holds);
+        connection.event_loop.memory.hold(connection.holds, holds);
         connection.holds = holds;
         polled
     }
@@ -551,7 +551,7 @@ impl Drop for Connection {
         if let Stage::Waiting(waiting) = &self.stage {
             waiting.pool.leave(&waiting.ticket);
         }
-        self.event_loop.hold(self.holds, 0);
+        self.event_loop.memory.hold(self.holds, 0);
         self.event_loop.wheel.borrow_mut().leave(self.deadline);
         if self.is_counted {
             self.event_loop.figures.connections.decrement();

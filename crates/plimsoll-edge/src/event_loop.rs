@@ -22,6 +22,7 @@ use crate::figures::Figures;
 use crate::hash::mix;
 use crate::hub::Hub;
 use crate::hub::house::House;
+use crate::memory::Memory;
 use crate::pool::Pool;
 use crate::pool::server::Server;
 use crate::settings::Settings;
@@ -74,8 +75,8 @@ pub(crate) struct EventLoop {
     spare: RefCell<Vec<Box<Exchange>>>,
     /// Memory of answers of the edge's own.
     spare_bytes: RefCell<Vec<Vec<u8>>>,
-    /// Bytes that connections hold, for slow clients and servers above all.
-    held: Cell<usize>,
+    /// What connections hold, and may hold.
+    pub(crate) memory: Rc<Memory>,
     random: Cell<u64>,
     generation: Cell<u32>,
     /// Milliseconds since 1970 when the clock was started.
@@ -102,6 +103,7 @@ impl EventLoop {
         spans: Spans,
     ) -> Rc<Self> {
         Rc::new(Self {
+            memory: Rc::new(Memory::new(settings.memory_max)),
             clock,
             shared: RefCell::new(vec![0; SHARED_LEN].into_boxed_slice()),
             wheel: RefCell::new(Wheel::new()),
@@ -114,7 +116,6 @@ impl EventLoop {
             idle: RefCell::default(),
             spare: RefCell::default(),
             spare_bytes: RefCell::default(),
-            held: Cell::new(0),
             random: Cell::new(seed),
             generation: Cell::new(0),
             epoch_ms: Cell::new(epoch_ms(clock)),
@@ -185,18 +186,6 @@ impl EventLoop {
             bytes.clear();
             spare.push(bytes);
         }
-    }
-
-    /// Takes note that a connection holds so many bytes now, and how many it held before.
-    #[inline]
-    pub(crate) fn hold(&self, before: usize, now: usize) {
-        self.held.set(self.held.get() + now - before);
-    }
-
-    /// Whether connections hold as much as they may: nothing new is begun then.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.held.get() >= self.settings.borrow().memory_max
     }
 
     /// A connection to a server that waits to be used. One that the server has closed or spoken on is dropped.
@@ -279,6 +268,7 @@ impl EventLoop {
     /// Follows a new configuration; requests that have begun keep theirs.
     pub(crate) fn follow(&self, settings: Settings) {
         self.follow_hub(settings.hub.as_deref());
+        self.memory.follow(settings.memory_max);
         *self.settings.borrow_mut() = Rc::new(settings);
     }
 

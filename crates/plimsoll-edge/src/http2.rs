@@ -3,14 +3,10 @@
 //! A stream's request is written as HTTP/1.1 and read by the same reader as any other, so that what is refused there is
 //! refused here too, and nothing can be smuggled on the way down. The answer comes back in the edge's own framing and
 //! goes out in frames. What HTTP/2 itself bounds (headers, streams, small frames of data) is bounded by the h2 crate,
-//! frames that bring nothing forward and streams that are reset by [`meter`], and the time of a connection by
+//! frames that bring nothing forward and streams that are reset by [`Meter`], and the time of a connection by
 //! [`lifetime`]. Decision 0349 says what is counted.
 
-mod held;
 mod lifetime;
-mod meter;
-mod resets;
-mod stream;
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -25,11 +21,8 @@ use crate::clock::nanoseconds;
 use crate::connection::Connection;
 use crate::event_loop::EventLoop;
 use crate::peer::Peer;
-use held::{Inbound, Outbound};
+use crate::stream::{Inbound, Meter, Metered, Outbound, Stream};
 use lifetime::{Lifetime, Observed, Verdict};
-use meter::{Meter, Metered};
-use stream::Stream;
-pub(crate) use stream::Stream as ClientStream;
 
 /// Streams of one connection at once.
 const STREAMS_MAX: u32 = 128;
@@ -99,7 +92,7 @@ async fn streams<T>(
     T: AsyncRead + AsyncWrite + Unpin,
 {
     let mut lifetime = Lifetime::new(event_loop.clock.now());
-    let mut inbound = Inbound::new(event_loop);
+    let mut inbound = Inbound::new(&event_loop.memory);
     loop {
         let accepted = poll_fn(|cx| {
             let polled = frames.poll_accept(cx);
@@ -109,7 +102,8 @@ async fn streams<T>(
         });
         match tokio::time::timeout(LOOK, accepted).await {
             Ok(Some(Ok((request, respond)))) => {
-                let mut stream = Stream::new(request, respond, Rc::clone(meter), event_loop);
+                let mut stream =
+                    Stream::new(request, respond, Rc::clone(meter), &event_loop.memory);
                 // Each stream holds the meter.
                 let are_too_many = Rc::strong_count(meter) > UNFINISHED_MAX + 1;
                 let is_late = !lifetime.allows_stream(event_loop.clock.now());

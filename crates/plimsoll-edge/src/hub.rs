@@ -152,7 +152,7 @@ impl Hub {
 
     /// The file that a target asks for, beside the hub: `/live/client.js`.
     #[inline]
-    pub(crate) fn file(&self, target: &str) -> Option<&'static client::File> {
+    pub(crate) fn file(&self, target: &str) -> Option<&'static crate::own::File> {
         let rest = target.strip_prefix(self.config.path.as_str())?;
         client::file(rest.strip_prefix('/')?)
     }

@@ -13,7 +13,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::client::Client;
+use crate::client::{Client, Inbound};
 use crate::connection::Connection;
 use crate::event_loop::EventLoop;
 use crate::http2;
@@ -21,8 +21,8 @@ use crate::lock::lock;
 use crate::peer::Peer;
 use crate::proxy_header::{self, Version};
 use crate::settings::DoorSettings;
+use crate::tls;
 use crate::tls::challenges::ACME_TLS;
-use crate::tls::{self, Inbound};
 
 /// Connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 4096;
@@ -209,7 +209,7 @@ async fn prepare(
     let Some(tls) = &door.tls else {
         return Connection::new(Client::Plain(stream), peer, &event_loop).await;
     };
-    let handshake = tls.accept(Inbound::new(stream, &event_loop));
+    let handshake = tls.accept(Inbound::new(stream, &event_loop.memory));
     let Ok(Ok(mut stream)) = tokio::time::timeout(timeout, handshake).await else {
         return event_loop.figures.turned_away.increment();
     };

@@ -3,9 +3,17 @@
 use plimsoll_config::edge::{Coding, Compress};
 
 use crate::compress;
-use crate::hub::client::File;
 use crate::reason::Reason;
 use crate::waiting::WaitingPage;
+
+/// A file that anybody may have.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) media_type: &'static str,
+    pub(crate) content: &'static str,
+    /// Of the content, in quotes.
+    pub(crate) tag: String,
+}
 
 /// A fallback with its head made at the start, in all codings of its route.
 #[derive(Clone, Debug, PartialEq, Eq)]

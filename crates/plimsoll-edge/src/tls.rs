@@ -3,7 +3,6 @@
 pub(crate) mod certificate;
 pub(crate) mod challenges;
 mod examine;
-mod inbound;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -21,7 +20,6 @@ use certificate::{Loaded, Stamp, load};
 use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
-pub(crate) use inbound::Inbound;
 
 /// The name of HTTP/2 in the handshake.
 pub(crate) const H2: &[u8] = b"h2";

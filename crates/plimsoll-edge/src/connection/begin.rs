@@ -151,7 +151,7 @@ impl Connection {
         fetch: Option<Box<Fetch>>,
         status: Option<CacheStatus>,
     ) {
-        if self.event_loop.is_full() {
+        if self.event_loop.memory.is_full() {
             // The words are shorter than a page.
             request.own.facts.takes_page = false;
             return self.refuse_request(&request, fetch, 503, Reason::Shed);

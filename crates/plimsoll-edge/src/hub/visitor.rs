@@ -229,7 +229,7 @@ impl Visitor {
             .is_some_and(|seat| seat.is_condemned)
         {
             Some((code::TRY_LATER, "messages were not read in time"))
-        } else if self.reader.memory() > 0 && event_loop.is_full() {
+        } else if self.reader.memory() > 0 && event_loop.memory.is_full() {
             Some((code::TRY_LATER, "there is no room for a message in pieces"))
         } else {
             None
