@@ -29,7 +29,7 @@ use std::task::{Context, Poll, ready};
 use crate::client::Client;
 use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
-use crate::exchange::{End, Exchange, Failure, Side};
+use crate::exchange::{self, End, Exchange, Failure, Side};
 use crate::hub::visitor::{Arrival, Visitor};
 use crate::outgoing::Outgoing;
 use crate::peer::Peer;
@@ -330,7 +330,7 @@ impl Connection {
             if let Some(fetch) = exchange.fetch.take() {
                 fetch.fail();
             }
-            self.event_loop.recycle(exchange);
+            exchange::recycle(exchange);
             return;
         }
         match end {
@@ -348,7 +348,7 @@ impl Connection {
             End::Refused(status) => self.refuse_exchange(&mut exchange, status, Reason::BadRequest),
             End::Broken | End::ClientGone => {}
         }
-        self.event_loop.recycle(exchange);
+        exchange::recycle(exchange);
     }
 
     fn open_tunnel(&mut self, exchange: &mut Exchange) {
@@ -505,7 +505,7 @@ impl Connection {
     fn leave_queue(&mut self) {
         if let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) {
             waiting.pool.leave(&waiting.ticket);
-            self.event_loop.recycle(waiting.exchange);
+            exchange::recycle(waiting.exchange);
         }
     }
 
@@ -515,7 +515,7 @@ impl Connection {
         };
         waiting.pool.leave(&waiting.ticket);
         self.refuse_exchange(&mut waiting.exchange, 503, Reason::QueueTimeout);
-        self.event_loop.recycle(waiting.exchange);
+        exchange::recycle(waiting.exchange);
     }
 }
 

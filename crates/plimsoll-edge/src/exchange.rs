@@ -12,6 +12,7 @@ mod pace;
 mod renewing;
 mod waits;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -60,6 +61,30 @@ pub(crate) struct Facts {
     /// How the client takes its answer, on a route that compresses.
     pub(crate) coding: Option<Coding>,
     pub(crate) route: usize,
+}
+
+/// Finished exchanges whose memory is kept.
+const SPARE_MAX: usize = 64;
+
+thread_local! {
+    /// Those of the loop, which has this thread for itself.
+    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
+    static SPARE: RefCell<Vec<Box<Exchange>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An exchange that holds nothing, with the memory of a finished one.
+pub(crate) fn new_exchange() -> Box<Exchange> {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Keeps the memory of a finished exchange.
+pub(crate) fn recycle(mut exchange: Box<Exchange>) {
+    exchange.clear();
+    SPARE.with_borrow_mut(|spare| {
+        if spare.len() < SPARE_MAX {
+            spare.push(exchange);
+        }
+    });
 }
 
 /// How an exchange ended.

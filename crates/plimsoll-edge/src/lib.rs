@@ -30,6 +30,7 @@ mod hub;
 mod listen;
 mod lock;
 mod log;
+mod loop_state;
 mod memory;
 mod metrics;
 mod moments;

@@ -21,7 +21,7 @@ use crate::cache::fetch::Fetch;
 use crate::client::Client;
 use crate::compress;
 use crate::deadline::ticks;
-use crate::exchange::{Exchange, Facts};
+use crate::exchange::{self, Exchange, Facts};
 use crate::forward::{self, Asking, Cached};
 use crate::hash::hash;
 use crate::moments::Moments;
@@ -232,7 +232,7 @@ impl Connection {
             self.refuse_head(sent, client, &own, 400, Reason::BadRequest);
             return None;
         };
-        let mut exchange = self.event_loop.new_exchange();
+        let mut exchange = exchange::new_exchange();
         exchange.facts = own.facts;
         exchange.moments = own.moments;
         exchange.asker = Some(asker);

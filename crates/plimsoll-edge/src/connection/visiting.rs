@@ -236,7 +236,16 @@ impl Connection {
         // A client that stays holds nothing that only requests need.
         let early = std::mem::take(&mut self.held);
         self.particulars = None;
-        let visitor = Visitor::new(client, *arrival, early, cx, &self.event_loop, self.deadline);
+        let house = self.event_loop.house(&arrival.hub);
+        let visitor = Visitor::new(
+            client,
+            *arrival,
+            early,
+            cx,
+            house,
+            &self.event_loop,
+            self.deadline,
+        );
         self.stage = Stage::Visiting(Box::new(visitor));
         Poll::Ready(())
     }
