@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::acme;
 use crate::check;
-use crate::hub;
+use crate::hub::{self, InUse};
 use crate::lock::lock;
 use crate::names;
 use crate::running::Control;
@@ -62,6 +62,12 @@ pub(crate) fn run(
 ) {
     let (watch, errands, tell) = (&control.watch, &control.errands, &control.hooks.tell);
     let (ending, is_ending) = watch::channel(false);
+    let in_use = |changed| InUse {
+        hub: &watch.hub,
+        changed,
+        tell,
+        clock: watch.clock,
+    };
     let others = async {
         tokio::select! {
             () = check::keep(Arc::clone(watch), Arc::clone(tell)) => {}
@@ -71,10 +77,10 @@ pub(crate) fn run(
             () = shells::keep_fetching(watch, tell) => {}
             () = takeover::keep_taking_over(control) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
-            () = hub::keep_time(control) => {}
-            () = hub::redis::keep_listening(control) => {}
-            () = hub::sources::keep_hearing(control) => {}
-            () = hub::shared::keep_sharing(control) => {}
+            () = hub::keep_time(in_use(&control.hub_changed)) => {}
+            () = hub::redis::keep_listening(in_use(&control.redis_changed)) => {}
+            () = hub::sources::keep_hearing(in_use(&control.sources_changed)) => {}
+            () = hub::shared::keep_sharing(in_use(&control.shared_changed)) => {}
             _ = end => {}
         }
         ending.send_replace(true);
