@@ -129,6 +129,11 @@ impl Connection {
         new
     }
 
+    /// Begins with the request of a stream, on a task of its own.
+    pub(crate) fn begin_stream(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) {
+        tokio::task::spawn_local(Self::of_stream(client, peer, event_loop));
+    }
+
     /// One request of a connection that is counted elsewhere.
     pub(crate) fn of_stream(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) -> Self {
         let deadline = event_loop.enter();

@@ -18,7 +18,6 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::Client;
 use crate::clock::nanoseconds;
-use crate::connection::Connection;
 use crate::event_loop::EventLoop;
 use crate::peer::Peer;
 use crate::stream::{Inbound, Meter, Metered, Outbound, Stream};
@@ -43,19 +42,22 @@ const UNSEEN_RESETS_MAX: usize = 50;
 /// How often a connection on which nothing happens is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Begins to answer the request of a stream, which is a client of its own.
+pub(crate) type Begin = fn(Client, Peer, &Rc<EventLoop>);
+
 /// Serves a connection to its end, and counts it meanwhile.
-pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<EventLoop>)
+pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<EventLoop>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     event_loop.figures.accepted.increment();
     event_loop.figures.connections.increment();
-    serve_counted(io, &peer, &event_loop).await;
+    serve_counted(io, &peer, &event_loop, begin).await;
     event_loop.figures.connections.decrement();
 }
 
 /// Serves a connection that is counted already.
-pub(crate) async fn serve_counted<T>(io: T, peer: &Peer, event_loop: &Rc<EventLoop>)
+pub(crate) async fn serve_counted<T>(io: T, peer: &Peer, event_loop: &Rc<EventLoop>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
@@ -80,7 +82,7 @@ where
     let Ok(Ok(frames)) = tokio::time::timeout(limits.head_timeout, handshake).await else {
         return;
     };
-    streams(frames, &meter, peer, event_loop).await;
+    streams(frames, &meter, peer, event_loop, begin).await;
 }
 
 async fn streams<T>(
@@ -88,6 +90,7 @@ async fn streams<T>(
     meter: &Rc<Meter>,
     peer: &Peer,
     event_loop: &Rc<EventLoop>,
+    begin: Begin,
 ) where
     T: AsyncRead + AsyncWrite + Unpin,
 {
@@ -116,8 +119,7 @@ async fn streams<T>(
                         inbound.add(body);
                     }
                     let client = Client::Stream(Box::new(stream));
-                    let connection = Connection::of_stream(client, peer.clone(), event_loop);
-                    tokio::task::spawn_local(connection);
+                    begin(client, peer.clone(), event_loop);
                 }
             }
             Ok(Some(Err(_)) | None) => break,

@@ -220,7 +220,7 @@ async fn prepare(
     }
     peer.secure = true;
     if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
-        return http2::serve(stream, peer, event_loop).await;
+        return http2::serve(stream, peer, event_loop, Connection::begin_stream).await;
     }
     Connection::new(Client::Tls(Box::new(stream)), peer, &event_loop).await;
 }
