@@ -23,10 +23,10 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::control::Control;
 use crate::hub::publish;
 use crate::metrics::{self, Format};
 use crate::overview::Watch;
-use crate::running::control::Control;
 use crate::secret::is_same;
 
 /// Longest order, bytes.

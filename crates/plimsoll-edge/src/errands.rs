@@ -7,51 +7,20 @@ mod shells;
 mod spans;
 mod takeover;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use plimsoll_config::edge::{Alarm, Edge, Traces};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::acme;
 use crate::check;
+use crate::control::Control;
 use crate::hub::{self, InUse};
-use crate::lock::lock;
 use crate::names;
-use crate::running::Control;
 use crate::trace::Span;
 
 /// Batches of spans that may wait for the collector.
 pub(crate) const BATCHES_MAX: usize = 128;
-
-/// What there is to do; a reload changes it.
-#[derive(Debug, Default)]
-pub(crate) struct Errands {
-    alarm: Mutex<Option<Alarm>>,
-    traces: Mutex<Option<Traces>>,
-}
-
-impl Errands {
-    pub(crate) fn new(edge: &Edge) -> Self {
-        let errands = Self::default();
-        errands.follow(edge);
-        errands
-    }
-
-    /// Follows a new configuration.
-    pub(crate) fn follow(&self, edge: &Edge) {
-        lock(&self.alarm).clone_from(&edge.alarm);
-        lock(&self.traces).clone_from(&edge.traces);
-    }
-
-    fn alarm(&self) -> Option<Alarm> {
-        lock(&self.alarm).clone()
-    }
-
-    fn traces(&self) -> Option<Traces> {
-        lock(&self.traces).clone()
-    }
-}
 
 /// Runs errands until `end` is told or dropped; spans that are there or on their way by then are still told.
 pub(crate) fn run(

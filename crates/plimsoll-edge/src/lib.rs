@@ -16,6 +16,7 @@ mod client;
 mod clock;
 mod compress;
 mod connection;
+mod control;
 mod deadline;
 mod errands;
 mod event_loop;
@@ -60,7 +61,8 @@ mod tunnel;
 mod upstream;
 mod waiting;
 
+pub use control::{Fault, Handed, Hooks, Phase};
 pub use fault::TlsFault;
 pub use names::look_up;
-pub use running::{Fault, Handed, Hooks, Phase, Running, start, start_with};
+pub use running::{Running, start, start_with};
 pub use tls::{Examined, examine};

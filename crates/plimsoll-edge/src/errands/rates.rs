@@ -7,9 +7,9 @@ use std::time::Duration;
 use plimsoll_config::edge::{Alarm, Endpoint};
 use tokio::sync::Semaphore;
 
-use super::Errands;
 use crate::alarm::{Change, Detector, Sensitivity, Usual};
 use crate::clock::{self, Nanoseconds, nanoseconds};
+use crate::control::Errands;
 use crate::lock::lock;
 use crate::notice::Tell;
 use crate::outbound;

@@ -7,7 +7,7 @@ use hyper::StatusCode;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::Errands;
+use crate::control::Errands;
 use crate::notice::Tell;
 use crate::outbound;
 use crate::overview::Watch;
