@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 use plimsoll_config::edge::{Acme, AcmeCertificate};
 
 use crate::clock;
-use crate::running::control::Control;
+use crate::control::Control;
 use crate::tls::certificate::{load, validity};
 pub(crate) use state::prepare;
 

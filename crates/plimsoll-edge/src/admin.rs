@@ -23,10 +23,11 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, oneshot};
 
+use crate::control::Control;
 use crate::hub::publish;
 use crate::metrics::{self, Format};
 use crate::overview::Watch;
-use crate::running::control::Control;
+use crate::secret::is_same;
 
 /// Longest order, bytes.
 const ORDER_LEN_MAX: usize = 64 * 1024;
@@ -290,11 +291,6 @@ fn may_ask(desk: &Desk, headers: &HeaderMap, path: &str) -> Result<(), (StatusCo
         StatusCode::UNAUTHORIZED,
         "a token is needed: Authorization: Bearer TOKEN\n",
     ))
-}
-
-/// Compares in a time that tells nothing of where they differ.
-pub(crate) fn is_same(a: &[u8], b: &[u8]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
 }
 
 /// A host that another site's name cannot be made to be: a number, or `localhost`.

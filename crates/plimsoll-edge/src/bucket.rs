@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use plimsoll_config::edge::Rate;
 
 use crate::clock::Nanoseconds;
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// Parts of the table, so that loops seldom wait for each other.
 const PARTS: usize = 16;
@@ -81,8 +81,8 @@ fn subscriber(address: IpAddr) -> IpAddr {
 
 fn part_of(address: IpAddr) -> usize {
     let hash = match address {
-        IpAddr::V4(address) => crate::pool::chooser::hash(&address.octets()),
-        IpAddr::V6(address) => crate::pool::chooser::hash(&address.octets()),
+        IpAddr::V4(address) => crate::hash::hash(&address.octets()),
+        IpAddr::V6(address) => crate::hash::hash(&address.octets()),
     };
     usize::try_from(hash % PARTS as u64).unwrap_or(0)
 }

@@ -9,6 +9,7 @@ pub(crate) mod as_forwarded;
 pub(crate) mod disk;
 pub(crate) mod fetch;
 pub(crate) mod order;
+pub(crate) mod pace;
 pub(crate) mod pacing;
 mod page;
 mod policy;
@@ -25,14 +26,14 @@ use plimsoll_cache::{KeyRef, KeyRule, Moment, Seed, Terms};
 use plimsoll_config::edge::Route;
 
 use crate::clock;
-use crate::pool::lock;
+use crate::lock::lock;
 
 use self::disk::{Disk, Spool};
 use self::fetch::Begun;
 use self::pacing::Pacing;
 use self::unkept::Refused;
 
-pub(crate) use order::PurgeOrder;
+pub(crate) use order::{CacheView, PurgeOrder};
 pub(crate) use page::Page;
 pub(crate) use policy::RouteCache;
 pub(crate) use told::Told;

@@ -10,8 +10,9 @@ use plimsoll_wire::head;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::clock::{Nanoseconds, nanoseconds};
+use crate::lock::lock;
+use crate::notice::Tell;
 use crate::overview::Watch;
-use crate::pool::lock;
 use crate::pool::server::Server;
 use crate::upstream::{Upstream, tls_fault};
 
@@ -19,9 +20,6 @@ use crate::upstream::{Upstream, tls_fault};
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest head of an answer that is read.
 const HEAD_LEN_MAX: usize = 16 * 1024;
-
-/// Is told when a server goes or comes back.
-pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// Checks for ever.
 pub(crate) async fn keep(watch: Arc<Watch>, tell: Tell) {

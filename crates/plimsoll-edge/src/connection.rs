@@ -21,20 +21,21 @@ mod serving;
 mod visiting;
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use crate::client::{Client, Outgoing};
+use crate::client::Client;
+use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
-use crate::exchange::{End, Exchange, Failure, Side};
+use crate::exchange::{self, End, Exchange, Failure, Side};
 use crate::hub::visitor::{Arrival, Visitor};
-use crate::own::Reason;
+use crate::outgoing::Outgoing;
+use crate::peer::Peer;
 use crate::pool::Pool;
 use crate::pool::ticket::Ticket;
-use crate::settings::{Settings, ticks};
+use crate::reason::Reason;
 use crate::tunnel::Tunnel;
 use asking::Asking;
 use assembling::Assembling;
@@ -50,31 +51,6 @@ const LINGER_LEN_MAX: usize = 256 * 1024;
 const LINGER_TICKS: u64 = 200;
 /// Most bytes of a body that are taken while its request waits in line.
 const HELD_LEN_MAX: usize = 64 * 1024;
-
-/// Who is at the other end.
-#[derive(Clone, Debug)]
-pub(crate) struct Peer {
-    pub(crate) address: IpAddr,
-    pub(crate) text: String,
-    /// Whether what it says of its clients is believed.
-    pub(crate) trusted: bool,
-    pub(crate) secure: bool,
-}
-
-impl Peer {
-    /// Somebody at an address, not encrypted so far.
-    pub(crate) fn new(address: IpAddr, settings: &Settings) -> Self {
-        Self {
-            address,
-            text: address.to_string(),
-            trusted: settings
-                .trusted
-                .iter()
-                .any(|network| network.holds(address)),
-            secure: false,
-        }
-    }
-}
 
 /// A client's connection, a future that ends with it.
 #[derive(Debug)]
@@ -151,6 +127,11 @@ impl Connection {
         let mut new = Self::of_stream(client, peer, event_loop);
         new.is_counted = true;
         new
+    }
+
+    /// Begins with the request of a stream, on a task of its own.
+    pub(crate) fn begin_stream(client: Client, peer: Peer, event_loop: &Rc<EventLoop>) {
+        tokio::task::spawn_local(Self::of_stream(client, peer, event_loop));
     }
 
     /// One request of a connection that is counted elsewhere.
@@ -265,7 +246,7 @@ impl Connection {
                 if self.begin_if_complete(&shared[..count], 0) {
                     return Poll::Ready(());
                 }
-                if event_loop.is_full() {
+                if event_loop.memory.is_full() {
                     self.shed();
                     return Poll::Ready(());
                 }
@@ -354,7 +335,7 @@ impl Connection {
             if let Some(fetch) = exchange.fetch.take() {
                 fetch.fail();
             }
-            self.event_loop.recycle(exchange);
+            exchange::recycle(exchange);
             return;
         }
         match end {
@@ -372,7 +353,7 @@ impl Connection {
             End::Refused(status) => self.refuse_exchange(&mut exchange, status, Reason::BadRequest),
             End::Broken | End::ClientGone => {}
         }
-        self.event_loop.recycle(exchange);
+        exchange::recycle(exchange);
     }
 
     fn open_tunnel(&mut self, exchange: &mut Exchange) {
@@ -529,7 +510,7 @@ impl Connection {
     fn leave_queue(&mut self) {
         if let Stage::Waiting(waiting) = std::mem::replace(&mut self.stage, Stage::Over) {
             waiting.pool.leave(&waiting.ticket);
-            self.event_loop.recycle(waiting.exchange);
+            exchange::recycle(waiting.exchange);
         }
     }
 
@@ -539,7 +520,7 @@ impl Connection {
         };
         waiting.pool.leave(&waiting.ticket);
         self.refuse_exchange(&mut waiting.exchange, 503, Reason::QueueTimeout);
-        self.event_loop.recycle(waiting.exchange);
+        exchange::recycle(waiting.exchange);
     }
 }
 
@@ -564,7 +545,7 @@ impl Future for Connection {
         }
         let polled = connection.poll_stages(cx);
         let holds = connection.memory();
-        connection.event_loop.hold(connection.holds, holds);
+        connection.event_loop.memory.hold(connection.holds, holds);
         connection.holds = holds;
         polled
     }
@@ -575,7 +556,7 @@ impl Drop for Connection {
         if let Stage::Waiting(waiting) = &self.stage {
             waiting.pool.leave(&waiting.ticket);
         }
-        self.event_loop.hold(self.holds, 0);
+        self.event_loop.memory.hold(self.holds, 0);
         self.event_loop.wheel.borrow_mut().leave(self.deadline);
         if self.is_counted {
             self.event_loop.figures.connections.decrement();

@@ -3,6 +3,8 @@
 //! A connection moves its deadline with almost every byte and nearly never reaches it. So moving one only writes a
 //! number; an entry stays filed where it was until that moment comes, and is then filed anew. Time is counted in ticks.
 
+use std::time::Duration;
+
 use slab::Slab;
 
 /// Length of a tick.
@@ -167,6 +169,13 @@ impl<W> Wheel<W> {
 
 fn slot(tick: u64) -> usize {
     (tick % SLOTS) as usize
+}
+
+/// A duration in ticks, rounded up.
+pub(crate) fn ticks(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis())
+        .unwrap_or(u64::MAX / 2)
+        .div_ceil(TICK_MS)
 }
 
 #[cfg(test)]

@@ -7,51 +7,20 @@ mod shells;
 mod spans;
 mod takeover;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use plimsoll_config::edge::{Alarm, Edge, Traces};
 use tokio::runtime::Runtime;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::acme;
 use crate::check;
-use crate::hub;
+use crate::control::Control;
+use crate::hub::{self, InUse};
 use crate::names;
-use crate::pool::lock;
-use crate::running::Control;
 use crate::trace::Span;
 
 /// Batches of spans that may wait for the collector.
 pub(crate) const BATCHES_MAX: usize = 128;
-
-/// What there is to do; a reload changes it.
-#[derive(Debug, Default)]
-pub(crate) struct Errands {
-    alarm: Mutex<Option<Alarm>>,
-    traces: Mutex<Option<Traces>>,
-}
-
-impl Errands {
-    pub(crate) fn new(edge: &Edge) -> Self {
-        let errands = Self::default();
-        errands.follow(edge);
-        errands
-    }
-
-    /// Follows a new configuration.
-    pub(crate) fn follow(&self, edge: &Edge) {
-        lock(&self.alarm).clone_from(&edge.alarm);
-        lock(&self.traces).clone_from(&edge.traces);
-    }
-
-    fn alarm(&self) -> Option<Alarm> {
-        lock(&self.alarm).clone()
-    }
-
-    fn traces(&self) -> Option<Traces> {
-        lock(&self.traces).clone()
-    }
-}
 
 /// Runs errands until `end` is told or dropped; spans that are there or on their way by then are still told.
 pub(crate) fn run(
@@ -62,6 +31,12 @@ pub(crate) fn run(
 ) {
     let (watch, errands, tell) = (&control.watch, &control.errands, &control.hooks.tell);
     let (ending, is_ending) = watch::channel(false);
+    let in_use = |changed| InUse {
+        hub: &watch.hub,
+        changed,
+        tell,
+        clock: watch.clock,
+    };
     let others = async {
         tokio::select! {
             () = check::keep(Arc::clone(watch), Arc::clone(tell)) => {}
@@ -71,10 +46,10 @@ pub(crate) fn run(
             () = shells::keep_fetching(watch, tell) => {}
             () = takeover::keep_taking_over(control) => {}
             () = rates::keep_watching(watch, errands, tell) => {}
-            () = hub::keep_time(control) => {}
-            () = hub::redis::keep_listening(control) => {}
-            () = hub::sources::keep_hearing(control) => {}
-            () = hub::shared::keep_sharing(control) => {}
+            () = hub::keep_time(in_use(&control.hub_changed)) => {}
+            () = hub::redis::keep_listening(in_use(&control.redis_changed)) => {}
+            () = hub::sources::keep_hearing(in_use(&control.sources_changed)) => {}
+            () = hub::shared::keep_sharing(in_use(&control.shared_changed)) => {}
             _ = end => {}
         }
         ending.send_replace(true);

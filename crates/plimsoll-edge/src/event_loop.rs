@@ -4,6 +4,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io;
+use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Waker};
@@ -12,28 +13,23 @@ use std::time::Duration;
 use plimsoll_cache::Moment;
 use tokio::io::AsyncRead as _;
 use tokio::io::ReadBuf;
-use tokio::sync::Notify;
 
 use crate::clock::{self, Clock, Nanoseconds, nanoseconds};
 use crate::compress::Budget;
-use crate::deadline::{TICK_MS, Wheel};
-use crate::exchange::Exchange;
+use crate::deadline::TICK_MS;
 use crate::figures::Figures;
+use crate::hash::mix;
 use crate::hub::Hub;
 use crate::hub::house::House;
+use crate::loop_state::{LoopState, SECOND_TICKS};
 use crate::pool::Pool;
-use crate::pool::chooser::mix;
 use crate::pool::server::Server;
 use crate::settings::Settings;
 use crate::trace::Spans;
 use crate::upstream::Upstream;
 
-/// Length of the buffer that everything is read into.
-const SHARED_LEN: usize = 64 * 1024;
-/// Finished exchanges whose memory is kept.
+/// Finished answers whose memory is kept.
 const SPARE_MAX: usize = 64;
-/// How often idle connections and the date are looked at, ticks.
-const SECOND_TICKS: u64 = 1000 / TICK_MS;
 /// A request that may not be sent twice takes only a connection that was used within this time: servers close idle
 /// ones, and a close that crosses such a request on its way would lose it.
 const FRESH_NS: u64 = 1_000_000_000;
@@ -57,12 +53,8 @@ struct IdleOf {
 /// One event loop.
 #[derive(Debug)]
 pub(crate) struct EventLoop {
-    pub(crate) clock: Clock,
-    /// Borrowed only while bytes are read and handed on, never across a wait.
-    pub(crate) shared: RefCell<Box<[u8]>>,
-    pub(crate) wheel: RefCell<Wheel<Waker>>,
+    state: LoopState,
     pub(crate) settings: RefCell<Rc<Settings>>,
-    pub(crate) figures: Arc<Figures>,
     pub(crate) date: RefCell<String>,
     pub(crate) log: RefCell<crate::log::Lines>,
     /// What compression may take.
@@ -70,26 +62,24 @@ pub(crate) struct EventLoop {
     /// Spans that are to be told.
     pub(crate) spans: RefCell<Spans>,
     idle: RefCell<Vec<IdleOf>>,
-    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
-    spare: RefCell<Vec<Box<Exchange>>>,
     /// Memory of answers of the edge's own.
     spare_bytes: RefCell<Vec<Vec<u8>>>,
-    /// Bytes that connections hold, for slow clients and servers above all.
-    held: Cell<usize>,
     random: Cell<u64>,
-    generation: Cell<u32>,
     /// Milliseconds since 1970 when the clock was started.
     epoch_ms: Cell<u64>,
     /// What a request says in the fields that a copy varies by is written here.
     pub(crate) room: RefCell<Vec<u8>>,
     /// The hub, once somebody came to it.
     house: RefCell<Option<Rc<House>>>,
-    /// About to end: connections close when their answers are given.
-    draining: Cell<bool>,
-    /// Wakes the clockwork when the first connection comes, or a deadline moves while it dozes.
-    busy: Notify,
-    /// The clockwork leaves out ticks at which nothing is due, or stands still for want of connections.
-    is_dozing: Cell<bool>,
+}
+
+impl Deref for EventLoop {
+    type Target = LoopState;
+
+    #[inline]
+    fn deref(&self) -> &LoopState {
+        &self.state
+    }
 }
 
 impl EventLoop {
@@ -102,27 +92,18 @@ impl EventLoop {
         spans: Spans,
     ) -> Rc<Self> {
         Rc::new(Self {
-            clock,
-            shared: RefCell::new(vec![0; SHARED_LEN].into_boxed_slice()),
-            wheel: RefCell::new(Wheel::new()),
+            state: LoopState::new(clock, settings.memory_max, figures),
             settings: RefCell::new(Rc::new(settings)),
-            figures,
             date: RefCell::new(httpdate::fmt_http_date(clock::wall())),
             log: RefCell::new(log),
             budget: Budget::default(),
             spans: RefCell::new(spans),
             idle: RefCell::default(),
-            spare: RefCell::default(),
             spare_bytes: RefCell::default(),
-            held: Cell::new(0),
             random: Cell::new(seed),
-            generation: Cell::new(0),
             epoch_ms: Cell::new(epoch_ms(clock)),
             room: RefCell::default(),
             house: RefCell::default(),
-            draining: Cell::new(false),
-            busy: Notify::new(),
-            is_dozing: Cell::new(false),
         })
     }
 
@@ -144,35 +125,6 @@ impl EventLoop {
         Moment::from_ms(self.epoch_ms.get() + self.clock.now() / 1_000_000)
     }
 
-    /// Room for a connection's deadline.
-    pub(crate) fn enter(&self) -> usize {
-        self.rouse();
-        let generation = self.generation.get().wrapping_add(1);
-        self.generation.set(generation);
-        self.wheel.borrow_mut().enter(generation)
-    }
-
-    /// Moves a deadline.
-    #[inline]
-    pub(crate) fn set_deadline(&self, key: usize, ticks: u64) {
-        self.rouse();
-        self.wheel.borrow_mut().set(key, ticks);
-    }
-
-    /// An exchange that holds nothing, with the memory of a finished one.
-    pub(crate) fn new_exchange(&self) -> Box<Exchange> {
-        self.spare.borrow_mut().pop().unwrap_or_default()
-    }
-
-    /// Keeps the memory of a finished exchange.
-    pub(crate) fn recycle(&self, mut exchange: Box<Exchange>) {
-        exchange.clear();
-        let mut spare = self.spare.borrow_mut();
-        if spare.len() < SPARE_MAX {
-            spare.push(exchange);
-        }
-    }
-
     /// Empty bytes for an answer of the edge's own.
     pub(crate) fn spare_bytes(&self) -> Vec<u8> {
         self.spare_bytes.borrow_mut().pop().unwrap_or_default()
@@ -185,18 +137,6 @@ impl EventLoop {
             bytes.clear();
             spare.push(bytes);
         }
-    }
-
-    /// Takes note that a connection holds so many bytes now, and how many it held before.
-    #[inline]
-    pub(crate) fn hold(&self, before: usize, now: usize) {
-        self.held.set(self.held.get() + now - before);
-    }
-
-    /// Whether connections hold as much as they may: nothing new is begun then.
-    #[inline]
-    pub(crate) fn is_full(&self) -> bool {
-        self.held.get() >= self.settings.borrow().memory_max
     }
 
     /// A connection to a server that waits to be used. One that the server has closed or spoken on is dropped.
@@ -243,12 +183,6 @@ impl EventLoop {
         }
     }
 
-    /// Whether the loop is about to end.
-    #[inline]
-    pub(crate) fn is_draining(&self) -> bool {
-        self.draining.get()
-    }
-
     /// The hub in this loop.
     pub(crate) fn house(&self, hub: &Hub) -> Rc<House> {
         let mut house = self.house.borrow_mut();
@@ -279,6 +213,7 @@ impl EventLoop {
     /// Follows a new configuration; requests that have begun keep theirs.
     pub(crate) fn follow(&self, settings: Settings) {
         self.follow_hub(settings.hub.as_deref());
+        self.memory.follow(settings.memory_max);
         *self.settings.borrow_mut() = Rc::new(settings);
     }
 
@@ -286,12 +221,6 @@ impl EventLoop {
     pub(crate) fn follow_pools(&self, pools: Vec<Arc<Pool>>) {
         let settings = self.settings().with_pools(pools);
         self.follow(settings);
-    }
-
-    /// Lets connections end when their answers are given, and those that wait for a request at once.
-    pub(crate) fn drain(&self) {
-        self.draining.set(true);
-        self.wheel.borrow_mut().wake_all(Waker::wake_by_ref);
     }
 
     /// Lets time pass: wakes who is over time, closes what was idle for too long, turns the date, hands on the log.
@@ -307,53 +236,13 @@ impl EventLoop {
                 self.each_second();
                 let is_quiet = self.wheel.borrow().len() == 0;
                 if is_quiet && self.has_no_idle() {
-                    self.is_dozing.set(true);
-                    self.busy.notified().await;
-                    self.is_dozing.set(false);
+                    self.doze().await;
                     self.each_second();
                     roused = self.ticks();
                 }
                 second = self.ticks() / SECOND_TICKS;
             }
         }
-    }
-
-    /// Waits for the next tick. Where no deadline has moved since a second after `roused`, for the next at which something
-    /// is due, or until one moves: thousands who only listen need no hundred ticks a second. Whether one has moved.
-    async fn pass_time(&self, roused: u64) -> bool {
-        let now = self.ticks();
-        let to_second = SECOND_TICKS - now % SECOND_TICKS;
-        let pause = if now >= roused + SECOND_TICKS {
-            self.wheel.borrow().idle_for(to_second)
-        } else {
-            1
-        };
-        let sleep = tokio::time::sleep(Duration::from_millis(pause * TICK_MS));
-        if pause == 1 {
-            sleep.await;
-            return false;
-        }
-        self.is_dozing.set(true);
-        tokio::select! {
-            () = sleep => {}
-            () = self.busy.notified() => {}
-        }
-        !self.is_dozing.replace(false)
-    }
-
-    /// A deadline moves: it counts from now, and ticks are told again.
-    #[inline]
-    fn rouse(&self) {
-        if self.is_dozing.replace(false) {
-            self.wheel
-                .borrow_mut()
-                .advance(self.ticks(), Waker::wake_by_ref);
-            self.busy.notify_one();
-        }
-    }
-
-    fn ticks(&self) -> u64 {
-        self.clock.now() / (TICK_MS * 1_000_000)
     }
 
     fn has_no_idle(&self) -> bool {

@@ -12,6 +12,7 @@ mod pace;
 mod renewing;
 mod waits;
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -22,17 +23,19 @@ use plimsoll_wire::framing::BodyReader;
 
 use crate::cache::fetch::{Fetch, Kept};
 use crate::cache::subject::Subject;
-use crate::client::{Client, GATHERED_MAX, Outgoing, poll_read, poll_write};
+use crate::client::{Client, poll_read, poll_write};
 use crate::clock::Nanoseconds;
 use crate::event_loop::EventLoop;
 use crate::forward;
+use crate::moments::Moments;
+use crate::outgoing::GATHERED_MAX;
+use crate::outgoing::Outgoing;
 use crate::pool::server::Server;
 use crate::pool::{Asker, Permit};
 use crate::settings::Settings;
 use crate::upstream::Upstream;
 use answer::Answer;
 pub(crate) use link::Link;
-pub(crate) use pace::Pace;
 use waits::Waits;
 
 /// Slowest client that is borne with, bytes a second, once it has been waited for as long as its time-out.
@@ -60,16 +63,28 @@ pub(crate) struct Facts {
     pub(crate) route: usize,
 }
 
-/// When things happened.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Moments {
-    pub(crate) began: Nanoseconds,
-    /// A server was found.
-    pub(crate) admitted: Nanoseconds,
-    /// There was a connection to it.
-    pub(crate) connected: Nanoseconds,
-    /// The head of the answer came.
-    pub(crate) first_byte: Nanoseconds,
+/// Finished exchanges whose memory is kept.
+const SPARE_MAX: usize = 64;
+
+thread_local! {
+    /// Those of the loop, which has this thread for itself.
+    #[expect(clippy::vec_box, reason = "the boxes themselves are used again")]
+    static SPARE: RefCell<Vec<Box<Exchange>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// An exchange that holds nothing, with the memory of a finished one.
+pub(crate) fn new_exchange() -> Box<Exchange> {
+    SPARE.with_borrow_mut(Vec::pop).unwrap_or_default()
+}
+
+/// Keeps the memory of a finished exchange.
+pub(crate) fn recycle(mut exchange: Box<Exchange>) {
+    exchange.clear();
+    SPARE.with_borrow_mut(|spare| {
+        if spare.len() < SPARE_MAX {
+            spare.push(exchange);
+        }
+    });
 }
 
 /// How an exchange ended.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Nanoseconds;
 use crate::fragments::Served;
-use crate::own::Reason;
+use crate::reason::Reason;
 
 /// A number that only its loop changes.
 #[derive(Debug, Default)]

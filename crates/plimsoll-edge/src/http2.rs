@@ -3,14 +3,10 @@
 //! A stream's request is written as HTTP/1.1 and read by the same reader as any other, so that what is refused there is
 //! refused here too, and nothing can be smuggled on the way down. The answer comes back in the edge's own framing and
 //! goes out in frames. What HTTP/2 itself bounds (headers, streams, small frames of data) is bounded by the h2 crate,
-//! frames that bring nothing forward and streams that are reset by [`meter`], and the time of a connection by
+//! frames that bring nothing forward and streams that are reset by [`Meter`], and the time of a connection by
 //! [`lifetime`]. Decision 0349 says what is counted.
 
-mod held;
 mod lifetime;
-mod meter;
-mod resets;
-mod stream;
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -22,13 +18,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::client::Client;
 use crate::clock::nanoseconds;
-use crate::connection::{Connection, Peer};
 use crate::event_loop::EventLoop;
-use held::{Inbound, Outbound};
+use crate::peer::Peer;
+use crate::stream::{Inbound, Meter, Metered, Outbound, Stream};
 use lifetime::{Lifetime, Observed, Verdict};
-use meter::{Meter, Metered};
-use stream::Stream;
-pub(crate) use stream::Stream as ClientStream;
 
 /// Streams of one connection at once.
 const STREAMS_MAX: u32 = 128;
@@ -49,19 +42,22 @@ const UNSEEN_RESETS_MAX: usize = 50;
 /// How often a connection on which nothing happens is looked at.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// Begins to answer the request of a stream, which is a client of its own.
+pub(crate) type Begin = fn(Client, Peer, &Rc<EventLoop>);
+
 /// Serves a connection to its end, and counts it meanwhile.
-pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<EventLoop>)
+pub(crate) async fn serve<T>(io: T, peer: Peer, event_loop: Rc<EventLoop>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     event_loop.figures.accepted.increment();
     event_loop.figures.connections.increment();
-    serve_counted(io, &peer, &event_loop).await;
+    serve_counted(io, &peer, &event_loop, begin).await;
     event_loop.figures.connections.decrement();
 }
 
 /// Serves a connection that is counted already.
-pub(crate) async fn serve_counted<T>(io: T, peer: &Peer, event_loop: &Rc<EventLoop>)
+pub(crate) async fn serve_counted<T>(io: T, peer: &Peer, event_loop: &Rc<EventLoop>, begin: Begin)
 where
     T: AsyncRead + AsyncWrite + Unpin,
 {
@@ -86,7 +82,7 @@ where
     let Ok(Ok(frames)) = tokio::time::timeout(limits.head_timeout, handshake).await else {
         return;
     };
-    streams(frames, &meter, peer, event_loop).await;
+    streams(frames, &meter, peer, event_loop, begin).await;
 }
 
 async fn streams<T>(
@@ -94,11 +90,12 @@ async fn streams<T>(
     meter: &Rc<Meter>,
     peer: &Peer,
     event_loop: &Rc<EventLoop>,
+    begin: Begin,
 ) where
     T: AsyncRead + AsyncWrite + Unpin,
 {
     let mut lifetime = Lifetime::new(event_loop.clock.now());
-    let mut inbound = Inbound::new(event_loop);
+    let mut inbound = Inbound::new(&event_loop.memory);
     loop {
         let accepted = poll_fn(|cx| {
             let polled = frames.poll_accept(cx);
@@ -108,7 +105,8 @@ async fn streams<T>(
         });
         match tokio::time::timeout(LOOK, accepted).await {
             Ok(Some(Ok((request, respond)))) => {
-                let mut stream = Stream::new(request, respond, Rc::clone(meter), event_loop);
+                let mut stream =
+                    Stream::new(request, respond, Rc::clone(meter), &event_loop.memory);
                 // Each stream holds the meter.
                 let are_too_many = Rc::strong_count(meter) > UNFINISHED_MAX + 1;
                 let is_late = !lifetime.allows_stream(event_loop.clock.now());
@@ -121,8 +119,7 @@ async fn streams<T>(
                         inbound.add(body);
                     }
                     let client = Client::Stream(Box::new(stream));
-                    let connection = Connection::of_stream(client, peer.clone(), event_loop);
-                    tokio::task::spawn_local(connection);
+                    begin(client, peer.clone(), event_loop);
                 }
             }
             Ok(Some(Err(_)) | None) => break,

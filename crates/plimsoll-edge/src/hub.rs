@@ -32,7 +32,7 @@ mod view;
 pub(crate) mod visitor;
 pub(crate) mod world;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{self, HubHooks, HubRule, HubSlow};
 use plimsoll_hub::audience::{Limits as AudienceLimits, Slow};
@@ -45,11 +45,13 @@ use plimsoll_hub::{Rule, Rules};
 use plimsoll_wire::request_head::RequestHead;
 use plimsoll_wire::websocket::Limits as WireLimits;
 use plimsoll_wire::websocket::handshake::check_origin;
+use tokio::sync::Notify;
 
 use crate::clock::Clock;
-use crate::pool::lock;
-use crate::running::Control;
-use crate::settings::{Fault, ticks};
+use crate::deadline::ticks;
+use crate::fault::Fault;
+use crate::lock::lock;
+use crate::notice::Tell;
 use hooks::{Hooks, Links};
 use ledger::Bounds;
 use token::Gate;
@@ -151,7 +153,7 @@ impl Hub {
 
     /// The file that a target asks for, beside the hub: `/live/client.js`.
     #[inline]
-    pub(crate) fn file(&self, target: &str) -> Option<&'static client::File> {
+    pub(crate) fn file(&self, target: &str) -> Option<&'static crate::own::File> {
         let rest = target.strip_prefix(self.config.path.as_str())?;
         client::file(rest.strip_prefix('/')?)
     }
@@ -296,21 +298,37 @@ fn size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
+/// The hub that is in use, for what goes on beside the loops.
+#[derive(Clone, Copy)]
+pub(crate) struct InUse<'a> {
+    /// A reload replaces it.
+    pub(crate) hub: &'a Mutex<Option<Arc<Hub>>>,
+    /// There may be another, or it may be configured otherwise.
+    pub(crate) changed: &'a Notify,
+    pub(crate) tell: &'a Tell,
+    pub(crate) clock: Clock,
+}
+
+impl InUse<'_> {
+    fn hub(&self) -> Option<Arc<Hub>> {
+        lock(self.hub).clone()
+    }
+}
+
 /// Sends for ever what was held long enough, has the application asked what is made of it, and ends channels that nobody
 /// uses.
-pub(crate) async fn keep_time(control: &Control) {
-    let links = Arc::new(Links::new(control.watch.clock));
+pub(crate) async fn keep_time(in_use: InUse<'_>) {
+    let links = Arc::new(Links::new(in_use.clock));
     loop {
-        let hub = lock(&control.watch.hub).clone();
-        let Some(hub) = hub else {
-            control.hub_changed.notified().await;
+        let Some(hub) = in_use.hub() else {
+            in_use.changed.notified().await;
             continue;
         };
         let wait = hub.world.do_what_is_due();
         aggregate::ask(&hub, &links);
         hub.world.wait(wait).await;
         for told in hub.hooks.iter().flat_map(|hooks| hooks.take_news()) {
-            (control.hooks.tell)(&told);
+            (in_use.tell)(&told);
         }
     }
 }

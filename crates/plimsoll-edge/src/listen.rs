@@ -13,15 +13,16 @@ use socket2::{Domain, Protocol, Socket, Type};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::client::Client;
-use crate::connection::{Connection, Peer};
+use crate::client::{Client, Inbound};
+use crate::connection::Connection;
 use crate::event_loop::EventLoop;
 use crate::http2;
-use crate::pool::lock;
+use crate::lock::lock;
+use crate::peer::Peer;
 use crate::proxy_header::{self, Version};
 use crate::settings::DoorSettings;
+use crate::tls;
 use crate::tls::challenges::ACME_TLS;
-use crate::tls::{self, Inbound};
 
 /// Connections that wait in the kernel to be accepted.
 const BACKLOG: i32 = 4096;
@@ -171,7 +172,7 @@ fn welcome(
     if stream.set_nodelay(true).is_err() {
         return;
     }
-    let peer = Peer::new(address, &settings);
+    let peer = Peer::new(address, &settings.trusted);
     if door.tls.is_none() && !(door.proxy_protocol && peer.trusted) {
         let connection = Connection::new(Client::Plain(stream), peer, event_loop);
         tokio::task::spawn_local(async move {
@@ -200,7 +201,7 @@ async fn prepare(
     if door.proxy_protocol && peer.trusted {
         let told = tokio::time::timeout(timeout, proxied(&mut stream)).await;
         match told {
-            Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings),
+            Ok(Ok(Some(client))) => peer = Peer::new(client.ip().to_canonical(), &settings.trusted),
             Ok(Ok(None)) => {}
             _ => return event_loop.figures.turned_away.increment(),
         }
@@ -208,7 +209,7 @@ async fn prepare(
     let Some(tls) = &door.tls else {
         return Connection::new(Client::Plain(stream), peer, &event_loop).await;
     };
-    let handshake = tls.accept(Inbound::new(stream, &event_loop));
+    let handshake = tls.accept(Inbound::new(stream, &event_loop.memory));
     let Ok(Ok(mut stream)) = tokio::time::timeout(timeout, handshake).await else {
         return event_loop.figures.turned_away.increment();
     };
@@ -219,7 +220,7 @@ async fn prepare(
     }
     peer.secure = true;
     if stream.get_ref().1.alpn_protocol() == Some(tls::H2) {
-        return http2::serve(stream, peer, event_loop).await;
+        return http2::serve(stream, peer, event_loop, Connection::begin_stream).await;
     }
     Connection::new(Client::Tls(Box::new(stream)), peer, &event_loop).await;
 }

@@ -5,10 +5,11 @@ mod hub;
 
 use std::fmt::Write as _;
 
+use crate::cache::CacheView;
 use crate::figures::TimesSum;
 use crate::fragments::Served;
-use crate::overview::{CacheView, Overview, ServerView};
-use crate::own::Reason;
+use crate::overview::{Overview, ServerView};
+use crate::reason::Reason;
 
 /// Which of two formats that differ in little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

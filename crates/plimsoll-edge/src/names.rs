@@ -15,8 +15,8 @@ use plimsoll_config::edge::Server;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use crate::control::Control;
 use crate::roster::{ADDRESSES_MAX, Name};
-use crate::running::control::Control;
 use finder::Finder;
 
 /// Bounds of the time between two look-ups of a name.

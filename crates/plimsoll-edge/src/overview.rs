@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, Mutex};
 
-use crate::cache::Cache;
-use crate::cache::disk::DiskView;
+use crate::cache::{Cache, CacheView};
+
 use crate::clock::Clock;
 use crate::figures::{Counter, Figures, TimesSum};
 use crate::fragments::Served;
 use crate::hub::{Hub, HubView};
-use crate::own::Reason;
-use crate::pool::{Pool, lock};
+use crate::lock::lock;
+use crate::pool::Pool;
+use crate::reason::Reason;
 use crate::route::shared::RouteShared;
 
 /// Where an overview is taken from.
@@ -78,23 +79,6 @@ pub(crate) struct Overview {
     pub(crate) answer_times: TimesSum,
     pub(crate) wait_times: TimesSum,
     pub(crate) pools: Vec<PoolView>,
-}
-
-/// What the cache holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CacheView {
-    /// Bytes that it may take, and takes.
-    pub(crate) size: u64,
-    pub(crate) bytes: u64,
-    pub(crate) objects: u64,
-    /// Copies that left for want of room, ever.
-    pub(crate) evicted: u64,
-    /// Fetches under way.
-    pub(crate) fetches: u64,
-    /// Orders to purge, ever.
-    pub(crate) purges: u64,
-    /// What is on disk.
-    pub(crate) disk: Option<DiskView>,
 }
 
 /// One route.

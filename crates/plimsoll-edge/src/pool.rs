@@ -12,13 +12,15 @@ pub(crate) mod server;
 pub(crate) mod ticket;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use plimsoll_config::edge::{self, Ceiling, Chooser, Class};
 use rustls::ClientConfig;
 
 use crate::clock::{Clock, Nanoseconds, nanoseconds};
-use crate::tls::TlsFault;
+use crate::fault::TlsFault;
+use crate::hash::mix;
+use crate::lock::lock;
 use crate::upstream::{Secure, trust};
 use chooser::{Candidate, ramp};
 use queue::{Queue, Refused, Rules, SHARES};
@@ -31,11 +33,6 @@ const RETRIES_FREE: u64 = 10;
 const RETRY_WINDOW_NS: u64 = 10_000_000_000;
 /// Servers that failed are tried by those who can do without them at most this often: 32 times a second.
 const TRY_NS: Nanoseconds = 31_250_000;
-
-/// The lock of something that stays whole even when a thread died holding it.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A pool as requests meet it.
 #[derive(Debug)]
@@ -410,10 +407,10 @@ impl Pool {
         let turn = self.room.arrivals.load(Ordering::Relaxed);
         let anybody = Asker {
             class: Class::CriticalPlus,
-            key: chooser::mix(turn),
+            key: mix(turn),
             sticky: None,
             avoid: None,
-            random: chooser::mix(turn ^ now),
+            random: mix(turn ^ now),
         };
         let (server, _) = self.choose(servers, &anybody, turn, now, 1.0)?;
         Some((Arc::clone(server), now))

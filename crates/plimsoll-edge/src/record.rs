@@ -7,7 +7,7 @@ use plimsoll_model::redact;
 use plimsoll_wire::request_head::RequestHead;
 
 use crate::clock::Nanoseconds;
-use crate::exchange::Moments;
+use crate::moments::Moments;
 
 /// Longest part of a header that is logged, bytes.
 const VALUE_LEN_MAX: usize = 512;

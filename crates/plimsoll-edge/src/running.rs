@@ -1,16 +1,12 @@
 //! An edge that runs: its loops, its log, and how it is told to change or to end.
 
-pub(crate) mod control;
 mod event_loops;
 mod logs;
-mod orders;
 mod plain;
-mod sockets;
 mod user;
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,153 +18,21 @@ use crate::acme;
 use crate::admin;
 use crate::cache;
 use crate::clock::Clock;
-use crate::errands::{self, Errands};
+use crate::control::orders::{self, Added, Sender};
+use crate::control::sockets::{self, Sockets};
+use crate::control::{Control, Errands, Fault, Followed, Handed, Hooks, Phase};
+use crate::errands;
 use crate::figures::Figures;
+use crate::hash::mix;
 use crate::listen::Census;
 use crate::log::{Lines, Reopener, Writer};
 use crate::overview::{Told, Watch};
-use crate::pool::chooser::mix;
 use crate::roster::Roster;
 use crate::settings::{self, Before, Settings, Shared, loops};
-use crate::tls::TlsFault;
 use crate::tls::challenges::Challenges;
 use crate::trace::{Span, Spans};
-pub(crate) use control::Control;
-use control::Followed;
 use event_loops::Parts;
 use logs::{Out, open_log, write_log};
-use orders::{Added, Sender};
-pub use sockets::Handed;
-use sockets::Sockets;
-
-/// Why an edge did not start, or did not follow a new configuration.
-#[derive(Debug, thiserror::Error)]
-pub enum Fault {
-    /// A port in use, or an address that is not here.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The admin address cannot be had.
-    #[error("cannot listen on the admin address {address}")]
-    Admin {
-        /// The address.
-        address: SocketAddr,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The admin address can be reached by others, and asks for no token.
-    #[error("the admin address {0} can be reached by others, and there is no token")]
-    AdminOpen(SocketAddr),
-    /// A socket that was handed over cannot be used.
-    #[error("the socket `{name}` at {address} that was handed over cannot be used: {why}")]
-    Handed {
-        /// Its name.
-        name: String,
-        /// Where it is bound.
-        address: String,
-        /// Why not.
-        why: String,
-    },
-    /// The access log cannot be written.
-    #[error("cannot write the access log {}", path.display())]
-    AccessLog {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A regular expression of a route.
-    #[error("a route's regular expression is not valid")]
-    Expression(#[from] regex::Error),
-    /// A certificate or its key.
-    #[error("a certificate cannot be used")]
-    Tls(#[from] TlsFault),
-    /// What is kept between starts cannot be.
-    #[error("cannot keep certificates in {}", path.display())]
-    State {
-        /// The folder.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The process cannot become the user.
-    #[error("cannot become the user `{name}`")]
-    User {
-        /// The user.
-        name: String,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// The number of event loops cannot change while they run.
-    #[error("another number of event loops needs a restart: {0} run")]
-    Loops(usize),
-    /// The system gave no thread or no event queue.
-    #[error("cannot start an event loop")]
-    Loop(#[source] io::Error),
-    /// More event loops than the hub's channels know.
-    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
-    HubLoops(usize),
-    /// A database of countries that is none.
-    #[error("a database of countries cannot be used: {0}")]
-    Countries(String),
-    /// The system gave no random bytes.
-    #[error("the system gives no random bytes")]
-    NoRandom,
-    /// A loop has ended.
-    #[error("an event loop has ended")]
-    LoopGone,
-}
-
-impl From<settings::Fault> for Fault {
-    fn from(fault: settings::Fault) -> Self {
-        match fault {
-            settings::Fault::Tls(fault) => Self::Tls(fault),
-            settings::Fault::Countries(error) => Self::Countries(error.to_string()),
-            settings::Fault::NoRandom => Self::NoRandom,
-            settings::Fault::HubLoops(loops) => Self::HubLoops(loops),
-        }
-    }
-}
-
-pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
-type ReadAgain = Arc<dyn Fn() -> Result<Edge, String> + Send + Sync>;
-
-/// What an edge asks of whoever started it.
-#[derive(Clone)]
-pub struct Hooks {
-    /// Is given what the user should know while it runs.
-    pub tell: Tell,
-    /// Reads the configuration again, for a reload.
-    pub read_again: ReadAgain,
-    /// Is told how far it is, as service managers want to know.
-    pub phase: Arc<dyn Fn(Phase) + Send + Sync>,
-}
-
-/// How far an edge is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Phase {
-    /// It takes requests; after a reload again, whether that changed anything or not.
-    Ready,
-    /// It reads its configuration again, and takes requests meanwhile.
-    Reloading,
-    /// It takes no new connections.
-    Stopping,
-}
-
-impl Hooks {
-    /// Tells nobody, and has no other configuration.
-    pub fn none() -> Self {
-        Self {
-            tell: Arc::new(|_| ()),
-            read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
-            phase: Arc::new(|_| ()),
-        }
-    }
-}
 
 /// An edge that runs until it is told to end.
 pub struct Running {

@@ -4,21 +4,21 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use plimsoll_config::edge::{self, Edge, Limits, Network, Traces};
 
 use crate::access::Gate;
 use crate::cache::{Cache, disk};
 use crate::clock::{self, Clock};
-use crate::deadline::TICK_MS;
+use crate::deadline::ticks;
+use crate::fault::{Fault, TlsFault};
 use crate::figures::Counter;
 use crate::hub::Hub;
 use crate::pool::Pool;
 use crate::route::shared::RouteShared;
 use crate::route::{self, Routes};
 use crate::tls::challenges::Challenges;
-use crate::tls::{self, ByName, Obtained, TlsFault};
+use crate::tls::{self, ByName, Obtained};
 use tokio_rustls::TlsAcceptor;
 
 /// What loops look things up in.
@@ -60,19 +60,6 @@ impl std::fmt::Debug for DoorSettings {
             .field("address", &self.address)
             .finish_non_exhaustive()
     }
-}
-
-/// Why a configuration cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
-    #[error(transparent)]
-    Tls(#[from] TlsFault),
-    #[error(transparent)]
-    Countries(#[from] maxminddb::MaxMindDbError),
-    #[error("the system gives no random bytes")]
-    NoRandom,
-    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
-    HubLoops(usize),
 }
 
 /// What all loops share of a configuration.
@@ -292,11 +279,4 @@ pub(crate) fn loops(edge: &Edge) -> usize {
         Some(cores) => cores.max(1) as usize,
         None => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
     }
-}
-
-/// A duration in ticks, rounded up.
-pub(crate) fn ticks(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis())
-        .unwrap_or(u64::MAX / 2)
-        .div_ceil(TICK_MS)
 }

@@ -10,8 +10,8 @@ use plimsoll_config::edge::{Compress, Shell};
 
 use crate::clock::{Nanoseconds, nanoseconds};
 use crate::compress::decompress;
+use crate::lock::lock;
 use crate::own::Page;
-use crate::pool::lock;
 
 /// Shells of one route for different paths.
 const PAGES_MAX: usize = 16;

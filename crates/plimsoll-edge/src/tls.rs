@@ -3,8 +3,6 @@
 pub(crate) mod certificate;
 pub(crate) mod challenges;
 mod examine;
-mod fault;
-mod inbound;
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -16,13 +14,12 @@ use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, ServerC
 use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
-use crate::pool::lock;
+use crate::fault::TlsFault;
+use crate::lock::lock;
 use certificate::{Loaded, Stamp, load};
 use challenges::{ACME_TLS, Challenges};
 pub use examine::{Examined, examine};
 pub(crate) use examine::{insecure, uncovered};
-pub use fault::TlsFault;
-pub(crate) use inbound::Inbound;
 
 /// The name of HTTP/2 in the handshake.
 pub(crate) const H2: &[u8] = b"h2";

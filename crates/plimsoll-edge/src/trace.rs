@@ -255,7 +255,7 @@ mod tests {
         let mut number = 0_u64;
         let mut random = || {
             number += 1;
-            crate::pool::chooser::mix(number)
+            crate::hash::mix(number)
         };
         let line = [Header {
             name: "Traceparent",

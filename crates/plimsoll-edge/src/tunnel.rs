@@ -5,8 +5,9 @@ use std::task::{Context, Poll};
 
 use tokio::io::AsyncWrite as _;
 
-use crate::client::{Client, Outgoing, poll_read, poll_write};
+use crate::client::{Client, poll_read, poll_write};
 use crate::event_loop::EventLoop;
+use crate::outgoing::Outgoing;
 use crate::upstream::Upstream;
 
 /// The server's end, and what is on its way.

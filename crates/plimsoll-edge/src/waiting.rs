@@ -16,7 +16,7 @@ use plimsoll_wire::request_head::RequestHead;
 use ring::hmac;
 
 use crate::clock::Nanoseconds;
-use crate::pool::lock;
+use crate::lock::lock;
 use line::Line;
 
 /// Longest life of a place, ns.

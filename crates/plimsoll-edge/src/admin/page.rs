@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::figures::TimesSum;
 use crate::hub::HubView;
 use crate::overview::Overview;
-use crate::own::Reason;
+use crate::reason::Reason;
 
 /// The page: it asks for `/figures` once a second and shows what changed.
 pub(super) const HTML: &str = include_str!("page.html");

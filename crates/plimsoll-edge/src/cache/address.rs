@@ -4,7 +4,7 @@ use plimsoll_cache::{KeyRef, KeyRule, Query};
 use plimsoll_wire::head::Header;
 use plimsoll_wire::request_head::RequestHead;
 
-use crate::connection::Peer;
+use crate::peer::Peer;
 
 /// Scheme and host of a request.
 #[derive(Clone, Copy, Debug)]

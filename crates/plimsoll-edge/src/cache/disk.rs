@@ -34,8 +34,9 @@ use self::index::{ENTRY_BYTES, Index, Name};
 use self::jobs::{Jobs, Recall, Write};
 use super::{Page, Told};
 use crate::clock::{self, Clock};
-use crate::pool::chooser::mix;
-use crate::pool::lock;
+use crate::hash::mix;
+use crate::lock::lock;
+use crate::notice::Tell;
 
 pub(crate) use body::{Body, BodyRef, Next, OnDisk, Reading, within};
 pub(crate) use counts::DiskView;
@@ -50,8 +51,6 @@ const BODY_PART: u64 = 8;
 const INDEX_PART: u64 = 8;
 /// Threads that read.
 const READERS: usize = 2;
-
-type Tell = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What the threads share.
 #[derive(Debug)]

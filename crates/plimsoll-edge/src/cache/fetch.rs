@@ -8,9 +8,9 @@ use plimsoll_cache::storing::Simple;
 use plimsoll_cache::{CacheStatus, Moment};
 
 use super::disk::Spool;
+use super::pace::Pace;
 use super::subject::Subject;
 use super::{Cache, Page, Told};
-use crate::exchange::Pace;
 
 /// The last purges when a request was sent, in memory and on disk.
 #[derive(Clone, Copy, Debug)]

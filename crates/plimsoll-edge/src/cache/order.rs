@@ -6,9 +6,9 @@ use plimsoll_cache::store::How;
 use plimsoll_cache::{KeyRef, KeyRule, Moment};
 use serde_json::{Value, json};
 
+use super::disk::DiskView;
 use super::unkept::line_of_head;
 use super::{Cache, Page, Wanted};
-use crate::overview::CacheView;
 
 /// What is purged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +112,23 @@ impl PurgeOrder {
         let what = What::Url(Url::parse(&format!("http://{host}{target}"))?);
         Ok(Self { what, how })
     }
+}
+
+/// What the cache holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CacheView {
+    /// Bytes that it may take, and takes.
+    pub(crate) size: u64,
+    pub(crate) bytes: u64,
+    pub(crate) objects: u64,
+    /// Copies that left for want of room, ever.
+    pub(crate) evicted: u64,
+    /// Fetches under way.
+    pub(crate) fetches: u64,
+    /// Orders to purge, ever.
+    pub(crate) purges: u64,
+    /// What is on disk.
+    pub(crate) disk: Option<DiskView>,
 }
 
 impl Cache {

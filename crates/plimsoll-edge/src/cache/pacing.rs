@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::clock::Nanoseconds;
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// Over so many seconds it is reckoned what is usual.
 const MEMORY_S: f64 = 10.0;

@@ -8,9 +8,9 @@ use plimsoll_cache::store::{Weigh, allocated};
 
 use super::disk::{Body, BodyRef, OnDisk};
 use super::told::Told;
-use crate::client::GATHERED_MAX;
 use crate::clock::Nanoseconds;
 use crate::fragments::Mosaic;
+use crate::outgoing::GATHERED_MAX;
 
 /// Renewals of one copy are tried at most this often, ms.
 const RETRY_MS: u32 = 1_000;

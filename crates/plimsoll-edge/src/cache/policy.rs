@@ -7,7 +7,7 @@ use plimsoll_cache::{KeyRule, Policy, Query};
 use plimsoll_config::edge::{Action, CacheQuery, CacheSetCookie, Caching, Pool, Rewrite, Route};
 
 use super::Space;
-use crate::pool::chooser::mix;
+use crate::hash::mix;
 
 /// A route's part in the cache.
 #[derive(Clone, Debug)]

@@ -13,12 +13,12 @@ use plimsoll_wire::request_head::RequestHead;
 
 use super::own_answer::Own;
 use super::{Connection, Stage};
+use crate::deadline::ticks;
 use crate::hub::dialog::Dialog;
 use crate::hub::hooks::Hooks;
 use crate::hub::hooks::door::{Admission, Denied, Visit};
 use crate::hub::visitor::Arrival;
-use crate::own::Reason;
-use crate::settings::ticks;
+use crate::reason::Reason;
 
 /// What the application says, once it does.
 type Answer = Pin<Box<dyn Future<Output = Result<Admission, Denied>>>>;

@@ -19,13 +19,14 @@ use super::joining::Joining;
 use super::own_answer::Own;
 use super::serving::Slowness;
 use super::{After, Connection, Stage};
-use crate::client::{Client, Outgoing};
+use crate::client::Client;
 use crate::clock;
 use crate::fragments::Draft;
 use crate::fragments::incoming::Incoming;
 use crate::fragments::lineage::Lineage;
 use crate::fragments::pipe::{ReadEnd, pipe};
 use crate::fragments::request::without_range;
+use crate::outgoing::Outgoing;
 use crate::record::Outcome;
 use crate::settings::Settings;
 use crate::trace::Trace;
@@ -352,7 +353,7 @@ impl Connection {
         }
         let report = one.page.report();
         let ended = self.event_loop.clock.now();
-        let moments = crate::exchange::Moments {
+        let moments = crate::moments::Moments {
             began: one.own.moments.began,
             ..report.moments
         };

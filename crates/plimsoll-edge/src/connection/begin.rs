@@ -20,15 +20,17 @@ use super::{Connection, Peer, Stage, Waiting};
 use crate::cache::fetch::Fetch;
 use crate::client::Client;
 use crate::compress;
-use crate::exchange::{Exchange, Facts, Moments};
+use crate::deadline::ticks;
+use crate::exchange::{self, Exchange, Facts};
 use crate::forward::{self, Asking, Cached};
-use crate::own::Reason;
-use crate::pool::chooser::hash;
+use crate::hash::hash;
+use crate::moments::Moments;
 use crate::pool::queue::Refused;
 use crate::pool::{Asker, Entry, Pool};
+use crate::reason::Reason;
 use crate::record;
 use crate::route::Route;
-use crate::settings::{Settings, ticks};
+use crate::settings::Settings;
 
 impl Connection {
     /// Begins a request when `bytes` start with a complete head, of which the first `scanned` held no end.
@@ -149,7 +151,7 @@ impl Connection {
         fetch: Option<Box<Fetch>>,
         status: Option<CacheStatus>,
     ) {
-        if self.event_loop.is_full() {
+        if self.event_loop.memory.is_full() {
             // The words are shorter than a page.
             request.own.facts.takes_page = false;
             return self.refuse_request(&request, fetch, 503, Reason::Shed);
@@ -230,7 +232,7 @@ impl Connection {
             self.refuse_head(sent, client, &own, 400, Reason::BadRequest);
             return None;
         };
-        let mut exchange = self.event_loop.new_exchange();
+        let mut exchange = exchange::new_exchange();
         exchange.facts = own.facts;
         exchange.moments = own.moments;
         exchange.asker = Some(asker);

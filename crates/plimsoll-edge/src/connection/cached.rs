@@ -33,8 +33,8 @@ use crate::cache::subject::{self, Subject};
 use crate::cache::{Cache, Page, RouteCache, Wanted};
 use crate::client::Client;
 use crate::forward::Dropping;
-use crate::own::Reason;
 use crate::pool::Pool;
+use crate::reason::Reason;
 use crate::settings::Settings;
 
 /// A request that was admitted.

@@ -18,18 +18,21 @@ use super::own_answer::{Own, after};
 use super::recalling::AskedDisk;
 use super::serving::{Slowness, end_served_head, status_of};
 use super::{After, Connection, Stage};
+use crate::cache::pace::Pace;
 use crate::cache::subject::Subject;
 use crate::cache::{Page, Told};
-use crate::client::{Client, Outgoing};
+use crate::client::Client;
 use crate::clock;
 use crate::deadline::TICK_MS;
+use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
-use crate::exchange::{Exchange, Pace};
+use crate::exchange::Exchange;
 use crate::forward;
-use crate::own::Reason;
+use crate::outgoing::Outgoing;
 use crate::pool::server::Server;
+use crate::reason::Reason;
 use crate::record::Outcome;
-use crate::settings::{Settings, ticks};
+use crate::settings::Settings;
 
 /// How long copies from the disk are waited for, ticks; then a server is asked.
 const DISK_TICKS: u64 = 1000 / TICK_MS;

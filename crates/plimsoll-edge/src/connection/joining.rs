@@ -176,7 +176,7 @@ impl Joining {
     /// The next bytes, put behind `out`.
     pub(super) fn produce(
         &mut self,
-        out: &mut crate::client::Outgoing,
+        out: &mut crate::outgoing::Outgoing,
         asker: &Asker<'_>,
         cx: &Context<'_>,
     ) -> Produced {

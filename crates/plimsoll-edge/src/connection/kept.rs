@@ -11,7 +11,7 @@ use crate::cache::Page;
 use crate::cache::fetch::Kept;
 use crate::cache::subject::Subject;
 use crate::client::Client;
-use crate::exchange::Exchange;
+use crate::exchange::{self, Exchange};
 
 impl Connection {
     /// The answer to its exchange does not go on as it comes.
@@ -60,13 +60,13 @@ impl Connection {
             Kept::Again => self.ask_again(&subject.bytes, own, &settings, Seeking::default()),
             Kept::Nothing => {}
         }
-        self.event_loop.recycle(exchange);
+        exchange::recycle(exchange);
     }
 
     /// What is kept of it still comes, without a client.
     fn let_go_on(&self, mut exchange: Box<Exchange>) {
         if exchange.has_all() {
-            self.event_loop.recycle(exchange);
+            exchange::recycle(exchange);
             return;
         }
         exchange.detach();
@@ -92,7 +92,7 @@ impl Connection {
             let now = self.event_loop.clock.now();
             copy.object.value().note_failure(now);
         }
-        self.event_loop.recycle(exchange);
+        exchange::recycle(exchange);
     }
 
     fn serve_kept(

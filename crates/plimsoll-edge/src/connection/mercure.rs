@@ -23,7 +23,7 @@ use crate::hub::mercure::{Post, Update};
 use crate::hub::publish::ORDER_LEN_MAX;
 use crate::hub::token::Grant;
 use crate::hub::visitor::Arrival;
-use crate::own::Reason;
+use crate::reason::Reason;
 
 /// What a client is told that waits until its body is wanted.
 const GO_ON: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";

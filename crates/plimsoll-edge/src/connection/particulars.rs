@@ -11,7 +11,7 @@ use super::own_answer::Own;
 use crate::client::Client;
 use crate::compress;
 use crate::exchange::{Exchange, Facts};
-use crate::own::Reason;
+use crate::reason::Reason;
 use crate::record::Outcome;
 use crate::route::shared::path;
 use crate::route::takes_page;

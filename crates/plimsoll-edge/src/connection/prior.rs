@@ -53,7 +53,7 @@ impl Connection {
         };
         let (peer, event_loop) = ((*self.peer).clone(), Rc::clone(&self.event_loop));
         self.stage = Stage::Frames(Frames(Box::pin(async move {
-            http2::serve_counted(io, &peer, &event_loop).await;
+            http2::serve_counted(io, &peer, &event_loop, Self::begin_stream).await;
         })));
     }
 }

@@ -6,10 +6,10 @@ use plimsoll_wire::head::Header;
 use super::Connection;
 use super::begin::default_host;
 use super::cached::Admitted;
-use crate::admin::is_same;
 use crate::cache::Cache;
 use crate::cache::order::PurgeOrder;
-use crate::own::Reason;
+use crate::reason::Reason;
+use crate::secret::is_same;
 
 const METHOD: &str = "PURGE";
 

@@ -9,12 +9,14 @@ use plimsoll_cache::{CacheStatus, Shape, Stored};
 use super::own_answer::{Own, after};
 use super::{After, Connection, Stage};
 use crate::cache::disk::{BodyRef, Next, Reading, within};
-use crate::client::{Client, GATHERED_MAX, Outgoing};
+use crate::client::Client;
 use crate::clock::{self, Nanoseconds};
 use crate::deadline::TICK_MS;
 use crate::event_loop::EventLoop;
 use crate::exchange::SLOWEST;
 use crate::fragments::Mosaic;
+use crate::outgoing::GATHERED_MAX;
+use crate::outgoing::Outgoing;
 use crate::record::Outcome;
 
 /// How long the disk may take for a piece, ticks.

@@ -15,10 +15,10 @@ use super::{Connection, Stage};
 use crate::client::Client;
 use crate::clock;
 use crate::hub::Hub;
-use crate::hub::client::File;
 use crate::hub::token::{Access, Grant};
 use crate::hub::visitor::{Arrival, Visitor};
-use crate::own::Reason;
+use crate::own::File;
+use crate::reason::Reason;
 use crate::record::Outcome;
 
 /// Why somebody is not let in.
@@ -137,7 +137,7 @@ impl Connection {
         if self.is_fragment() {
             return Err(refused(404, "the hub is no part of a page"));
         }
-        if self.event_loop.is_draining() || self.event_loop.is_full() {
+        if self.event_loop.is_draining() || self.event_loop.memory.is_full() {
             return Err(Refused {
                 extra: "Retry-After: 1\r\n",
                 ..refused(503, "there is no room; come back in a second")
@@ -236,7 +236,16 @@ impl Connection {
         // A client that stays holds nothing that only requests need.
         let early = std::mem::take(&mut self.held);
         self.particulars = None;
-        let visitor = Visitor::new(client, *arrival, early, cx, &self.event_loop, self.deadline);
+        let house = self.event_loop.house(&arrival.hub);
+        let visitor = Visitor::new(
+            client,
+            *arrival,
+            early,
+            cx,
+            house,
+            &self.event_loop,
+            self.deadline,
+        );
         self.stage = Stage::Visiting(Box::new(visitor));
         Poll::Ready(())
     }

@@ -7,13 +7,13 @@ use std::time::Duration;
 use plimsoll_config::edge::{Alarm, Endpoint};
 use tokio::sync::Semaphore;
 
-use super::Errands;
 use crate::alarm::{Change, Detector, Sensitivity, Usual};
-use crate::check::Tell;
 use crate::clock::{self, Nanoseconds, nanoseconds};
+use crate::control::Errands;
+use crate::lock::lock;
+use crate::notice::Tell;
 use crate::outbound;
 use crate::overview::{AlarmView, Watch};
-use crate::pool::lock;
 use crate::record::rfc3339;
 
 /// How often it is looked whether a count is complete, at most.

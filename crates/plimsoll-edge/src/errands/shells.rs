@@ -9,11 +9,12 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use plimsoll_config::edge::Captured;
 
-use crate::check::Tell;
 use crate::clock::{Nanoseconds, nanoseconds};
+use crate::lock::lock;
+use crate::notice::Tell;
 use crate::outbound::{self, Page};
 use crate::overview::Watch;
-use crate::pool::{Pool, lock};
+use crate::pool::Pool;
 use crate::shell::{Candidate, Scope, Shells};
 
 /// How often it is looked whether one is due.

@@ -7,8 +7,8 @@ use hyper::StatusCode;
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-use super::Errands;
-use crate::check::Tell;
+use crate::control::Errands;
+use crate::notice::Tell;
 use crate::outbound;
 use crate::overview::Watch;
 use crate::trace::{Span, otlp};

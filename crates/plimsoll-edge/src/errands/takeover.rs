@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::cache::disk::{is_in_use, not_kept};
 use crate::clock::{Nanoseconds, nanoseconds};
-use crate::running::Control;
+use crate::control::Control;
 
 /// How often it is looked whether the folder is free.
 const LOOK: Duration = Duration::from_millis(200);

@@ -14,10 +14,10 @@ use plimsoll_cache::vary::Vary;
 use plimsoll_cache::{Answer, Exchange as Times, KeyRef, Method, Policy, Stored, storing};
 use plimsoll_wire::head::{self, Head, Header, Length};
 
-use super::pace::Pace;
 use super::renewing::compare;
 use super::{End, Exchange, Side};
 use crate::cache::fetch::{Fetch, Filling, Kept, Role};
+use crate::cache::pace::Pace;
 use crate::cache::subject::Parts;
 use crate::cache::unkept::{Refused, Unkept};
 use crate::cache::{Page, Told, Wanted};

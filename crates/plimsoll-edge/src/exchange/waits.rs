@@ -2,8 +2,8 @@
 
 use super::{End, Exchange, Failure, SLOWEST, Side};
 use crate::deadline::TICK_MS;
+use crate::deadline::ticks;
 use crate::event_loop::EventLoop;
-use crate::settings::ticks;
 
 /// Time for one piece when connections hold as much as they may.
 const HURRY_TICKS: u64 = 1000 / TICK_MS;
@@ -81,7 +81,7 @@ impl Exchange {
     /// How much longer a client may take that has the given time for one piece.
     fn patience(&self, piece: u64, event_loop: &EventLoop) -> u64 {
         // Who is slow while others find no room makes room soon.
-        let piece = if event_loop.is_full() {
+        let piece = if event_loop.memory.is_full() {
             piece.min(HURRY_TICKS)
         } else {
             piece

@@ -9,8 +9,8 @@ use bytes::Bytes;
 
 use super::lineage::Lineage;
 use super::{Draft, Mosaic};
-use crate::client::Outgoing;
-use crate::exchange::Moments;
+use crate::moments::Moments;
+use crate::outgoing::Outgoing;
 
 /// Most bytes that wait in each direction.
 pub(crate) const WAITING_MAX: usize = 64 * 1024;

@@ -1,17 +1,10 @@
 //! The hub's client for browsers, and its types: served beside the hub.
 
+use crate::own::File;
+
 use std::sync::LazyLock;
 
 use ring::digest;
-
-/// A file that anybody may have.
-#[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) media_type: &'static str,
-    pub(crate) content: &'static str,
-    /// Of the content, in quotes.
-    pub(crate) tag: String,
-}
 
 static SCRIPT: LazyLock<File> = LazyLock::new(|| File {
     media_type: "text/javascript; charset=utf-8",

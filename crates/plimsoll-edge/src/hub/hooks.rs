@@ -24,7 +24,7 @@ use plimsoll_wire::request_head::RequestHead;
 use tokio::sync::Semaphore;
 
 use crate::clock::Clock;
-use crate::pool::lock;
+use crate::lock::lock;
 pub(super) use application::{Asked, replaced};
 pub(crate) use links::Links;
 use remembered::{Key, Remembered, key};

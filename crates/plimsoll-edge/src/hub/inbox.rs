@@ -10,7 +10,7 @@ use plimsoll_hub::channels::Refusal;
 use tokio::sync::Notify;
 
 use crate::clock::Nanoseconds;
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// Most messages that wait for a loop before nothing more is published. Those who publish at once may add one each.
 const MESSAGES_MAX: usize = 16_384;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use plimsoll_config::edge;
 use ring::digest;
 
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// What is counted: a digest, so that no token is kept.
 type Key = [u8; 32];

@@ -13,9 +13,9 @@ use plimsoll_config::edge::HubRedis;
 use plimsoll_hub::Refusal;
 use tokio::io::AsyncReadExt as _;
 
+use super::InUse;
 use super::dial::PATIENCE;
 use super::world::World;
-use crate::running::Control;
 use link::{Place, authentication};
 use resp::{Malformed, Reply};
 
@@ -29,25 +29,25 @@ pub(super) const CATCHING_UP: Duration = Duration::from_millis(2);
 const READ_LEN: usize = 64 * 1024;
 
 /// Listens as long as the configuration says so; a reload that says the same interrupts nothing.
-pub(crate) async fn keep_listening(control: &Control) {
+pub(crate) async fn keep_listening(in_use: InUse<'_>) {
     loop {
-        let hub = control.hub();
+        let hub = in_use.hub();
         let wanted = hub.and_then(|hub| Some((hub.config.redis.clone()?, hub)));
         let Some((config, hub)) = wanted else {
-            control.redis_changed.notified().await;
+            in_use.changed.notified().await;
             continue;
         };
-        let listening = listen(&hub.world, &config, &*control.hooks.tell);
+        let listening = listen(&hub.world, &config, &**in_use.tell);
         tokio::pin!(listening);
         let is_same = || {
-            control.hub().is_some_and(|now| {
+            in_use.hub().is_some_and(|now| {
                 Arc::ptr_eq(&now.world, &hub.world) && now.config.redis.as_ref() == Some(&config)
             })
         };
         while is_same() {
             tokio::select! {
                 never = &mut listening => match never {},
-                () = control.redis_changed.notified() => {}
+                () = in_use.changed.notified() => {}
             }
         }
     }

@@ -26,7 +26,7 @@ use tokio::sync::{Notify, oneshot};
 
 use super::inbox::Letter;
 use super::world::World;
-use crate::pool::lock;
+use crate::lock::lock;
 pub(crate) use session::keep_sharing;
 
 /// Most messages that wait for their place.

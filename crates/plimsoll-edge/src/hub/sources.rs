@@ -15,12 +15,13 @@ use plimsoll_hub::Refusal;
 use tokio::io::AsyncReadExt as _;
 use tokio::task::JoinHandle;
 
+use super::InUse;
 use super::dial::{self, PATIENCE};
 use super::redis::{CATCHING_UP, PAUSES};
 use super::view::SourceView;
 use super::world::World;
-use crate::pool::lock;
-use crate::running::{Control, Tell};
+use crate::lock::lock;
+use crate::notice::Tell;
 use crate::upstream::Upstream;
 
 /// When nothing was said for so long, a source is asked whether it is there.
@@ -72,24 +73,24 @@ struct Hearing {
 }
 
 /// Listens as long as the configuration says so; a reload that says the same interrupts nothing.
-pub(crate) async fn keep_hearing(control: &Control) {
+pub(crate) async fn keep_hearing(in_use: InUse<'_>) {
     let mut all = Vec::new();
     loop {
-        follow(&mut all, control);
-        control.sources_changed.notified().await;
+        follow(&mut all, in_use);
+        in_use.changed.notified().await;
     }
 }
 
 /// Lets those go that are not wanted any more, and begins with those that are new.
-fn follow(all: &mut Vec<Hearing>, control: &Control) {
-    let Some(hub) = control.hub() else {
+fn follow(all: &mut Vec<Hearing>, in_use: InUse<'_>) {
+    let Some(hub) = in_use.hub() else {
         return all.clear();
     };
     let (world, wanted) = (&hub.world, &hub.config.sources);
     all.retain(|one| Arc::ptr_eq(world, &one.world) && wanted.contains(&one.source.config));
     for config in wanted {
         if all.iter().all(|one| one.source.config != *config) {
-            all.push(hear(world, config, &control.hooks.tell));
+            all.push(hear(world, config, in_use.tell));
         }
     }
     let sources = all.iter().map(|one| Arc::clone(&one.source));

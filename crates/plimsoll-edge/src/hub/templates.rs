@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use plimsoll_hub::topics::Selector;
 
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// Most templates at once: each message is held against all of them.
 const TEMPLATES_MAX: usize = 100;

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// The order.
 #[derive(Debug, Default)]

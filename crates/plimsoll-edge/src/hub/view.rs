@@ -6,7 +6,7 @@ use plimsoll_hub::channels::Seen;
 
 use super::{Hub, hooks};
 use crate::figures::{Figures, TimesSum};
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// Channels that are told of one by one.
 const LARGEST: usize = 10;

@@ -28,7 +28,7 @@ use super::token::{Access, Gate, Grant};
 use crate::client::Client;
 use crate::clock;
 use crate::deadline::TICK_MS;
-use crate::event_loop::EventLoop;
+use crate::loop_state::LoopState;
 
 /// Most pieces that are read before others have their turn.
 const READS_MAX: usize = 8;
@@ -87,10 +87,10 @@ impl Visitor {
         mut arrival: Arrival,
         early: Vec<u8>,
         cx: &Context<'_>,
-        event_loop: &Rc<EventLoop>,
+        house: Rc<House>,
+        event_loop: &LoopState,
         deadline: usize,
     ) -> Self {
-        let house = event_loop.house(&arrival.hub);
         let format = arrival.format;
         let grant = arrival.grant.take();
         let dialog = arrival.dialog.take();
@@ -143,13 +143,13 @@ impl Visitor {
     }
 
     /// Looks after it until it goes.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, event_loop: &Rc<EventLoop>) -> Poll<()> {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, event_loop: &LoopState) -> Poll<()> {
         // With a budget of writes it would look as if it took nothing.
         let looked = poll_fn(|cx| self.look_after(cx, event_loop));
         pin!(tokio::task::unconstrained(looked)).poll(cx)
     }
 
-    fn look_after(&mut self, cx: &mut Context<'_>, event_loop: &Rc<EventLoop>) -> Poll<()> {
+    fn look_after(&mut self, cx: &mut Context<'_>, event_loop: &LoopState) -> Poll<()> {
         let house = Rc::clone(&self.house);
         let mut room = house.room.borrow_mut();
         let room = &mut *room;
@@ -186,7 +186,7 @@ impl Visitor {
         &mut self,
         (arrival, mut early): (Arrival, Vec<u8>),
         room: &mut Room,
-        event_loop: &Rc<EventLoop>,
+        event_loop: &LoopState,
     ) {
         let user = self.user();
         let speaker = self.house.speaker(self.id, self.format, user.as_deref());
@@ -210,7 +210,7 @@ impl Visitor {
     }
 
     /// Why a client that did nothing wrong must go.
-    fn why_end(&self, room: &mut Room, event_loop: &EventLoop) -> Option<(u16, &'static str)> {
+    fn why_end(&self, room: &mut Room, event_loop: &LoopState) -> Option<(u16, &'static str)> {
         if !self.closing.may_send() {
             None
         } else if event_loop.is_draining() {
@@ -229,7 +229,7 @@ impl Visitor {
             .is_some_and(|seat| seat.is_condemned)
         {
             Some((code::TRY_LATER, "messages were not read in time"))
-        } else if self.reader.memory() > 0 && event_loop.is_full() {
+        } else if self.reader.memory() > 0 && event_loop.memory.is_full() {
             Some((code::TRY_LATER, "there is no room for a message in pieces"))
         } else {
             None
@@ -237,7 +237,7 @@ impl Visitor {
     }
 
     /// Says farewell: nothing follows but what is begun.
-    fn end(&mut self, room: &mut Room, event_loop: &EventLoop, code: u16, why: &str) {
+    fn end(&mut self, room: &mut Room, event_loop: &LoopState, code: u16, why: &str) {
         let user = self.user();
         let speaker = self.house.speaker(self.id, self.format, user.as_deref());
         room.desk(&mut self.house.shards()).retire(&speaker);
@@ -257,7 +257,7 @@ impl Visitor {
     }
 
     /// Reads what is there; whether it is still connected.
-    fn read(&mut self, cx: &mut Context<'_>, room: &mut Room, event_loop: &Rc<EventLoop>) -> bool {
+    fn read(&mut self, cx: &mut Context<'_>, room: &mut Room, event_loop: &LoopState) -> bool {
         let mut shared = event_loop.shared.borrow_mut();
         for _ in 0..READS_MAX {
             let Some(seat) = room.seats.get(self.id) else {
@@ -277,7 +277,7 @@ impl Visitor {
     }
 
     /// Takes what it says. A reader of Server-Sent Events has nothing to say.
-    fn hear(&mut self, bytes: &mut [u8], room: &mut Room, event_loop: &Rc<EventLoop>) {
+    fn hear(&mut self, bytes: &mut [u8], room: &mut Room, event_loop: &LoopState) {
         if self.format.is_events() {
             return;
         }
@@ -300,12 +300,12 @@ impl Visitor {
     }
 
     /// It broke a rule: it is told so, and not heard any more.
-    fn cast_out(&mut self, room: &mut Room, event_loop: &EventLoop, code: u16, why: &str) {
+    fn cast_out(&mut self, room: &mut Room, event_loop: &LoopState, code: u16, why: &str) {
         self.is_broken = true;
         self.end(room, event_loop, code, why);
     }
 
-    fn take(&mut self, event: Event<'_>, room: &mut Room, event_loop: &Rc<EventLoop>) {
+    fn take(&mut self, event: Event<'_>, room: &mut Room, event_loop: &LoopState) {
         match event {
             Event::Text(text) => self.command(&text, room, event_loop),
             Event::Deflated(packed) => self.take_deflated(&packed, room, event_loop),
@@ -326,12 +326,12 @@ impl Visitor {
         }
     }
 
-    fn refuse_bytes(&mut self, room: &mut Room, event_loop: &Rc<EventLoop>) {
+    fn refuse_bytes(&mut self, room: &mut Room, event_loop: &LoopState) {
         let why = "only messages of text are understood";
         self.cast_out(room, event_loop, code::UNSUPPORTED, why);
     }
 
-    fn command(&mut self, text: &str, room: &mut Room, event_loop: &Rc<EventLoop>) {
+    fn command(&mut self, text: &str, room: &mut Room, event_loop: &LoopState) {
         if !self.closing.may_send() {
             return;
         }
@@ -357,7 +357,7 @@ impl Visitor {
     }
 
     /// Its time has come: it is asked whether it is there. Whether it is not.
-    pub(crate) fn expired(&mut self, event_loop: &EventLoop) -> bool {
+    pub(crate) fn expired(&mut self, event_loop: &LoopState) -> bool {
         if !self.closing.may_send() {
             // It had time for its farewell.
             return true;

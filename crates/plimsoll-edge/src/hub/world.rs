@@ -23,7 +23,7 @@ use super::templates::{Templates, Wanted};
 use super::turns::Turns;
 use super::{rules, size};
 use crate::clock::{self, Clock};
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// Shards: more than there are threads that publish at once.
 const SHARDS: u32 = 16;

@@ -4,6 +4,7 @@
 //! another loop was faster, the choice is made again without it.
 
 use crate::clock::Nanoseconds;
+use crate::hash::mix;
 
 /// What a chooser sees of one server.
 #[derive(Clone, Copy, Debug)]
@@ -100,20 +101,6 @@ pub(crate) fn by_hash(candidates: &[Candidate], key: u64) -> Option<usize> {
         .map(|one| one.index)
 }
 
-/// Spreads a number over all bits (the finaliser of `SplitMix64`).
-pub(crate) fn mix(number: u64) -> u64 {
-    let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
-/// Hash of bytes, the same in every process (FNV-1a, spread).
-pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    let fold = |hash: u64, &byte: &u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-    mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fold))
-}
-
 /// What a server's share is `since` it came back: from a tenth to all of it.
 pub(crate) fn ramp(since: Nanoseconds, slow_start: Nanoseconds) -> f64 {
     if since >= slow_start {
@@ -125,6 +112,7 @@ pub(crate) fn ramp(since: Nanoseconds, slow_start: Nanoseconds) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hash::hash;
 
     fn servers(weights: &[f64]) -> Vec<Candidate> {
         let candidate = |(index, &weight): (usize, &f64)| Candidate {

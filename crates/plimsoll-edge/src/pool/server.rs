@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 
 use plimsoll_config::edge::{self, Ceiling, Check, Eject};
 
-use super::chooser::hash;
 use super::health::Health;
 use super::latency::PeakEwma;
 use super::limit::{Bounds, Learner, Sample};
 use super::{ceiling, lock};
 use crate::clock::{Nanoseconds, nanoseconds};
+use crate::hash::hash;
 use crate::upstream::Secure;
 
 /// Numbers that no two servers of a process share; 0 is nobody's.

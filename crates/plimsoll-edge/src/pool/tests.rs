@@ -133,7 +133,7 @@ fn servers_that_fail_are_ejected_but_never_all() {
     let permits: Vec<Permit> = (0..40)
         .map(|random| {
             granted(pool.enter(&Asker {
-                random: chooser::mix(random),
+                random: mix(random),
                 ..asker()
             }))
         })
@@ -228,7 +228,7 @@ fn zoned(names: [(&str, &str); 3], max_in_flight: u32) -> Arc<Pool> {
 
 fn names_of(pool: &Arc<Pool>, count: usize) -> (Vec<Permit>, Vec<String>) {
     let random = |number: usize| Asker {
-        random: chooser::mix(number as u64),
+        random: mix(number as u64),
         ..asker()
     };
     let permits: Vec<Permit> = (0..count)
@@ -298,7 +298,7 @@ fn threads_neither_lose_nor_double_a_place() {
             let (pool, most, inside) = (&pool, &most, &inside);
             scope.spawn(move || {
                 for turn in 0..2000 {
-                    let random = chooser::mix(thread << 32 | turn);
+                    let random = mix(thread << 32 | turn);
                     let permit = match pool.enter(&Asker { random, ..asker() }) {
                         Entry::Granted(permit) => permit,
                         Entry::Wait(ticket) => loop {

@@ -15,8 +15,8 @@ use super::HEAD_LEN_MAX;
 use crate::cache::address::Address;
 use crate::cache::as_forwarded::as_forwarded;
 use crate::cache::subject;
-use crate::connection::Peer;
 use crate::forward::{self, Asking, Cached, Dropping};
+use crate::peer::Peer;
 
 /// Who sends a request, and how.
 #[derive(Clone, Copy, Debug)]

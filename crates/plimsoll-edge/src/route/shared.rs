@@ -6,10 +6,10 @@ use plimsoll_config::edge::{self, Action, Match, PathMatch};
 
 use crate::access::Gate;
 use crate::bucket::Buckets;
+use crate::fault::Fault;
 use crate::figures::Counter;
+use crate::hash::hash;
 use crate::own::Page;
-use crate::pool::chooser::hash;
-use crate::settings::Fault;
 use crate::shell::Shells;
 use crate::waiting::WaitingRoom;
 

@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime, Runtime};
 use tokio::task::JoinHandle;
 
-use super::orders::Inbox;
 use crate::clock::{Clock, nanoseconds};
+use crate::control::orders::Inbox;
 use crate::event_loop::EventLoop;
 use crate::figures::Figures;
 use crate::listen::{self, Census};

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use super::{Hooks, Tell};
+use crate::control::Hooks;
+use crate::notice::Tell;
 
 /// Longest text, characters.
 const LEN_MAX: usize = 2000;

@@ -9,7 +9,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::ClientHello;
 use rustls::sign::CertifiedKey;
 
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// The name of such a handshake.
 pub(crate) const ACME_TLS: &[u8] = b"acme-tls/1";

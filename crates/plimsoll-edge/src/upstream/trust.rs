@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::tls::TlsFault;
+use crate::fault::TlsFault;
 
 /// The name of HTTP/1.1 in the handshake.
 const HTTP_1_1: &[u8] = b"http/1.1";

@@ -12,7 +12,7 @@ use plimsoll_cache::disk::{SUM_LEN, Start};
 
 use super::Inner;
 use super::index::Name;
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// How many blocks are read at a time.
 const BLOCKS: u64 = 4;

@@ -9,7 +9,7 @@ use plimsoll_cache::store::{self, Leader, Object};
 use super::body::ReadPiece;
 use super::index::Name;
 use crate::cache::{Page, Told};
-use crate::pool::lock;
+use crate::lock::lock;
 
 /// Most bytes that wait to be written.
 const WRITE_BYTES_MAX: usize = 32 << 20;

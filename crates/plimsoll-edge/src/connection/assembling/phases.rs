@@ -10,10 +10,10 @@ use plimsoll_wire::head::Length;
 use super::super::including::Asker;
 use super::super::joining::{Joining, Produced};
 use super::{Assembling, Connection, Phase, Step, connection_line};
+use crate::deadline::ticks;
 use crate::forward;
 use crate::fragments::head::{self, Joined, Lifetime};
 use crate::fragments::incoming::Coming;
-use crate::settings::ticks;
 
 /// How long nothing is looked at when whoever answers keeps the time.
 const LOOK: Duration = Duration::from_hours(1);

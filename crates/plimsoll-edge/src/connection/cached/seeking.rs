@@ -17,7 +17,8 @@ use crate::cache::Page;
 use crate::cache::fetch::{Fetch, Role};
 use crate::client::Client;
 use crate::exchange::Facts;
-use crate::pool::chooser::{hash, mix};
+use crate::hash::hash;
+use crate::hash::mix;
 
 /// Most times that one request is looked up.
 const TRIES_MAX: u8 = 4;

@@ -13,7 +13,7 @@ use crate::cache::Page;
 use crate::cache::fetch::Fetch;
 use crate::cache::subject::Subject;
 use crate::client::Client;
-use crate::own::Reason;
+use crate::reason::Reason;
 use crate::settings::Settings;
 
 impl Connection {

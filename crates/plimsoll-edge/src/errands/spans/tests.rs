@@ -10,7 +10,6 @@ use tokio::runtime::Builder;
 use super::*;
 use crate::clock::Clock;
 use crate::overview::Told;
-use crate::pool::lock;
 use crate::trace::{Context, Request};
 
 fn span() -> Span {
@@ -38,8 +37,7 @@ fn span() -> Span {
 fn collector(answer: &'static str) -> (Errands, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let errands = Errands::default();
-    *lock(&errands.traces) = Some(Traces {
+    let errands = Errands::with_traces(Traces {
         to: Endpoint {
             secure: false,
             host: address.ip().to_string(),

@@ -12,8 +12,8 @@ use rustls::pki_types::ServerName;
 use tokio::net::TcpStream;
 
 use crate::clock::{Clock, Nanoseconds};
+use crate::lock::lock;
 use crate::outbound::connector;
-use crate::pool::lock;
 use crate::upstream::Upstream;
 
 /// Longest answer, bytes.

@@ -13,10 +13,10 @@ use plimsoll_hub::channels::{Position, Refusal};
 
 use super::entry::Entry;
 use super::{Post, Shared, nats, redis};
+use crate::hub::InUse;
 use crate::hub::redis::{CATCHING_UP, PAUSES};
 use crate::hub::world::World;
-use crate::pool::lock;
-use crate::running::Control;
+use crate::lock::lock;
 
 /// Messages whose place was asked for and not told.
 pub(super) const ASKED_MAX: usize = 1024;
@@ -24,22 +24,22 @@ pub(super) const ASKED_MAX: usize = 1024;
 pub(super) const SILENCE: Duration = Duration::from_secs(5);
 
 /// Shares as long as the configuration says so.
-pub(crate) async fn keep_sharing(control: &Control) {
+pub(crate) async fn keep_sharing(in_use: InUse<'_>) {
     loop {
-        let hub = control.hub();
+        let hub = in_use.hub();
         let shared = hub.and_then(|hub| Some((hub.world.shared.clone()?, hub)));
         let Some((shared, hub)) = shared else {
-            control.shared_changed.notified().await;
+            in_use.changed.notified().await;
             continue;
         };
-        let mut sharing = pin!(share(&hub.world, &shared, &*control.hooks.tell));
-        while control
+        let mut sharing = pin!(share(&hub.world, &shared, &**in_use.tell));
+        while in_use
             .hub()
             .is_some_and(|now| Arc::ptr_eq(&now.world, &hub.world))
         {
             tokio::select! {
                 never = &mut sharing => match never {},
-                () = control.shared_changed.notified() => {}
+                () = in_use.changed.notified() => {}
             }
         }
         shared.part(&hub.world);

@@ -1,13 +1,11 @@
 //! Control frames, and clients that say more than they may.
 
-use std::rc::Rc;
-
 use plimsoll_wire::websocket::Opcode;
 use plimsoll_wire::websocket::closing::code;
 
 use super::Visitor;
-use crate::event_loop::EventLoop;
 use crate::hub::house::Room;
+use crate::loop_state::LoopState;
 
 /// Commands and control frames beyond a client's rate, within the time between two pings, that end it.
 const STRIKES_MAX: u8 = 100;
@@ -19,7 +17,7 @@ impl Visitor {
         &mut self,
         ping: Option<&[u8]>,
         room: &mut Room,
-        event_loop: &Rc<EventLoop>,
+        event_loop: &LoopState,
     ) {
         if !self.closing.may_send() {
             return;
@@ -33,7 +31,7 @@ impl Visitor {
     }
 
     /// It says more than it may. Who goes on like that is not heard any more.
-    pub(super) fn strike(&mut self, room: &mut Room, event_loop: &Rc<EventLoop>) {
+    pub(super) fn strike(&mut self, room: &mut Room, event_loop: &LoopState) {
         self.strikes = self.strikes.saturating_add(1);
         if self.strikes >= STRIKES_MAX {
             let why = "commands come more often than is allowed";

@@ -1,13 +1,11 @@
 //! Messages that came compressed.
 
-use std::rc::Rc;
-
 use plimsoll_wire::websocket::deflate::Inflater;
 use plimsoll_wire::websocket::event::{Content, Deflated};
 
 use super::Visitor;
-use crate::event_loop::EventLoop;
 use crate::hub::house::Room;
+use crate::loop_state::LoopState;
 
 /// Most memory that is kept for messages that came compressed.
 const INFLATED_KEPT_MAX: usize = 64 * 1024;
@@ -19,7 +17,7 @@ impl Visitor {
         &mut self,
         packed: &Deflated<'_>,
         room: &mut Room,
-        event_loop: &Rc<EventLoop>,
+        event_loop: &LoopState,
     ) {
         if !self.closing.may_send() {
             return;

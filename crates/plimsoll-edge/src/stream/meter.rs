@@ -31,7 +31,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: Clock) -> Self {
         Self {
             clock,
             came: Cell::new(0),
@@ -42,22 +42,22 @@ impl Meter {
     }
 
     /// A stream was answered to its end.
-    pub(super) fn count_answer(&self) {
+    pub(crate) fn count_answer(&self) {
         self.resets.refill(1);
     }
 
     /// A stream was reset by its client, or for what its client did, before it was answered.
-    pub(super) fn count_reset(&self) {
+    pub(crate) fn count_reset(&self) {
         self.resets.take(self.clock.now());
     }
 
     /// Whether more streams were reset than a client may.
-    pub(super) fn has_too_many_resets(&self) -> bool {
+    pub(crate) fn has_too_many_resets(&self) -> bool {
         self.resets.is_exhausted()
     }
 
     /// Since when the client has taken nothing of what is written.
-    pub(super) fn blocked_since(&self) -> Option<Nanoseconds> {
+    pub(crate) fn blocked_since(&self) -> Option<Nanoseconds> {
         self.blocked_since.get()
     }
 

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use crate::event_loop::EventLoop;
+use crate::memory::Memory;
 
 /// Most bytes that a client may send before its handshake is done.
 const HANDSHAKE_LEN_MAX: usize = 16 * 1024;
@@ -23,7 +23,7 @@ const RECORD_LEN_MAX: usize = 20 * 1024;
 #[derive(Debug)]
 pub(crate) struct Inbound {
     stream: TcpStream,
-    event_loop: Rc<EventLoop>,
+    memory: Rc<Memory>,
     in_handshake: bool,
     /// Bytes that came and were not handed on yet: no whole record, or none that says anything.
     unread: usize,
@@ -32,10 +32,10 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
-    pub(crate) fn new(stream: TcpStream, event_loop: &Rc<EventLoop>) -> Self {
+    pub(crate) fn new(stream: TcpStream, memory: &Rc<Memory>) -> Self {
         Self {
             stream,
-            event_loop: Rc::clone(event_loop),
+            memory: Rc::clone(memory),
             in_handshake: true,
             unread: 0,
             counted: 0,
@@ -46,7 +46,7 @@ impl Inbound {
     pub(crate) fn end_handshake(&mut self) {
         self.in_handshake = false;
         self.unread = 0;
-        self.event_loop.hold(self.counted, 0);
+        self.memory.hold(self.counted, 0);
         self.counted = 0;
     }
 
@@ -74,10 +74,10 @@ impl Inbound {
         if self.unread > HANDSHAKE_LEN_MAX {
             return Err(io::Error::other("a handshake without end"));
         }
-        if self.event_loop.is_full() {
+        if self.memory.is_full() {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        self.event_loop.hold(self.counted, self.unread);
+        self.memory.hold(self.counted, self.unread);
         self.counted = self.unread;
         Ok(())
     }
@@ -85,7 +85,7 @@ impl Inbound {
 
 impl Drop for Inbound {
     fn drop(&mut self) {
-        self.event_loop.hold(self.counted, 0);
+        self.memory.hold(self.counted, 0);
     }
 }
 

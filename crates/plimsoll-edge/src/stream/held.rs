@@ -7,24 +7,24 @@ use std::rc::{Rc, Weak};
 use h2::RecvStream;
 use hyper::body::{Buf, Bytes};
 
-use crate::event_loop::EventLoop;
+use crate::memory::Memory;
 
 /// A piece of an answer; it counts until the client has taken the last byte of it.
 pub(crate) struct Outbound {
     bytes: Bytes,
     /// What it takes, which stays the same while it goes.
     counted: usize,
-    event_loop: Rc<EventLoop>,
+    memory: Rc<Memory>,
 }
 
 impl Outbound {
-    pub(super) fn new(bytes: Vec<u8>, event_loop: &Rc<EventLoop>) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>, memory: &Rc<Memory>) -> Self {
         let counted = bytes.capacity();
-        event_loop.hold(0, counted);
+        memory.hold(0, counted);
         Self {
             bytes: bytes.into(),
             counted,
-            event_loop: Rc::clone(event_loop),
+            memory: Rc::clone(memory),
         }
     }
 }
@@ -51,36 +51,36 @@ impl Buf for Outbound {
 
 impl Drop for Outbound {
     fn drop(&mut self) {
-        self.event_loop.hold(self.counted, 0);
+        self.memory.hold(self.counted, 0);
     }
 }
 
 /// The body of a request; whoever reads it owns it.
-pub(super) type Body = Rc<RefCell<RecvStream>>;
+pub(crate) type Body = Rc<RefCell<RecvStream>>;
 
 /// What a client has sent ahead on one connection, and nobody has read.
-pub(super) struct Inbound {
+pub(crate) struct Inbound {
     bodies: Vec<Weak<RefCell<RecvStream>>>,
     counted: usize,
-    event_loop: Rc<EventLoop>,
+    memory: Rc<Memory>,
 }
 
 impl Inbound {
-    pub(super) fn new(event_loop: &Rc<EventLoop>) -> Self {
+    pub(crate) fn new(memory: &Rc<Memory>) -> Self {
         Self {
             bodies: Vec::new(),
             counted: 0,
-            event_loop: Rc::clone(event_loop),
+            memory: Rc::clone(memory),
         }
     }
 
     /// A body is to come.
-    pub(super) fn add(&mut self, body: &Body) {
+    pub(crate) fn add(&mut self, body: &Body) {
         self.bodies.push(Rc::downgrade(body));
     }
 
     /// Counts what is there now. Its cost grows with the bodies on their way, of which there are none as a rule.
-    pub(super) fn count(&mut self) {
+    pub(crate) fn count(&mut self) {
         let mut sum = 0;
         self.bodies.retain(|body| {
             let Some(body) = body.upgrade() else {
@@ -89,13 +89,13 @@ impl Inbound {
             sum += body.borrow_mut().flow_control().used_capacity();
             true
         });
-        self.event_loop.hold(self.counted, sum);
+        self.memory.hold(self.counted, sum);
         self.counted = sum;
     }
 }
 
 impl Drop for Inbound {
     fn drop(&mut self) {
-        self.event_loop.hold(self.counted, 0);
+        self.memory.hold(self.counted, 0);
     }
 }

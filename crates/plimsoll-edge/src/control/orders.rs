@@ -11,22 +11,23 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 use super::Fault;
-use crate::pool::{Pool, lock};
+use crate::lock::lock;
+use crate::pool::Pool;
 use crate::settings::Settings;
 
 /// Sockets that a loop did not have, with the address of the configuration that each is for.
-pub(super) type Added = Vec<(SocketAddr, TcpListener)>;
+pub(crate) type Added = Vec<(SocketAddr, TcpListener)>;
 
 /// What a loop is to do, in this order.
 #[derive(Default)]
-pub(super) struct Orders {
+pub(crate) struct Orders {
     /// A new configuration. Listeners it no longer has are closed.
-    pub(super) settings: Option<Box<Settings>>,
-    pub(super) added: Added,
+    pub(crate) settings: Option<Box<Settings>>,
+    pub(crate) added: Added,
     /// Other servers.
-    pub(super) pools: Option<Vec<Arc<Pool>>>,
+    pub(crate) pools: Option<Vec<Arc<Pool>>>,
     /// It is to end, and its connections have so long.
-    pub(super) drain: Option<Duration>,
+    pub(crate) drain: Option<Duration>,
 }
 
 impl Orders {
@@ -53,13 +54,13 @@ struct Shared {
 }
 
 /// The end of whoever gives orders to a loop. When it is dropped, the loop ends.
-pub(super) struct Sender(Arc<Shared>);
+pub(crate) struct Sender(Arc<Shared>);
 
 /// The end of the loop.
-pub(super) struct Inbox(Arc<Shared>);
+pub(crate) struct Inbox(Arc<Shared>);
 
 /// Both ends.
-pub(super) fn orders() -> (Sender, Inbox) {
+pub(crate) fn orders() -> (Sender, Inbox) {
     let shared = Arc::<Shared>::default();
     (Sender(Arc::clone(&shared)), Inbox(shared))
 }
@@ -69,22 +70,22 @@ impl Sender {
     ///
     /// # Errors
     /// When it has ended.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.0.is_over.load(Ordering::Acquire) {
             return Err(Fault::LoopGone);
         }
         Ok(())
     }
 
-    pub(super) fn follow(&self, settings: Box<Settings>, added: Added) {
+    pub(crate) fn follow(&self, settings: Box<Settings>, added: Added) {
         self.give(|orders| orders.follow(settings, added));
     }
 
-    pub(super) fn use_pools(&self, pools: Vec<Arc<Pool>>) {
+    pub(crate) fn use_pools(&self, pools: Vec<Arc<Pool>>) {
         self.give(|orders| orders.pools = Some(pools));
     }
 
-    pub(super) fn drain(&self, at_most: Duration) {
+    pub(crate) fn drain(&self, at_most: Duration) {
         self.give(|orders| orders.drain = Some(at_most));
     }
 
@@ -105,7 +106,7 @@ impl Drop for Sender {
 
 impl Inbox {
     /// Waits for orders; all that wait are taken.
-    pub(super) async fn take(&self) -> Orders {
+    pub(crate) async fn take(&self) -> Orders {
         loop {
             let orders = std::mem::take(&mut *lock(&self.0.orders));
             if !orders.is_empty() {

@@ -18,10 +18,10 @@ pub struct Handed {
 }
 
 /// Those that nobody has taken yet, and where they are bound.
-pub(super) struct Sockets(Vec<(Handed, SocketAddr)>);
+pub(crate) struct Sockets(Vec<(Handed, SocketAddr)>);
 
 impl Sockets {
-    pub(super) fn new(handed: Vec<Handed>) -> Result<Self, Fault> {
+    pub(crate) fn new(handed: Vec<Handed>) -> Result<Self, Fault> {
         let bound = handed.into_iter().map(|one| {
             let address = one.listener.local_addr();
             let address = address.map_err(|error| fault(&one.name, "?", error.to_string()))?;
@@ -31,7 +31,7 @@ impl Sockets {
     }
 
     /// The sockets of an address for all loops, and where they are bound.
-    pub(super) fn take_or_bind(
+    pub(crate) fn take_or_bind(
         &mut self,
         address: SocketAddr,
         loops: usize,
@@ -50,7 +50,7 @@ impl Sockets {
     }
 
     /// A socket that nobody takes would be a place where clients wait for ever.
-    pub(super) fn must_be_taken(self) -> Result<(), Fault> {
+    pub(crate) fn must_be_taken(self) -> Result<(), Fault> {
         match self.0.first() {
             None => Ok(()),
             Some((one, at)) => Err(fault(
@@ -79,7 +79,7 @@ fn fault(name: &str, address: &str, why: String) -> Fault {
 }
 
 /// Binds an address for all loops; where it is bound.
-pub(super) fn bind(
+pub(crate) fn bind(
     address: SocketAddr,
     loops: usize,
 ) -> Result<(Vec<TcpListener>, SocketAddr), Fault> {
@@ -90,7 +90,7 @@ pub(super) fn bind(
 }
 
 /// The admin socket; `None` when it may be missing and is.
-pub(super) fn of_admin(
+pub(crate) fn of_admin(
     admin: &Admin,
     handed: &mut Sockets,
     hooks: &Hooks,

@@ -1,5 +1,9 @@
 //! One stream: read as the bytes of a request, written to as the bytes of an answer.
 
+mod held;
+mod meter;
+mod resets;
+
 use std::cell::RefCell;
 use std::fmt;
 use std::io;
@@ -14,10 +18,11 @@ use hyper::{Request, Response, StatusCode};
 use plimsoll_wire::framing::BodyReader;
 use plimsoll_wire::head::{self, Head, Header, Length};
 
-use super::held::{Body, Outbound};
-use super::meter::Meter;
-use crate::event_loop::EventLoop;
+use self::held::Body;
+pub(crate) use self::held::{Inbound, Outbound};
+pub(crate) use self::meter::{Meter, Metered};
 use crate::forward;
+use crate::memory::Memory;
 
 /// One stream of a client.
 pub(crate) struct Stream {
@@ -32,7 +37,7 @@ pub(crate) struct Stream {
     is_head: bool,
     answer: Answer,
     meter: Rc<Meter>,
-    event_loop: Rc<EventLoop>,
+    memory: Rc<Memory>,
 }
 
 impl fmt::Debug for Stream {
@@ -66,7 +71,7 @@ impl Stream {
         request: Request<RecvStream>,
         respond: SendResponse<Outbound>,
         meter: Rc<Meter>,
-        event_loop: &Rc<EventLoop>,
+        memory: &Rc<Memory>,
     ) -> Self {
         let (parts, body) = request.into_parts();
         let has_body = !body.is_end_stream();
@@ -83,12 +88,12 @@ impl Stream {
             is_head: parts.method == hyper::Method::HEAD,
             answer: Answer::Head,
             meter,
-            event_loop: Rc::clone(event_loop),
+            memory: Rc::clone(memory),
         }
     }
 
     /// The body that is to come, if there is one.
-    pub(super) fn awaited(&self) -> Option<&Body> {
+    pub(crate) fn awaited(&self) -> Option<&Body> {
         (!self.body_ended).then_some(&self.body)
     }
 
@@ -146,7 +151,7 @@ impl Stream {
     }
 
     /// Whether its client has given it up, or broken it, before it was answered.
-    pub(super) fn is_reset(&mut self) -> bool {
+    pub(crate) fn is_reset(&mut self) -> bool {
         let mut cx = Context::from_waker(Waker::noop());
         self.poll_reset(&mut cx).is_ready()
     }
@@ -178,7 +183,7 @@ impl Stream {
                 self.meter.useful(taken);
                 let is_complete = reader.is_complete();
                 if is_complete || !content.is_empty() {
-                    let piece = Outbound::new(content, &self.event_loop);
+                    let piece = Outbound::new(content, &self.memory);
                     stream
                         .send_data(piece, is_complete)
                         .map_err(io::Error::other)?;
@@ -195,7 +200,7 @@ impl Stream {
     pub(crate) fn end(&mut self) {
         if let Answer::Body(stream, _) = &mut self.answer {
             // Whoever is gone needs no end.
-            let nothing = Outbound::new(Vec::new(), &self.event_loop);
+            let nothing = Outbound::new(Vec::new(), &self.memory);
             let _ = stream.send_data(nothing, true);
             self.answer = Answer::Complete;
         }

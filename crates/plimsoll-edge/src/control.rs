@@ -2,6 +2,12 @@
 //!
 //! Everything that can fail is done before anything changes, and one change follows the other.
 
+mod errands;
+mod fault;
+mod hooks;
+pub(crate) mod orders;
+pub(crate) mod sockets;
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -12,20 +18,23 @@ use plimsoll_config::edge::{Acme, Edge, Listener};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use super::orders::{Added, Sender};
-use super::sockets::bind;
-use super::{Fault, Hooks, Phase};
 use crate::cache::disk::{self, Disk};
 use crate::cache::{Cache, PurgeOrder};
 use crate::clock;
-use crate::errands::Errands;
 use crate::hub::{Hub, asks_about_reading};
+use crate::lock::lock;
 use crate::overview::Watch;
-use crate::pool::{Pool, lock};
+use crate::pool::Pool;
 use crate::roster::{self, Name, Roster};
 use crate::settings::{self, Before, DoorSettings, Settings, Shared, loops, pools};
 use crate::tls;
 use crate::tls::challenges::Challenges;
+pub(crate) use errands::Errands;
+pub use fault::Fault;
+pub use hooks::{Hooks, Phase};
+use orders::{Added, Sender};
+pub use sockets::Handed;
+use sockets::bind;
 
 /// How often files are looked at.
 const LOOK: Duration = Duration::from_secs(2);
@@ -33,7 +42,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// What a change needs.
 pub(crate) struct Control {
     loops: usize,
-    pub(super) orders: Vec<Sender>,
+    pub(crate) orders: Vec<Sender>,
     pub(crate) watch: Arc<Watch>,
     pub(crate) errands: Errands,
     pub(crate) hooks: Hooks,
@@ -56,16 +65,16 @@ pub(crate) struct Control {
 }
 
 /// What was last followed.
-pub(super) struct Followed {
+pub(crate) struct Followed {
     /// Listeners as configured, and where they were bound.
-    pub(super) listening: Vec<(Listener, SocketAddr)>,
-    pub(super) doors: Vec<Arc<DoorSettings>>,
-    pub(super) roster: Roster,
-    pub(super) edge: Edge,
+    pub(crate) listening: Vec<(Listener, SocketAddr)>,
+    pub(crate) doors: Vec<Arc<DoorSettings>>,
+    pub(crate) roster: Roster,
+    pub(crate) edge: Edge,
 }
 
 impl Control {
-    pub(super) fn new(
+    pub(crate) fn new(
         watch: Watch,
         errands: Errands,
         hooks: Hooks,
@@ -91,7 +100,7 @@ impl Control {
         }
     }
 
-    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         let state = lock(&self.state);
         state.listening.iter().map(|(_, bound)| *bound).collect()
     }
@@ -117,7 +126,7 @@ impl Control {
     }
 
     /// Says loudly what is allowed, and dangerous or most likely not meant.
-    pub(super) fn warn(&self, edge: &Edge) {
+    pub(crate) fn warn(&self, edge: &Edge) {
         for pool in edge.pools.iter().filter(|pool| pool.tls.insecure) {
             (self.hooks.tell)(&tls::insecure(&pool.name));
         }
@@ -345,7 +354,7 @@ impl Control {
     }
 
     /// Copies on disk.
-    pub(super) fn disk(&self) -> Option<Arc<Disk>> {
+    pub(crate) fn disk(&self) -> Option<Arc<Disk>> {
         lock(&self.watch.cache).as_ref()?.disk.clone()
     }
 

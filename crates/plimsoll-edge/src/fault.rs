@@ -1,4 +1,4 @@
-//! What may be wrong with certificates.
+//! Why a configuration cannot be used.
 
 use std::path::PathBuf;
 
@@ -79,4 +79,17 @@ impl TlsFault {
             None => self.to_string(),
         }
     }
+}
+
+/// Why a configuration cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    #[error(transparent)]
+    Tls(#[from] TlsFault),
+    #[error(transparent)]
+    Countries(#[from] maxminddb::MaxMindDbError),
+    #[error("the system gives no random bytes")]
+    NoRandom,
+    #[error("the hub works with at most 64 event loops, and {0} are wanted")]
+    HubLoops(usize),
 }

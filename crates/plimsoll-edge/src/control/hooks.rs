@@ -1,0 +1,42 @@
+//! What an edge asks of whoever started it.
+
+use std::sync::Arc;
+
+use plimsoll_config::edge::Edge;
+
+use crate::notice::Tell;
+
+type ReadAgain = Arc<dyn Fn() -> Result<Edge, String> + Send + Sync>;
+
+/// What an edge asks of whoever started it.
+#[derive(Clone)]
+pub struct Hooks {
+    /// Is given what the user should know while it runs.
+    pub tell: Tell,
+    /// Reads the configuration again, for a reload.
+    pub read_again: ReadAgain,
+    /// Is told how far it is, as service managers want to know.
+    pub phase: Arc<dyn Fn(Phase) + Send + Sync>,
+}
+
+/// How far an edge is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It takes requests; after a reload again, whether that changed anything or not.
+    Ready,
+    /// It reads its configuration again, and takes requests meanwhile.
+    Reloading,
+    /// It takes no new connections.
+    Stopping,
+}
+
+impl Hooks {
+    /// Tells nobody, and has no other configuration.
+    pub fn none() -> Self {
+        Self {
+            tell: Arc::new(|_| ()),
+            read_again: Arc::new(|| Err("there is no other configuration".to_owned())),
+            phase: Arc::new(|_| ()),
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! How whoever started the edge learns of what happens while it runs.
+
+use std::sync::Arc;
+
+/// Is given a line for the user: a server goes or comes back, a file cannot be read, a name has moved.
+pub(crate) type Tell = Arc<dyn Fn(&str) + Send + Sync>;
