@@ -13,19 +13,6 @@ use proc_macro2::TokenStream;
 use self::imports::Imports;
 use super::{Fault, File, Tree};
 
-/// Crates that are not clean yet, and how many of their top-level modules lie in cycles. A number may only fall.
-const KNOTTED: [(&str, usize); 9] = [
-    ("crates/plimsoll", 2),
-    ("crates/plimsoll-analysis", 2),
-    ("crates/plimsoll-edge", 33),
-    ("crates/plimsoll-hub", 5),
-    ("crates/plimsoll-lab", 2),
-    ("crates/plimsoll-load", 15),
-    ("crates/plimsoll-model", 3),
-    ("crates/plimsoll-wire", 4),
-    ("xtask", 4),
-];
-
 /// Which module names which, and where it does so first.
 type Arrows<'a> = BTreeMap<String, BTreeMap<String, (&'a File, usize)>>;
 
@@ -35,23 +22,14 @@ pub(super) fn faults(tree: &Tree) -> Vec<Fault> {
         name.iter()
             .find_map(|name| file.path.strip_suffix(name).map(|folder| (folder, file)))
     });
-    let mut faults = Vec::new();
-    for (folder, root) in roots {
-        let allowed = KNOTTED.iter().find(|(name, _)| folder == *name);
-        faults.extend(faults_of(
-            tree,
-            folder,
-            root,
-            allowed.map_or(0, |row| row.1),
-        ));
-    }
-    faults
+    roots
+        .flat_map(|(folder, root)| faults_of(tree, folder, root))
+        .collect()
 }
 
-fn faults_of(tree: &Tree, folder: &str, root: &File, allowed: usize) -> Vec<Fault> {
+fn faults_of(tree: &Tree, folder: &str, root: &File) -> Vec<Fault> {
     let (arrows, mut faults) = arrows(tree, folder, root);
     let cycles = cycles(&arrows);
-    let count: usize = cycles.iter().map(BTreeSet::len).sum();
     for members in &cycles {
         let shortest = shortest(&arrows, members);
         let (file, line) = arrows[&shortest[0]][&shortest[1]];
@@ -61,16 +39,7 @@ fn faults_of(tree: &Tree, folder: &str, root: &File, allowed: usize) -> Vec<Faul
             shortest.join(" → "),
             members.iter().cloned().collect::<Vec<_>>().join(", ")
         );
-        faults.push(Fault {
-            is_warning: count <= allowed,
-            ..file.fault(line, what)
-        });
-    }
-    if count < allowed {
-        faults.push(root.fault(
-            0,
-            format!("{count} modules in cycles, {allowed} allowed: lower the number in xtask/src/tidy/cycles.rs"),
-        ));
+        faults.push(file.fault(line, what));
     }
     faults
 }
@@ -275,25 +244,6 @@ mod tests {
             found[0].contains("3 modules, at least a → b → c → a"),
             "{found:?}"
         );
-    }
-
-    #[test]
-    fn a_knotted_crate_warns_at_its_number_fails_above_and_asks_to_be_lowered_below() {
-        let tree = Tree::of(&[
-            ("crates/x/src/lib.rs", ""),
-            ("crates/x/src/a.rs", "use crate::b;"),
-            ("crates/x/src/b.rs", "use crate::a;"),
-        ]);
-        let of = |allowed| {
-            let found = faults_of(&tree, "crates/x", &tree.files[0], allowed);
-            found
-                .into_iter()
-                .map(|fault| fault.is_warning)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(of(1), [false]);
-        assert_eq!(of(2), [true]);
-        assert_eq!(of(3), [true, false]);
     }
 
     #[test]
