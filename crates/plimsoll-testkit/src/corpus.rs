@@ -61,7 +61,7 @@ impl Scene {
 pub struct Planted {
     /// What was planted.
     pub name: &'static str,
-    /// The rules that name it; none where everything is healthy.
+    /// The rules that name it, the expected one first; none where everything is healthy.
     pub rules: &'static [&'static str],
     /// Starts it.
     pub start: fn() -> Scene,

@@ -209,6 +209,10 @@ fn summary(outcomes: &[Outcome]) -> String {
         planted.clone().count(),
         planted.clone().filter(|outcome| outcome.place == 1).count(),
     );
+    let exactly = planted
+        .clone()
+        .filter(|outcome| outcome.place == 1 && is_exact(outcome.planted.rules, &outcome.named))
+        .count();
     let two = planted
         .filter(|outcome| (1..=2).contains(&outcome.place))
         .count();
@@ -217,9 +221,17 @@ fn summary(outcomes: &[Outcome]) -> String {
         .filter(|outcome| outcome.planted.rules.is_empty());
     let silent = healthy.clone().filter(|outcome| outcome.place == 1).count();
     format!(
-        "{first} of {count} planted limits named first, {two} among the first two; silent on {silent} of {} healthy ones",
+        "{first} of {count} planted limits named first ({exactly} by the first rule of their row, {} by another rule \
+         that the row accepts), {two} among the first two; silent on {silent} of {} healthy ones",
+        first - exactly,
         healthy.count()
     )
+}
+
+/// Whether what was named first, `RULE: sentence`, is the first of the rules that a row accepts.
+fn is_exact(rules: &[&str], named: &str) -> bool {
+    let rule = named.split_once(':').map(|(rule, _)| rule);
+    rule.is_some() && rule == rules.first().copied()
 }
 
 fn table(outcomes: &[Outcome], summary: &str) -> String {
@@ -245,4 +257,51 @@ fn table(outcomes: &[Outcome], summary: &str) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_rule_of_a_row_is_exact() {
+        assert!(is_exact(&["X1", "X2"], "X1: nginx had no place"));
+        assert!(!is_exact(&["X1", "X2"], "X2: nginx had no place"));
+        // A rule is a whole word: X1 is not the beginning of X10.
+        assert!(!is_exact(&["X1"], "X10: nginx had no place"));
+        assert!(!is_exact(&["X1"], ""));
+        assert!(!is_exact(&[], ""));
+    }
+
+    #[test]
+    fn the_summary_tells_exact_names_from_accepted_ones() {
+        static PLANTED: Planted = Planted {
+            name: "planted",
+            rules: &["P9", "P2"],
+            start: || panic!("nothing is started"),
+        };
+        static HEALTHY: Planted = Planted {
+            name: "healthy",
+            rules: &[],
+            start: || panic!("nothing is started"),
+        };
+        let outcome = |planted, place, named: &str| Outcome {
+            planted,
+            place,
+            named: named.to_owned(),
+            disturbed: false,
+            took_s: 1.0,
+        };
+        let outcomes = [
+            outcome(&PLANTED, 1, "P9: sorts"),
+            outcome(&PLANTED, 1, "P2: statements"),
+            outcome(&PLANTED, 2, "C1: the CPUs"),
+            outcome(&HEALTHY, 1, ""),
+        ];
+        assert_eq!(
+            summary(&outcomes),
+            "2 of 3 planted limits named first (1 by the first rule of their row, 1 by another rule that the row \
+             accepts), 3 among the first two; silent on 1 of 1 healthy ones"
+        );
+    }
 }
