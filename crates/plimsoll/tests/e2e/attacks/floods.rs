@@ -124,9 +124,8 @@ fn streams_that_are_given_up_one_by_one_use_up_the_same_budget() {
         let flags = END_HEADERS | END_STREAM;
         let mut request = frame(HEADERS, flags, stream, &get_fields("/late"));
         request.extend_from_slice(&frame(PING, 0, 0, &u64::from(number).to_be_bytes()));
-        if !client.say(&request) {
-            break;
-        }
+        // Whether or not it can still be sent: what the edge said before it closed is there to be read.
+        client.say(&request);
         // When the ping is answered, the head was read.
         loop {
             let Some(frame) = client.hear() else {
@@ -141,9 +140,10 @@ fn streams_that_are_given_up_one_by_one_use_up_the_same_budget() {
         number += 1;
     }
     assert_eq!(code, Some(ENHANCE_YOUR_CALM), "after {number}");
-    // The budget, those that the server had then, and two more for each second that it takes.
+    // The budget, the requests that a connection may have at once (the server's threads may answer late), and two more
+    // for each of eight seconds.
     assert!(
-        origin.heads() <= 200 + 50 + 150,
+        origin.heads() <= 200 + 384 + 16,
         "{} requests",
         origin.heads()
     );
