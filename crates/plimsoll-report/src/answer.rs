@@ -52,10 +52,7 @@ fn about(known: &Estimate, unit: LoadUnit) -> String {
 
 /// What an edge before the target changed, in a sentence.
 pub fn pair(alone: &Report<'_>, behind: &Report<'_>) -> String {
-    let line = |report: &Report<'_>| {
-        let search = report.run.search.as_ref()?;
-        search.line.as_ref().ok().map(|line| line.median)
-    };
+    let line = |report: &Report<'_>| report.load_line().map(|line| line.median);
     let (Some(alone_line), Some(behind_line)) = (line(alone), line(behind)) else {
         return "No pair: only one of the two has a load line.\n".to_owned();
     };

@@ -200,9 +200,8 @@ fn answer_section(report: &Report<'_>) -> Markup {
 /// The few numbers under the answer: name, value, note.
 fn facts(report: &Report<'_>) -> Vec<(&'static str, String, String)> {
     let summary = &report.summary;
-    let search = report.run.search.as_ref();
     let mut facts = Vec::new();
-    if let Some(line) = search.and_then(|search| search.line.as_ref().ok()) {
+    if let Some(line) = report.load_line() {
         let fresh = format!(
             "{} of {} fresh trials passed",
             line.confirmed_passes, line.confirmed_trials

@@ -384,11 +384,10 @@ pub fn run_object(report: &Report<'_>, files: &Files) -> RunObject {
 pub fn limit_object(report: &Report<'_>, files: &Files) -> LimitObject {
     let run = report.run;
     let search = run.search.as_ref();
-    let line = search.and_then(|search| search.line.as_ref().ok());
     let remarks = search.map_or(&[][..], |search| &search.remarks);
     LimitObject {
         run: run_object(report, files),
-        load_line: line.map(LoadLineObject::of),
+        load_line: report.load_line().map(LoadLineObject::of),
         reason: answer::reason(report),
         estimate: EstimateObject::of(report),
         gate: run

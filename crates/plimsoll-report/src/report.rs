@@ -8,7 +8,7 @@ use plimsoll_analysis::findings::{self, Forecast, Scaling};
 use plimsoll_analysis::summary::{self, Summary};
 use plimsoll_analysis::whole_run;
 use plimsoll_model::finding::{Certainty, Finding};
-use plimsoll_model::load_line::Estimate;
+use plimsoll_model::load_line::{Estimate, LoadLine};
 use plimsoll_model::plan::LoadUnit;
 use plimsoll_model::run::Run;
 use plimsoll_model::trial::Trial;
@@ -81,6 +81,11 @@ impl<'a> Report<'a> {
         objective.map(ToString::to_string)
     }
 
+    /// The load line; `None` without a search, and where it found none.
+    pub fn load_line(&self) -> Option<&'a LoadLine> {
+        self.run.search.as_ref()?.line.as_ref().ok()
+    }
+
     /// What is known of a line that the search could not confirm; `None` with a line, and where nothing is known.
     pub fn estimate(&self) -> Option<Estimate> {
         self.run.search.as_ref()?.line.as_ref().err()?.estimate()
@@ -88,7 +93,7 @@ impl<'a> Report<'a> {
 
     /// The load line with everything it rests on, as science demands it; `None` without a line.
     pub fn statement(&self) -> Option<String> {
-        let line = self.run.search.as_ref()?.line.as_ref().ok()?;
+        let line = self.load_line()?;
         let objective = self.run.header.plan.objective.as_ref()?;
         Some(plimsoll_analysis::search::statement(line, objective))
     }

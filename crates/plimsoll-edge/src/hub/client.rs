@@ -1,10 +1,10 @@
 //! The hub's client for browsers, and its types: served beside the hub.
 
-use crate::own::File;
-
 use std::sync::LazyLock;
 
 use ring::digest;
+
+use crate::own::File;
 
 static SCRIPT: LazyLock<File> = LazyLock::new(|| File {
     media_type: "text/javascript; charset=utf-8",

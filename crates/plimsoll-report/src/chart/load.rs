@@ -51,11 +51,7 @@ pub(crate) fn chart(report: &Report<'_>) -> Option<Markup> {
     if trials.is_empty() {
         return None;
     }
-    let line = report
-        .run
-        .search
-        .as_ref()
-        .and_then(|search| search.line.as_ref().ok());
+    let line = report.load_line();
     let bound = report
         .run
         .header

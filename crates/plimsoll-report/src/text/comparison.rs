@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use plimsoll_model::load_line::LoadLine;
 use plimsoll_model::run::Run;
 
 use super::layout::{printable, wrap};
@@ -36,14 +35,6 @@ pub(crate) fn rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
     }
 }
 
-fn line_of<'a>(report: &Report<'a>) -> Option<&'a LoadLine> {
-    report
-        .run
-        .search
-        .as_ref()
-        .and_then(|search| search.line.as_ref().ok())
-}
-
 fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
     let mut rows = vec![row([
         "",
@@ -58,7 +49,7 @@ fn search_rows(reports: &[(&str, Report<'_>)]) -> Vec<Vec<String>> {
             || "not known".to_owned(),
             |finding| printable(&finding.limit),
         );
-        rows.push(match line_of(report) {
+        rows.push(match report.load_line() {
             Some(line) => row([
                 &printable(label),
                 &load(line.median, line.unit),
@@ -157,7 +148,7 @@ pub(crate) fn gain(reports: &[(&str, Report<'_>)]) -> Option<String> {
     let [(before_label, before), .., (after_label, after)] = reports else {
         return None;
     };
-    let (before, after) = (line_of(before)?, line_of(after)?);
+    let (before, after) = (before.load_line()?, after.load_line()?);
     if before.unit != after.unit {
         return None;
     }
