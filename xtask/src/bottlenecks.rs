@@ -5,9 +5,11 @@ use std::process::Command;
 use anyhow::Result;
 use clap::Args;
 
+use crate::not_tried::NotTried;
 use crate::prepare;
 use crate::release::build;
 use crate::step::execute;
+use crate::test::{Counts, test};
 use crate::workspace::{Workspace, cargo};
 
 /// Where the table goes.
@@ -36,10 +38,16 @@ pub(crate) fn run(arguments: &BottlenecksArguments) -> Result<()> {
     }
     // Whole searches whose limits are relaxed and put back, and the sentences about further parts: too long for
     // `cargo xtask test`.
+    let not_tried = NotTried::begin(&workspace)?;
+    let mut counts = Counts::default();
     for (package, name) in [("plimsoll-lab", "confirm"), ("plimsoll", "eyes")] {
-        let mut test = cargo();
-        test.args(["test", "--locked", "--package", package, "--test", name]);
-        execute(test.current_dir(&workspace.root))?;
+        let mut command = cargo();
+        command
+            .args(["test", "--locked", "--package", package, "--test", name])
+            .current_dir(&workspace.root);
+        test(not_tried.collect(&mut command), &mut counts)?;
     }
-    Ok(())
+    let untried = not_tried.read()?;
+    print!("{untried}");
+    untried.check(counts.passed)
 }

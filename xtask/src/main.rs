@@ -17,6 +17,7 @@ mod clock;
 mod demo;
 mod fuzz;
 mod machine;
+mod not_tried;
 mod origin;
 mod packages;
 mod port;

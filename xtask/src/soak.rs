@@ -242,8 +242,13 @@ fn summarise(results: &[Value]) -> bool {
             .count();
         let holds = !of_law.is_empty() && held * 10 >= of_law.len() * 9;
         all_hold &= holds;
+        let void = of_law
+            .iter()
+            .filter(|result| !result["void"].is_null())
+            .count();
+        // A void search found nothing: it counts as one that does not hold.
         println!(
-            "{}: held in {held} of {} seeds{}",
+            "{}: held in {held} of {} seeds, {void} void{}",
             law.name,
             of_law.len(),
             if holds { "" } else { ": too few" }

@@ -7,14 +7,15 @@ use anyhow::{Context as _, Result, bail};
 
 use crate::case::{market, tutor};
 use crate::clock::Stopwatch;
+use crate::not_tried::NotTried;
 use crate::step::{Steps, execute, line};
 use crate::workspace::{Workspace, cargo};
 use crate::{prepare, reference, tidy};
 
 /// Tests counted in the output of libtest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Counts {
-    passed: u64,
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
     failed: u64,
 }
 
@@ -24,6 +25,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let workspace = Workspace::find()?;
     let mut steps = Steps::default();
     let mut counts = Counts::default();
+    let not_tried = NotTried::begin(&workspace)?;
     if steps.run("prepare", || prepare::run(&workspace)).is_some() {
         let cargo = |arguments: &[&str]| {
             let mut command = cargo();
@@ -54,13 +56,13 @@ pub(crate) fn run() -> Result<ExitCode> {
         steps.run("tidy", || tidy::check(&workspace));
         steps.run("tests", || {
             test(
-                &mut cargo(&[
+                not_tried.collect(&mut cargo(&[
                     "test",
                     "--workspace",
                     "--no-fail-fast",
                     "--locked",
                     "--quiet",
-                ]),
+                ])),
                 &mut counts,
             )
         });
@@ -74,6 +76,7 @@ pub(crate) fn run() -> Result<ExitCode> {
             )
         });
     }
+    print!("{}", not_tried.read()?);
     println!("took {:.0} s", stopwatch.elapsed().as_secs_f64());
     let failed = steps.failed();
     if !failed.is_empty() {
@@ -98,7 +101,7 @@ fn last_line(failed_steps: &[String], counts: Counts) -> String {
 }
 
 /// Runs the tests, passes their output on and adds up what libtest reports.
-fn test(command: &mut Command, counts: &mut Counts) -> Result<()> {
+pub(crate) fn test(command: &mut Command, counts: &mut Counts) -> Result<()> {
     let line = line(command);
     let mut child = command
         .stdout(Stdio::piped())

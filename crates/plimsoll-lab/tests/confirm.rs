@@ -183,10 +183,6 @@ impl Scene {
 
 /// What was tried; `None`, said loudly, when this machine had no time for the search to find the limit, or for trials
 /// that tell.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn tried(finished: &Finished) -> Option<&Finding> {
     let findings = &finished.run.findings;
     let is_void = |kind: TrialKind| {
@@ -217,7 +213,7 @@ fn tried(finished: &Finished) -> Option<&Finding> {
         "{findings:#?}\n{:#?}\n{:#?}",
         finished.run.search, finished.run.notes
     );
-    println!("NOT TRIED, this machine was disturbed: {findings:#?}");
+    plimsoll_testkit::not_tried::disturbed(format_args!("{findings:#?}"));
     None
 }
 

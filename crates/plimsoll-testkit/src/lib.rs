@@ -4,9 +4,11 @@
 pub mod browser;
 pub mod corpus;
 pub mod countries;
+pub mod folder_watch;
 pub mod frames;
 pub mod link;
 pub mod machine;
+pub mod not_tried;
 pub mod origin;
 pub mod port;
 pub mod program;

@@ -1,10 +1,5 @@
 //! Limits of a machine around a program: cgroups, networks, file systems and swap of one's own. They take root, and go
 //! when they are dropped.
-#![expect(
-    clippy::print_stdout,
-    reason = "what could not be tried is said where the test says how it went"
-)]
-
 pub mod cgroup;
 pub mod mounted;
 pub mod namespace;

@@ -182,10 +182,10 @@ fn many_times_the_load_line_is_survived() {
         assert!(got.shells.len() > got.pages.len(), "{}", got.shells.len());
         // Its replies say how late this machine lets anybody be.
         if counts.late_max > Duration::from_millis(10) {
-            println!(
-                "NOT TRIED: how many pages a second, replies of the origin were up to {:?} late",
+            plimsoll_testkit::not_tried::not_tried(format_args!(
+                "how many pages a second, replies of the origin were up to {:?} late",
                 counts.late_max
-            );
+            ));
             continue;
         }
         // A server that always has work serves 100 a second; 24 requests before one's own take 10 ms each.

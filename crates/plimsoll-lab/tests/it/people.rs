@@ -155,10 +155,6 @@ fn assignment(plan: Plan, inputs: Inputs, folder: &Path) -> Assignment {
 }
 
 /// Whether this machine had no time for a run, which says so itself, and loudly here: its verdict tells nothing then.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn is_disturbed(finished: &Finished) -> bool {
     let ending = finished.run.ending.as_ref().unwrap();
     let of_the_machine = |reason: &&VoidReason| {
@@ -171,7 +167,7 @@ fn is_disturbed(finished: &Finished) -> bool {
     };
     let found = ending.void.iter().find(of_the_machine);
     if let Some(reason) = found {
-        println!("NOT TRIED, this machine was disturbed: {reason}");
+        plimsoll_testkit::not_tried::disturbed(reason);
     }
     found.is_some()
 }

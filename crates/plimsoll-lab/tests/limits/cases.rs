@@ -276,7 +276,7 @@ fn one_thread() {
     );
     let others = seen.strained(metric::CPU_BUSY) - seen.strained(&of_target(metric::PROCESS_CPU));
     if seen.is_disturbed() || others > 0.15 || seen.strained(metric::CPU_COUNT) < 1.5 {
-        println!("NOT TRIED: one busy thread beside idle CPUs");
+        plimsoll_testkit::not_tried::not_tried("one busy thread beside idle CPUs");
     } else {
         seen.best_is("C3", "thread spin (");
     }

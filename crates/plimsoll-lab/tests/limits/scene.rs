@@ -172,10 +172,10 @@ impl Seen {
         let busy = self.mean(metric::CPU_BUSY, 0, BASE_S);
         let disturbed = busy > 0.25;
         if disturbed {
-            println!(
-                "NOT TRIED: what needs CPUs of one's own: other work kept them {:.0} % busy",
+            plimsoll_testkit::not_tried::not_tried(format_args!(
+                "what needs CPUs of one's own: other work kept them {:.0} % busy",
                 busy * 100.0
-            );
+            ));
         }
         disturbed
     }

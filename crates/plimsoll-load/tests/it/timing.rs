@@ -162,7 +162,7 @@ fn an_answer_that_is_read_late_is_timed_by_its_arrival() {
     let counts = origin.counts();
     let late_mean = counts.late_total.div_f64(counts.served as f64);
     if late_mean > ms(2) {
-        println!("NOT TRIED, this machine was disturbed: replies left {late_mean:?} late");
+        plimsoll_testkit::not_tried::disturbed(format_args!("replies left {late_mean:?} late"));
     } else {
         assert!(median_us < 15_000, "{median_us} µs");
     }

@@ -125,19 +125,15 @@ pub(crate) fn run(plan: Plan, load: Load) -> Window {
 
 /// Whether this machine had no time for a trial, so that its times tell nothing: the generator took arrivals up late, or
 /// the origin's replies left later than its law says. Said loudly.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 pub(crate) fn is_disturbed(total: &Window, origin: &KnownLaw) -> bool {
     let lag_us = total.lag.quantile(0.99).unwrap_or(0);
     let counts = origin.counts();
     let late_mean = counts.late_total.div_f64(counts.served.max(1) as f64);
     let is_disturbed = lag_us > 10_000 || late_mean > ms(5);
     if is_disturbed {
-        println!(
-            "NOT TRIED, this machine was disturbed: p99 of the lag {lag_us} µs, replies left {late_mean:?} late"
-        );
+        plimsoll_testkit::not_tried::disturbed(format_args!(
+            "p99 of the lag {lag_us} µs, replies left {late_mean:?} late"
+        ));
     }
     is_disturbed
 }

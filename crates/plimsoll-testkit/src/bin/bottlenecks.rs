@@ -67,6 +67,14 @@ fn main() -> ExitCode {
         say(&format!("cannot write {}: {error}\n", path.display()));
         return ExitCode::FAILURE;
     }
+    let disturbed = outcomes.iter().filter(|outcome| outcome.disturbed).count();
+    if disturbed * 10 > outcomes.len() {
+        say(&format!(
+            "this machine was disturbed in {disturbed} of {} runs, more than a tenth: run them again on a quiet machine\n",
+            outcomes.len()
+        ));
+        return ExitCode::FAILURE;
+    }
     ExitCode::SUCCESS
 }
 

@@ -125,10 +125,10 @@ impl Cgroup {
         match made {
             Ok(()) => Some(cgroup),
             Err(error) => {
-                println!(
-                    "NOT TRIED: no {controller} cgroup can be made here ({}): {error}",
+                crate::not_tried::not_tried(format_args!(
+                    "no {controller} cgroup can be made here ({}): {error}",
                     cgroup.folder.display()
-                );
+                ));
                 None
             }
         }

@@ -19,7 +19,7 @@ impl Mounted {
             .status()
             .is_ok_and(|status| status.success());
         if !mounted {
-            println!("NOT TRIED: no file system can be mounted here; needs root");
+            crate::not_tried::not_tried("no file system can be mounted here; needs root");
         }
         mounted.then(|| Self {
             point: point.to_owned(),

@@ -23,8 +23,8 @@ impl Namespace {
     pub fn enter(first: u16, last: u16) -> Option<Self> {
         let name = format!("plimsoll-{}", std::process::id());
         if !ip(&["netns", "add", &name]) {
-            println!(
-                "NOT TRIED: no network namespace can be made here; needs root and the command ip"
+            crate::not_tried::not_tried(
+                "no network namespace can be made here; needs root and the command ip",
             );
             return None;
         }
@@ -60,8 +60,8 @@ impl Namespace {
             .status()
             .is_ok_and(|status| status.success());
         if !shaped {
-            println!(
-                "NOT TRIED: loopback cannot be narrowed here; needs the command tc and the kernel's tbf"
+            crate::not_tried::not_tried(
+                "loopback cannot be narrowed here; needs the command tc and the kernel's tbf",
             );
         }
         shaped.then_some(self)
@@ -78,7 +78,7 @@ impl Namespace {
             .status()
             .is_ok_and(|status| status.success());
         if !is_set {
-            println!("NOT TRIED: packets cannot be filtered here; needs the command nft");
+            crate::not_tried::not_tried("packets cannot be filtered here; needs the command nft");
         }
         is_set.then_some(self)
     }

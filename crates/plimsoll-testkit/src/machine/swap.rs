@@ -28,8 +28,8 @@ impl Swap {
             && says_yes(&["mkswap", &path])
             && says_yes(&["swapon", &path]);
         if !is_on {
-            println!(
-                "NOT TRIED: no swap can be had here; needs root and a file system that allows it"
+            crate::not_tried::not_tried(
+                "no swap can be had here; needs root and a file system that allows it",
             );
         }
         is_on.then_some(Self {

@@ -5,9 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
+use plimsoll_testkit::folder_watch::FolderWatch;
+
 use crate::support::Place;
 
-/// Looks, 2 ms apart, after which what is awaited will not come.
+/// Requests after which what is awaited will not come.
 const LOOKS: u32 = 10_000;
 
 /// Answers every request on every connection with `ok`.
@@ -222,28 +224,22 @@ fn logs_are_rotated_and_lists_read_again_as_people_are_used_to() {
     std::fs::write(file("edge.yaml"), text).unwrap();
     std::fs::write(file("blocked.txt"), "# nobody yet\n").unwrap();
     let mut edge = Edge::start(&place, &["--config", "edge.yaml"]);
-    let wait_for = |what: &str, holds: &dyn Fn() -> bool| {
-        let is_seen = (0..LOOKS).any(|_| {
-            std::thread::park_timeout(Duration::from_millis(2));
-            holds()
-        });
-        assert!(is_seen, "{what}");
-    };
+    let watch = FolderWatch::new(place.path());
     let holds = |name: &str, words: &str| {
         std::fs::read_to_string(file(name)).is_ok_and(|text| text.contains(words))
     };
     assert!(get(edge.address, "/one").ends_with("ok"));
-    wait_for("the first line", &|| holds("access.log", "GET /one "));
+    watch.wait_until("the first line", || holds("access.log", "GET /one "));
     std::fs::rename(file("access.log"), file("access.log.1")).unwrap();
     edge.signal("USR1");
-    wait_for("a new log", &|| file("access.log").exists());
+    watch.wait_until("a new log", || file("access.log").exists());
     std::fs::write(file("blocked.txt"), "127.0.0.0/8\n").unwrap();
     edge.signal("HUP");
     edge.told("the new configuration is in use");
-    wait_for("the list is in use", &|| {
-        get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n")
-    });
-    wait_for("the second line", &|| holds("access.log", "reason=blocked"));
+    // A loop takes it up between two requests: each answer tells whether it has.
+    let is_used = (0..LOOKS).any(|_| get(edge.address, "/two").contains("X-Plimsoll: blocked\r\n"));
+    assert!(is_used, "the list is in use");
+    watch.wait_until("the second line", || holds("access.log", "reason=blocked"));
     assert!(!holds("access.log.1", "/two") && !holds("access.log", "/one"));
     // A list with a fault leaves the old one in use, and says where the fault is.
     std::fs::write(file("blocked.txt"), "\nnobody\n").unwrap();

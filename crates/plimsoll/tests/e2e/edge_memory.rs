@@ -1,6 +1,6 @@
 //! What many clients cost the edge in memory, idle ones and those that take and give as slowly as they may.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -147,10 +147,8 @@ fn serve(stream: &TcpStream, body_len: usize) {
         if first.contains(" /slow") {
             // Held until the other side gives up.
             let _ = stream.set_read_timeout(None);
-            let mut byte = [0];
-            while stream.peek(&mut byte).is_ok_and(|count| count > 0) {
-                std::thread::park_timeout(PATIENCE);
-            }
+            let mut reading = stream;
+            let _ = io::copy(&mut reading, &mut io::sink());
             return;
         }
         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {body_len}\r\n\r\n");

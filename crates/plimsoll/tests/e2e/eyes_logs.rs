@@ -1,6 +1,6 @@
 //! What logs of real proxies tell of failures of every kind, and the rules that name them.
 
-use std::io::{Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -87,11 +87,15 @@ fn dripping() -> SocketAddr {
     let address = listener.local_addr().unwrap();
     let drip = |mut stream: TcpStream| {
         let _ = stream.read(&mut [0; 4096]);
-        let mut piece = &b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"[..];
-        while stream.write_all(piece).is_ok() {
-            piece = b"x";
-            std::thread::park_timeout(Duration::from_millis(200));
-        }
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n");
+        // Nothing more comes from the other side but its end, which ends the wait for the next byte.
+        let _ = stream.set_read_timeout(Some(Duration::from_millis(200)));
+        let is_open = |stream: &mut TcpStream| {
+            stream
+                .read(&mut [0])
+                .is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        while is_open(&mut stream) && stream.write_all(b"x").is_ok() {}
     };
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {

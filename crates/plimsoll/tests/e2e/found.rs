@@ -97,10 +97,6 @@ fn mean_busy(readings: &[&Value]) -> f64 {
 
 /// Whether other work had the CPUs during the first load, or, where the service takes next to none at any load, during
 /// either: what is then named is named truly, and not what is asked here.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn others_take_cpu(events: &[Value], load: &str, service: Cpu) -> bool {
     let seconds = load.rsplit(':').next().unwrap().trim_end_matches('s');
     let readings: Vec<&Value> = events
@@ -112,9 +108,9 @@ fn others_take_cpu(events: &[Value], load: &str, service: Cpu) -> bool {
     let (low, high) = (mean_busy(low), mean_busy(high));
     let is_disturbed = low > CALM_MAX || service == Cpu::Little && high > CALM_MAX;
     if is_disturbed {
-        println!(
-            "NOT TRIED, this machine was disturbed: {low:.2} of its CPUs were busy at the low load, {high:.2} at the high"
-        );
+        plimsoll_testkit::not_tried::disturbed(format_args!(
+            "{low:.2} of its CPUs were busy at the low load, {high:.2} at the high"
+        ));
     }
     is_disturbed
 }

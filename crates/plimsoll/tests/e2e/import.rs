@@ -1,58 +1,36 @@
 //! Plans made of logs that real servers wrote, and of a recording that Chromium made.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream, UdpSocket};
+use std::net::{TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use plimsoll_testkit::port;
+use plimsoll_testkit::program::Program;
+use tempfile::TempDir;
 
 use crate::support::Place;
 
-/// A server that ends with the test.
-struct Server(Child);
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.0.id().to_string()).status();
-        let _ = self.0.wait();
-    }
+/// Where a server is started; what it writes goes where its configuration says.
+fn folder_of_its_own() -> TempDir {
+    tempfile::tempdir().unwrap()
 }
 
 fn free_port() -> u16 {
     port::unused().port()
 }
 
-fn start(program: &str, arguments: &[&str], package: &str) -> Server {
-    let child = Command::new(program)
-        .args(arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap_or_else(|error| {
-            panic!("{program} cannot be started ({error}): apt-get install {package}")
-        });
-    Server(child)
-}
-
-/// Asks for `path`, as `agent`, on a connection of its own, as soon as the server listens.
+/// Asks for `path`, as `agent`, on a connection of its own.
 fn ask(port: u16, path: &str, agent: &str) -> String {
-    let address = SocketAddr::from(([127, 0, 0, 1], port));
-    let deadline = 30_000;
-    for _ in 0..deadline {
-        if let Ok(mut stream) = TcpStream::connect(address) {
-            stream
-                .set_read_timeout(Some(Duration::from_mins(1)))
-                .unwrap();
-            write!(stream, "GET {path} HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: {agent}\r\nConnection: close\r\n\r\n").unwrap();
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
-            return answer;
-        }
-        std::thread::park_timeout(Duration::from_millis(2));
-    }
-    panic!("nothing listens on {port}");
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_mins(1)))
+        .unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: shop.example\r\nUser-Agent: {agent}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }
 
 fn visit(port: u16) {
@@ -89,12 +67,12 @@ fn imported(place: &Place, log: &Path, more: &[&str]) -> String {
 }
 
 /// nginx from a private folder, with a log of this format.
-fn nginx(place: &Place, format: &str) -> (Server, u16, PathBuf) {
+fn nginx(place: &Place, format: &str) -> (Program, u16, PathBuf) {
     let port = free_port();
     let folder = place.path().display();
     let log = place.path().join("nginx.log");
     let text = format!(
-        "daemon off; pid {folder}/pid; error_log {folder}/error.log; events {{ }}\n\
+        "daemon off; pid {folder}/pid; error_log stderr notice; events {{ }}\n\
          http {{ client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};\n\
          uwsgi_temp_path {folder}; scgi_temp_path {folder}; {format}\n\
          access_log {} chosen; server {{ listen 127.0.0.1:{port};\n\
@@ -103,7 +81,8 @@ fn nginx(place: &Place, format: &str) -> (Server, u16, PathBuf) {
     );
     let file = place.path().join("nginx.conf");
     std::fs::write(&file, text).unwrap();
-    let server = start("nginx", &["-c", file.to_str().unwrap()], "nginx-light");
+    let command = ["nginx", "-e", "stderr", "-c", file.to_str().unwrap()];
+    let server = Program::start(folder_of_its_own(), &command, "start worker process ");
     (server, port, log)
 }
 
@@ -142,7 +121,7 @@ fn logs_of_apache() {
     let modules = "/usr/lib/apache2/modules";
     let text = format!(
         "ServerRoot {folder}\nServerName shop.example\nListen 127.0.0.1:{port}\nPidFile {folder}/apache.pid\n\
-         ErrorLog {folder}/error.log\nDocumentRoot {folder}/site\nMutex sem\n\
+         ErrorLog /dev/stderr\nDocumentRoot {folder}/site\nMutex sem\n\
          LoadModule mpm_event_module {modules}/mod_mpm_event.so\nLoadModule authz_core_module {modules}/mod_authz_core.so\n\
          User www-data\nGroup www-data\n\
          LogFormat \"%v:%p %h %l %u %t \\\"%r\\\" %>s %O \\\"%{{Referer}}i\\\" \\\"%{{User-Agent}}i\\\"\" vhost_combined\n\
@@ -162,7 +141,8 @@ fn logs_of_apache() {
         .unwrap();
     let file = place.path().join("apache.conf");
     std::fs::write(&file, text).unwrap();
-    let server = start("apache2", &["-X", "-f", file.to_str().unwrap()], "apache2");
+    let command = ["apache2", "-X", "-f", file.to_str().unwrap()];
+    let server = Program::start(folder_of_its_own(), &command, "resuming normal operations");
     visit(port);
     drop(server);
     let vhost = imported(
@@ -182,7 +162,6 @@ fn logs_of_apache() {
 fn logs_of_haproxy() {
     let place = Place::new();
     let (_nginx, origin, _) = nginx(&place, "log_format chosen '$status';");
-    ask(origin, "/", "ready");
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket
         .set_read_timeout(Some(Duration::from_mins(1)))
@@ -197,7 +176,8 @@ fn logs_of_haproxy() {
     );
     let file = place.path().join("haproxy.cfg");
     std::fs::write(&file, text).unwrap();
-    let _haproxy = start("haproxy", &["-db", "-f", file.to_str().unwrap()], "haproxy");
+    let command = ["haproxy", "-W", "-f", file.to_str().unwrap()];
+    let _haproxy = Program::start(folder_of_its_own(), &command, "Loading success");
     visit(port);
     let mut lines = String::new();
     let mut buffer = [0; 4096];

@@ -46,10 +46,6 @@ fn the_line_of_a_queue_lies_in_the_interval() {
 }
 
 /// What was found out; `None` when this machine was disturbed and said so (void or undecided): that proves nothing.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn judged(said: &Said) -> Option<Value> {
     let json = said.json();
     let is_robbed = json["remarks"].to_string().contains("the hypervisor took");
@@ -57,7 +53,7 @@ fn judged(said: &Said) -> Option<Value> {
         return Some(json);
     }
     assert!(json["load_line"].is_null() || is_robbed, "{json:#}");
-    println!("NOT TRIED, this machine was disturbed: {}", json["answer"]);
+    plimsoll_testkit::not_tried::disturbed(format_args!("{}", json["answer"]));
     None
 }
 

@@ -28,10 +28,6 @@ impl Said {
 impl Said {
     /// What was measured; `None`, said loudly, when the run itself says that this machine had no time for it. A run
     /// that is void for any other reason is a failure.
-    #[expect(
-        clippy::print_stdout,
-        reason = "whoever reads the log must see what was not tried"
-    )]
     pub(crate) fn measured(&self) -> Option<Value> {
         let json = self.json();
         let void = json["void"].to_string();
@@ -44,20 +40,18 @@ impl Said {
             "the hypervisor took",
         ];
         assert!(causes.iter().any(|cause| void.contains(cause)), "{json:#}");
-        println!("NOT TRIED, this machine was disturbed: {void}");
+        plimsoll_testkit::not_tried::disturbed(void);
         None
     }
 }
 
 /// Whether replies of an origin left so much later than its law says that they tell nothing; said loudly.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 pub(crate) fn is_late(late: Duration, at_most: Duration) -> bool {
     let is_late = late > at_most;
     if is_late {
-        println!("NOT TRIED, this machine was disturbed: the origin's replies left {late:?} late");
+        plimsoll_testkit::not_tried::disturbed(format_args!(
+            "the origin's replies left {late:?} late"
+        ));
     }
     is_late
 }

@@ -68,14 +68,10 @@ impl Loads {
 }
 
 /// Whether this machine had no time for a load of a second, and says so: what did not happen then tells nothing.
-#[expect(
-    clippy::print_stdout,
-    reason = "whoever reads the log must see what was not tried"
-)]
 fn is_disturbed(total: &Window) -> bool {
     let late_us = total.lag.max().unwrap_or(u64::MAX);
     if late_us > 500_000 {
-        println!("NOT TRIED, this machine was disturbed: users came {late_us} µs late");
+        plimsoll_testkit::not_tried::disturbed(format_args!("users came {late_us} µs late"));
     }
     late_us > 500_000
 }

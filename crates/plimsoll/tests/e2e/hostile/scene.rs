@@ -185,11 +185,10 @@ pub(super) fn drips(place: &Place) -> Hostile {
 }
 
 /// A folder that others may look into, for processes of other users and with roots of their own: only root can start them.
-#[expect(clippy::print_stdout, reason = "what is not tried is said")]
 pub(super) fn of_other_users() -> Option<(Alone, Place)> {
     use std::os::unix::fs::PermissionsExt as _;
     if !rustix::process::geteuid().is_root() {
-        println!("NOT TRIED: only root can start processes of other users");
+        plimsoll_testkit::not_tried::not_tried("only root can start processes of other users");
         return None;
     }
     let alone = alone();
